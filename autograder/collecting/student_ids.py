@@ -134,7 +134,7 @@ def _matched(
     owners = {_identity(upload): upload.owner for upload in uploads}
     matched = {identity: student for identity, student in _ids_by_number(roster, chapter).items() if identity in owners}
     ambiguous: dict[Identity, list[str]] = {}
-    for keys in (_words, names_of):
+    for keys in (_words, _spelling, _listed_names):
         index: dict[str, list[Student]] = defaultdict(list)
         for student in roster.values():
             for key in keys(student):
@@ -143,8 +143,9 @@ def _matched(
         candidates: dict[Identity, list[str]] = {}
         for identity, owner in owners.items():
             # What a platform writes before a file is a name; a student may be called like another's login.
-            if identity not in matched and (keys is names_of or not _on_platform(identity)):
-                several = _candidates(index, identity, owner, chapter)
+            if identity not in matched and not (keys is _words and _on_platform(identity)):
+                spellings = {owner} if keys is _spelling else {owner.casefold(), folded_name(owner)}
+                several = _candidates(index, identity, spellings, chapter)
                 candidates[identity] = [name for name in several if name not in taken]
         claims = Counter(name for several in candidates.values() for name in several)
         for identity, several in candidates.items():
@@ -155,15 +156,16 @@ def _matched(
     return matched, {identity: several for identity, several in ambiguous.items() if identity not in matched}
 
 
-def _candidates(index: Mapping[str, Sequence[Student]], identity: Identity, owner: str, chapter: str) -> list[str]:
+def _candidates(
+    index: Mapping[str, Sequence[Student]], identity: Identity, spellings: set[str], chapter: str
+) -> list[str]:
     """Return the ids of the students that an owner may be, in order.
 
     A platform's download is compared with the class list only: an earlier download's name may be another student's.
     """
-    keys = {owner.casefold(), folded_name(owner)}
-    students = {student.id: student for key in keys for student in index.get(key, ())}
+    students = {student.id: student for key in spellings for student in index.get(key, ())}
     if identity[0] == "moodle":
-        students |= {student.id: student for student in _group_members(index, owner)}
+        students |= {student.id: student for owner in spellings for student in _group_members(index, owner)}
     return sorted(
         name
         for name, student in students.items()
@@ -190,6 +192,16 @@ def _words(student: Student) -> set[str]:
     """Return what a file or folder of somebody on the class list may be called, beside their name."""
     texts = (student.id, student.login, student.number, student.email) if student.enrolled else ()
     return {text.casefold() for text in texts if text}
+
+
+def _spelling(student: Student) -> set[str]:
+    """Return a student's name as it is spelled: without a class list, names that differ in case or accents are different students'."""
+    return {student.name} if student.name else set()
+
+
+def _listed_names(student: Student) -> set[str]:
+    """Return the names of somebody on the class list, however they are spelled."""
+    return names_of(student) if student.enrolled else set()
 
 
 def _may_be(student: Student, identity: Identity, chapter: str) -> bool:

@@ -49,6 +49,7 @@ def export(
       tfcourse export --format canvas
       tfcourse export --feedback moodle 03
     """
+    from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
@@ -64,7 +65,8 @@ def export(
     if feedback:
         return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
     grades = read_grades(course, named)
-    files = export_grades(grades, form, folder)
+    weights = read_course_file(course.root).weights(named)
+    files = export_grades(grades, form, folder, weights)
     lines = [*charged, *(str(file.path) for file in files)]
     for file in files:
         if file.left_out:

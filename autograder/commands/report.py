@@ -39,6 +39,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.reports.missing import gaps, missing_messages, not_brought_in
     from autograder.reports.report_page import write_report
     from autograder.reports.student_work import read_student_work
+    from autograder.reports.totals import totals
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)
@@ -49,11 +50,13 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     summaries = summarise(
         works, {chapter: [item.student for item in pending_items] for chapter, pending_items in lacking.items()}
     )
-    title = read_course_file(course.root).title or "Class report"
+    plan = read_course_file(course.root)
+    overall = totals(grades, plan.weights(names))
     now = datetime.now(UTC).replace(tzinfo=None)
     commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
     target = (output or course.root / "report.html").resolve()
-    path = write_report(summaries, target, title=title, now=now, commands=commands)
+    title = plan.title or "Class report"
+    path = write_report(summaries, target, title=title, now=now, commands=commands, overall=overall)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:
@@ -71,6 +74,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         "report": path,
         "behind": behind,
         "chapters": [summary.to_dict() for summary in summaries],
+        "totals": {total.grade.student: total.share for total in overall},
         **gaps(course, grades),
     }
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking else 0)

@@ -26,6 +26,7 @@ from autograder.errors import CourseError
 FILE_NAME = "course.toml"
 
 Share = Annotated[float, Meta(ge=0, le=1)]
+Weight = Annotated[float, Meta(ge=0, le=1000)]
 Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
 
 
@@ -54,6 +55,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
         due: the deadline, in the course's time zone unless it has an offset of its own; ``None`` for no deadline.
         late: the rule for late work, if it is not the course's.
         groups: whether one member hands in for the group that the class list names; the other members get the same grade.
+        weight: how much the chapter counts in the total; ``None`` for 1.
     """
 
     only: tuple[str, ...] | None = None
@@ -61,6 +63,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     due: datetime | None = None
     late: LateRule | None = None
     groups: bool = False
+    weight: Weight | None = None
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,6 +86,13 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
     def chapter(self, name: str) -> ChapterPlan:
         """Return the plan of a chapter; the plan without any restriction if the file does not name it."""
         return self.chapters.get(name, ChapterPlan())
+
+    def weights(self, chapters: Iterable[str]) -> dict[str, float]:
+        """Return how much each chapter counts in the total; nothing if the file gives no weight, for then there is no total."""
+        if all(plan.weight is None for plan in self.chapters.values()):
+            return {}
+        weights = {name: self.chapter(name).weight for name in chapters}
+        return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
 
     def late_rule(self, chapter: str) -> LateRule:
         """Return the rule for late work in a chapter."""
@@ -127,6 +137,7 @@ TEMPLATE = """\
 # without = ["mirostat"]
 # due = 2027-03-01T23:59:00
 # late = { per_day = 0.25 }
+# weight = 2                  # counts twice as much in the total as a chapter without a weight
 # groups = true               # one member hands in for each group of the class list
 
 # [extensions.ada]            # a student, as the gradebook names them

@@ -8,7 +8,7 @@ identifies students by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +17,7 @@ from autograder.authoring.files import write_all_or_none
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text
+from autograder.reports.totals import totals
 
 FORMATS = ("csv", "canvas", "moodle")
 # Half a class may be missing; nobody reads all their names.
@@ -62,7 +63,9 @@ class _Table:
         return csv_text(self.header, self.rows)
 
 
-def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
+def export(
+    grades: Sequence[Grade], form: str, folder: Path, weights: Mapping[str, float] | None = None
+) -> list[Exported]:
     """Write grades and return the files.
 
     Args:
@@ -71,6 +74,7 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
         form: ``"csv"``: one file with nbgrader's columns. ``"canvas"``: one gradebook to import. ``"moodle"``: an offline grading
             worksheet per chapter, as Moodle's assignment exports and imports it.
         folder: the folder to write to; created if it is missing.
+        weights: how much each chapter counts. With these, ``"csv"`` has a second file with each student's total.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
@@ -89,6 +93,8 @@ def export(grades: Sequence[Grade], form: str, folder: Path) -> list[Exported]:
     begun = {grade.chapter for grade in grades if grade.handed_in}
     included = [grade for grade in grades if grade.chapter in begun]
     tables = _WRITERS[form](sorted(included, key=lambda grade: (grade.chapter, grade.student)))
+    if form == "csv" and weights:
+        tables += _totals(included, weights)
     try:
         write_all_or_none({folder / table.name: table.text.encode() for table in tables})
     except CourseError as error:
@@ -185,6 +191,25 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
     }
     rows = [[read(grade) for read in columns.values()] for grade in grades]
     return [_Table("grades.csv", list(columns), rows, grades)]
+
+
+def _totals(grades: Sequence[Grade], weights: Mapping[str, float]) -> list[_Table]:
+    """Shares of the points in percent, chapter by chapter and in all; and the chapters of which something is still open."""
+    results = totals(grades, weights)
+    if not results:
+        return []
+    chapters = list(results[0].shares)
+    header = ["student_id", "last_name", "first_name", "email", *chapters, "total", "open"]
+    rows = [
+        [
+            *(result.grade.student, result.grade.last_name, result.grade.first_name, result.grade.email),
+            *(_number(100 * result.shares[chapter]) for chapter in chapters),
+            _number(100 * result.share),
+            " ".join(result.open_chapters),
+        ]
+        for result in results
+    ]
+    return [_Table("totals.csv", header, rows, [result.grade for result in results])]
 
 
 def _canvas(grades: Sequence[Grade]) -> list[_Table]:

@@ -14,6 +14,7 @@ from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.reports.class_report import ChapterSummary, mark
 from autograder.reports.course_overview import course_overview
+from autograder.reports.totals import Total
 
 
 def render(
@@ -23,6 +24,7 @@ def render(
     folder: Path,
     now: datetime | None = None,
     commands: Mapping[str, str] = {},
+    overall: Sequence[Total] = (),
 ) -> str:
     """Return the report as one HTML page.
 
@@ -32,6 +34,7 @@ def render(
         folder: where the page will lie; links to feedback are relative to it.
         now: the present in UTC, without a time zone; None: all deadlines have passed.
         commands: by chapter, the command that opens its page for marking; ``tfcourse mark CHAPTER`` by default.
+        overall: the students' totals, if chapters have weights.
     """
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
@@ -44,7 +47,13 @@ def render(
     overview = course_overview(summaries, now)
     template = _environment().get_template("class_report.html")
     return template.render(
-        title=title, summaries=summaries, overview=overview, names=names, links=links, to_mark=to_mark
+        title=title,
+        summaries=summaries,
+        overview=overview,
+        names=names,
+        links=links,
+        to_mark=to_mark,
+        overall=overall,
     )
 
 
@@ -80,13 +89,14 @@ def write_report(
     title: str,
     now: datetime | None = None,
     commands: Mapping[str, str] = {},
+    overall: Sequence[Total] = (),
 ) -> Path:
     """Write the report and return its path; the arguments are those of :func:`render`.
 
     Raises:
         CourseError: if it cannot be written.
     """
-    page = render(summaries, title=title, folder=path.parent.resolve(), now=now, commands=commands)
+    page = render(summaries, title=title, folder=path.parent.resolve(), now=now, commands=commands, overall=overall)
     try:
         write_all_or_none({path: page.encode()})
     except CourseError as error:

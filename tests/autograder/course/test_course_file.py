@@ -36,6 +36,18 @@ def test_no_file_restricts_nothing(tmp_path: Path) -> None:
     assert plan.due("07_decoding", "ada") is None
 
 
+def test_weights_default_to_1_beside_one_that_is_set(tmp_path: Path) -> None:
+    assert read_course_file(tmp_path).weights(CHAPTERS) == {}
+    plan = read_course_file(put(tmp_path, "[chapters.07_decoding]\nweight = 2\n"), CHAPTERS)
+    assert plan.weights(CHAPTERS) == {"03_scaled_dot_product": 1.0, "07_decoding": 2.0}
+
+
+@pytest.mark.parametrize("weight", ["-1", "nan", "inf", "true", '"2"', "1001"])
+def test_a_weight_that_is_no_weight_is_refused(tmp_path: Path, weight: str) -> None:
+    with pytest.raises(CourseError, match=r"line 2: chapters\S*weight"):
+        read_course_file(put(tmp_path, f"[chapters.07_decoding]\nweight = {weight}\n"))
+
+
 def test_template_is_valid_and_says_nothing(tmp_path: Path) -> None:
     assert write_template(tmp_path)
     assert not write_template(tmp_path)

@@ -104,6 +104,10 @@ def test_a_group_has_the_grade_of_its_member(course: Course, tmp_path: Path) -> 
     problem = Problem("late", "It came late.")
     write_result(course, result("ada", problems=(problem,)))
     write_result(course, result("bo"))
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        (answer,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ada").grades
+        answer.needs_manual_grade = True
+        gradebook.db.commit()
     path = tmp_path / "class.csv"
     path.write_text("id,name,group\nada,Ada,Team 1\nbo,Bo,\ndee,Dee Dee,team 1\neve,Eve,\n", encoding="utf-8")
     enrol(course, path)
@@ -112,6 +116,7 @@ def test_a_group_has_the_grade_of_its_member(course: Course, tmp_path: Path) -> 
     ada, _, dee, eve = read_student_work(course, [CHAPTER])
     assert (dee.grade.full_name, dee.grade.score, dee.grade.handed_in_by, dee.graded) == ("Dee Dee", 3.0, "ada", True)
     assert (dee.exercises, dee.problems, ada.problems) == (ada.exercises, (), ("It came late.",))
+    assert (ada.grade.pending, dee.grade.pending) == (1, 0), "one answer waits"
     assert (eve.grade.handed_in, eve.grade.handed_in_by) == (False, "")
     (summary,) = summarise([ada, dee, eve])
     assert (summary.absent, summary.graded) == (("eve",), ("ada", "dee"))

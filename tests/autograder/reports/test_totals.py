@@ -1,0 +1,66 @@
+"""Totals are the weighted means of the chapters' shares, and nothing that is missing or open is passed over."""
+
+from dataclasses import replace
+
+import pytest
+
+from autograder.reports.class_report import Work, render, summarise
+from autograder.reports.export import export
+from autograder.reports.totals import totals
+
+CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
+WEIGHTS = {CHAPTERS[0]: 1.0, CHAPTERS[1]: 3.0, CHAPTERS[2]: 5.0}
+
+
+@pytest.fixture
+def grades(make_grade):
+    return [
+        make_grade("ada", 10.0, chapter=CHAPTERS[0]),
+        make_grade("ada", 6.0, penalty=1.0, chapter=CHAPTERS[1], pending=2),
+        make_grade("bo", 8.0, chapter=CHAPTERS[0], name=("=cmd()", "X")),
+        make_grade("bo", 0.0, chapter=CHAPTERS[1], handed_in=False, name=("=cmd()", "X")),
+        make_grade("ada", 0.0, chapter=CHAPTERS[2], handed_in=False),
+    ]
+
+
+def test_a_total_weighs_the_chapters_that_have_begun(grades):
+    ada, bo = totals(grades, WEIGHTS)
+    assert ada.share == pytest.approx((1 * 1.0 + 3 * 0.5) / 4)
+    assert bo.share == pytest.approx((1 * 0.8 + 3 * 0.0) / 4)
+    assert (ada.open_chapters, bo.open_chapters) == ((CHAPTERS[1],), ())
+    assert list(ada.shares) == list(CHAPTERS[:2])
+
+
+def test_without_weights_there_is_no_total(grades):
+    assert totals(grades, {}) == []
+    assert totals(grades, dict.fromkeys(CHAPTERS, 0.0)) == []
+
+
+def test_a_chapter_of_weight_0_is_left_out(grades):
+    ada, _ = totals(grades, WEIGHTS | {CHAPTERS[1]: 0.0})
+    assert (ada.share, list(ada.shares)) == (1.0, [CHAPTERS[0]])
+
+
+def test_what_is_undecided_or_not_gradable_is_open(grades):
+    undecided = replace(grades[0], decided=False)
+    refused = replace(grades[2], gradable=False, raw=0.0)
+    assert [total.open_chapters for total in totals([undecided, refused], WEIGHTS)] == [(CHAPTERS[0],)] * 2
+
+
+def test_totals_are_exported_beside_the_grades(grades, tmp_path):
+    grades_file, totals_file = export(grades, "csv", tmp_path, WEIGHTS)
+    assert (grades_file.path.name, totals_file.path.name) == ("grades.csv", "totals.csv")
+    header, ada, bo = totals_file.path.read_text(encoding="utf-8").splitlines()
+    assert header == f'"student_id","last_name","first_name","email","{CHAPTERS[0]}","{CHAPTERS[1]}","total","open"'
+    assert ada.endswith(f'"100.00","50.00","62.50","{CHAPTERS[1]}"')
+    assert bo == '"bo","X","\'=cmd()","bo@example.org","80.00","0.00","20.00",""'
+    assert len(export(grades, "csv", tmp_path)) == 1
+    assert all("totals" not in file.path.name for file in export(grades, "canvas", tmp_path, WEIGHTS))
+
+
+def test_the_report_has_totals_only_with_weights(grades, tmp_path):
+    summaries = summarise(map(Work, grades))
+    page = render(summaries, title="Class", folder=tmp_path, overall=totals(grades, WEIGHTS))
+    assert '<td class="n">62 %</td><td class="n">100 %</td><td class="n">50 %</td>' in page
+    assert "=cmd() X" in page
+    assert "Totals" not in render(summaries, title="Class", folder=tmp_path)
