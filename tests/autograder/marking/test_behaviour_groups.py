@@ -116,13 +116,19 @@ def test_equal_diagnoses_stand_together_and_apart() -> None:
     ]
 
 
+def test_a_group_has_the_diagnosis_of_most_members() -> None:
+    answers = [answer(f"s{number}", diagnosis=text) for number, text in enumerate(("rare", "common", "common"))]
+    (group,) = group_answers(answers)
+    assert group.diagnosis == "common"
+
+
 def test_a_group_follows_from_what_all_its_members_call() -> None:
     first, second = answer("a", wrong_calls=("causal_mask", "softmax")), answer("b", wrong_calls=("causal_mask",))
     assert [group.follows_from for group in group_answers([first, second])] == [("causal_mask",)]
     assert [group.follows_from for group in group_answers([first, second, answer("c")])] == [()]
 
 
-def test_representatives_differ_in_text_and_the_frequent_come_first() -> None:
+def test_representatives_differ_and_frequent_texts_come_first() -> None:
     texts = ["x = 1", "x=1\n", "x = 2", "x = 3", "x = 4", "x = 3", "x = 3"]
     answers = [answer(f"s{number}", source=text) for number, text in enumerate(texts)]
     (group,) = group_answers(answers)
@@ -164,7 +170,7 @@ def graded_course(tmp_path: Path) -> Course:
     write_result(course, GradeResult("ann", CHAPTER, "graded", exercises, submission="hash"))
     write_signatures(course, CHAPTER, "ann", "hash", {"soft_lookup": SAME.to_dict()})
     sources = {
-        "causal_mask": "def causal_mask(n): return n",
+        "causal_mask": "causal_mask(3)",
         "soft_lookup": "def soft_lookup(q): return merge_heads(causal_mask(q))",
     }
     cells = [
@@ -180,7 +186,8 @@ def graded_course(tmp_path: Path) -> Course:
 def test_answers_that_lost_points_are_read_by_exercise(graded_course: Course) -> None:
     answers = read_code_answers(graded_course, CHAPTER)
     assert list(answers) == ["causal_mask", "soft_lookup", "broken"]
-    (lookup,), (broken,) = answers["soft_lookup"], answers["broken"]
+    (mask,), (lookup,), (broken,) = answers.values()
+    assert mask.wrong_calls == ()
     assert lookup == CodeAnswer(
         student="ann",
         exercise="soft_lookup",
