@@ -68,7 +68,7 @@ def test_what_differs_exactly_is_never_grouped(other: dict[str, Any]) -> None:
     assert len(members([answer("a"), answer("b", **other)])) == 2
 
 
-def test_other_messages_and_diagnoses_do_not_split_a_group() -> None:
+def test_messages_and_diagnoses_do_not_split_groups() -> None:
     assert members([answer("a"), answer("b", message="Off by 2.", diagnosis="A mistake.")]) == [["a", "b"]]
 
 
@@ -122,7 +122,7 @@ def test_a_group_has_the_diagnosis_of_most_members() -> None:
     assert group.diagnosis == "common"
 
 
-def test_a_group_follows_from_what_all_its_members_call() -> None:
+def test_groups_follow_from_what_all_members_call() -> None:
     first, second = answer("a", wrong_calls=("causal_mask", "softmax")), answer("b", wrong_calls=("causal_mask",))
     assert [group.follows_from for group in group_answers([first, second])] == [("causal_mask",)]
     assert [group.follows_from for group in group_answers([first, second, answer("c")])] == [()]
@@ -139,7 +139,7 @@ def test_no_answers_make_no_groups() -> None:
     assert group_answers([]) == []
 
 
-def test_names_that_a_cell_uses_are_read_from_its_text() -> None:
+def test_used_names_are_read_from_the_text() -> None:
     source = (
         "def f(x):\n    mask = causal_mask(len(x))\n    def inner(y): return y\n    return inner(soft.lookup(mask))"
     )
