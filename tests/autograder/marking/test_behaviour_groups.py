@@ -215,9 +215,12 @@ def test_submissions_that_were_not_graded_have_no_answers(graded_course: Course)
     assert [one.student for one in read_code_answers(graded_course, CHAPTER)["soft_lookup"]] == ["ann"]
 
 
-def test_signatures_of_an_earlier_file_do_not_count(graded_course: Course) -> None:
+def test_signatures_of_other_files_or_versions_do_not_count(graded_course: Course) -> None:
     assert read_signatures(graded_course, CHAPTER, "ann", "hash") == {"soft_lookup": SAME}
     assert read_signatures(graded_course, CHAPTER, "ann", "another") == {}
+    path = signatures_path(graded_course, CHAPTER, "ann")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 0}))
+    assert read_signatures(graded_course, CHAPTER, "ann", "hash") == {}
 
 
 @pytest.mark.parametrize(
