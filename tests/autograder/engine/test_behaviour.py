@@ -215,7 +215,7 @@ def test_the_work_is_bounded_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         outputs("soft_lookup", float("nan")),
     ],
 )
-def test_without_a_verdict_that_lost_points_there_is_none(shown: list[Any]) -> None:
+def test_only_lost_points_make_a_signature(shown: list[Any]) -> None:
     assert signature_of(shown, {}, "cpu") is None
 
 
@@ -265,7 +265,7 @@ def test_the_same_mistake_in_other_words_is_alike(student: Student) -> None:
         "class Lie(torch.Tensor):\n        def __len__(self): raise SystemExit\n    return torch.ones(3).as_subclass(Lie)",
     ],
 )
-def test_no_answer_of_a_student_can_make_it_fail(student: Student, body: str) -> None:
+def test_hostile_code_cannot_make_it_fail(student: Student, body: str) -> None:
     score, result = graded(student, f"def soft_lookup(query, keys, values):\n    {body}")
     assert score == 0
     assert result is not None

@@ -88,7 +88,7 @@ def test_a_removed_submission_takes_its_signatures_along(graded: Course, filled:
     assert signatures_path(graded, CHAPTER, "ben").exists()
 
 
-def test_a_file_that_cannot_be_written_costs_no_grade(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_file_costs_no_grade(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -68,7 +68,7 @@ def test_what_differs_exactly_is_never_grouped(other: dict[str, Any]) -> None:
     assert len(members([answer("a"), answer("b", **other)])) == 2
 
 
-def test_other_messages_and_diagnoses_do_not_split_a_group() -> None:
+def test_messages_and_diagnoses_do_not_split_groups() -> None:
     assert members([answer("a"), answer("b", message="Off by 2.", diagnosis="A mistake.")]) == [["a", "b"]]
 
 
@@ -116,13 +116,19 @@ def test_equal_diagnoses_stand_together_and_apart() -> None:
     ]
 
 
-def test_a_group_follows_from_what_all_its_members_call() -> None:
+def test_a_group_has_the_diagnosis_of_most_members() -> None:
+    answers = [answer(f"s{number}", diagnosis=text) for number, text in enumerate(("rare", "common", "common"))]
+    (group,) = group_answers(answers)
+    assert group.diagnosis == "common"
+
+
+def test_groups_follow_from_what_all_members_call() -> None:
     first, second = answer("a", wrong_calls=("causal_mask", "softmax")), answer("b", wrong_calls=("causal_mask",))
     assert [group.follows_from for group in group_answers([first, second])] == [("causal_mask",)]
     assert [group.follows_from for group in group_answers([first, second, answer("c")])] == [()]
 
 
-def test_representatives_differ_in_text_and_the_frequent_come_first() -> None:
+def test_representatives_differ_and_frequent_texts_come_first() -> None:
     texts = ["x = 1", "x=1\n", "x = 2", "x = 3", "x = 4", "x = 3", "x = 3"]
     answers = [answer(f"s{number}", source=text) for number, text in enumerate(texts)]
     (group,) = group_answers(answers)
@@ -133,7 +139,7 @@ def test_no_answers_make_no_groups() -> None:
     assert group_answers([]) == []
 
 
-def test_names_that_a_cell_uses_are_read_from_its_text() -> None:
+def test_used_names_are_read_from_the_text() -> None:
     source = (
         "def f(x):\n    mask = causal_mask(len(x))\n    def inner(y): return y\n    return inner(soft.lookup(mask))"
     )
@@ -164,7 +170,7 @@ def graded_course(tmp_path: Path) -> Course:
     write_result(course, GradeResult("ann", CHAPTER, "graded", exercises, submission="hash"))
     write_signatures(course, CHAPTER, "ann", "hash", {"soft_lookup": SAME.to_dict()})
     sources = {
-        "causal_mask": "def causal_mask(n): return n",
+        "causal_mask": "causal_mask(3)",
         "soft_lookup": "def soft_lookup(q): return merge_heads(causal_mask(q))",
     }
     cells = [
@@ -180,7 +186,8 @@ def graded_course(tmp_path: Path) -> Course:
 def test_answers_that_lost_points_are_read_by_exercise(graded_course: Course) -> None:
     answers = read_code_answers(graded_course, CHAPTER)
     assert list(answers) == ["causal_mask", "soft_lookup", "broken"]
-    (lookup,), (broken,) = answers["soft_lookup"], answers["broken"]
+    (mask,), (lookup,), (broken,) = answers.values()
+    assert mask.wrong_calls == ()
     assert lookup == CodeAnswer(
         student="ann",
         exercise="soft_lookup",
@@ -208,9 +215,12 @@ def test_submissions_that_were_not_graded_have_no_answers(graded_course: Course)
     assert [one.student for one in read_code_answers(graded_course, CHAPTER)["soft_lookup"]] == ["ann"]
 
 
-def test_signatures_of_an_earlier_file_do_not_count(graded_course: Course) -> None:
+def test_signatures_of_other_files_or_versions_do_not_count(graded_course: Course) -> None:
     assert read_signatures(graded_course, CHAPTER, "ann", "hash") == {"soft_lookup": SAME}
     assert read_signatures(graded_course, CHAPTER, "ann", "another") == {}
+    path = signatures_path(graded_course, CHAPTER, "ann")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 0}))
+    assert read_signatures(graded_course, CHAPTER, "ann", "hash") == {}
 
 
 @pytest.mark.parametrize(
