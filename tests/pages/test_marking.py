@@ -143,13 +143,21 @@ def test_code_is_marked_by_keyboard_alone(online, address: str, course: Course) 
     page.get_by_role("status").get_by_text("Group 1: 2.5 points given to 2 of 3").wait_for()
     assert _code_states(course)["bob"] == _code_states(course)["cyd"] == MarkState(2.5, False, "mind the future")
     assert _code_states(course)["ada"] == MarkState(None, False, None)
+    assert page.get_by_label("Earlier comments").locator("option").all_inner_texts() == [
+        "Choose one",
+        "mind the future",
+    ]
     # The member that was taken out is chosen now, with an empty form.
     page.get_by_role("button", name="Give", exact=True).wait_for()
-    assert page.get_by_label("Points, of 4").input_value() == page.get_by_label("Comment").input_value() == ""
+    assert (
+        page.get_by_label("Points, of 4").input_value()
+        == page.get_by_role("textbox", name="Comment").input_value()
+        == ""
+    )
     page.keyboard.press("c")
     page.keyboard.type("see me")
     page.keyboard.press("Control+Enter")
-    page.get_by_role("status").get_by_text("Group 1: comment kept to 1 of 3").wait_for()
+    page.get_by_role("status").get_by_text("Group 1: comment kept for 1 of 3").wait_for()
     assert _code_states(course)["ada"] == MarkState(None, False, "see me")
     assert page.locator("article.current").get_attribute("data-name") == "Group 2"
     for undone, key in (("Undone for 1.", "u"), ("Undone for 2.", "u")):

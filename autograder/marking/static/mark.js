@@ -61,6 +61,13 @@ async function alone(work) {
   try { await work(); } catch (error) { say(error.message, true); } finally { busy = false; }
 }
 
+function rememberComment(comment) {
+  const list = byId("earlier");
+  if (!comment || [...list.options].some((option) => option.value === comment)) return;
+  list.append(new Option(comment.slice(0, 60), comment));
+  list.closest("p").hidden = false;
+}
+
 async function give() {
   if (!articles.length || !byId("points").reportValidity()) return;
   const at = current;
@@ -89,9 +96,11 @@ async function give() {
   sessionStorage.setItem(store, JSON.stringify([...given(), found.entry]));
   byId("waiting").textContent = found.waiting;
   byId("progress").value = byId("progress").max - found.waiting;
-  const whom = count < size ? ` to ${count} of ${size}` : "";
-  say(`${article.dataset.name}: ${points === null ? done.toLowerCase() : `${done} given`}${whom}`);
+  const some = count < size ? `${count} of ${size}` : "";
+  const result = points === null ? `${done.toLowerCase()}${some && ` for ${some}`}` : `${done} given${some && ` to ${some}`}`;
+  say(`${article.dataset.name}: ${result}`);
   article.draft = null;
+  rememberComment(comment.trim());
   if (current !== at) return;
   current = -1;
   const open = (candidate) => Number(candidate.dataset.waiting) > 0;
@@ -132,7 +141,7 @@ byId("previous").addEventListener("click", () => select(current - 1, false));
 byId("next").addEventListener("click", () => select(current + 1, false));
 byId("undo").addEventListener("click", () => alone(undo));
 byId("help").addEventListener("click", () => byId("keys").showModal());
-byId("earlier")?.addEventListener("change", (event) => { byId("comment").value = event.target.value; });
+byId("earlier").addEventListener("change", (event) => { byId("comment").value = event.target.value; });
 
 document.addEventListener("keydown", (event) => {
   if (byId("keys").open) return;

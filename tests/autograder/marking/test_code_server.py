@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+from dataclasses import replace
 
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.marking import code_questions
+from autograder.marking.behaviour_groups import group_answers
 from autograder.marking.code_questions import ChapterReader
 from autograder.marking.questions import MarkState
 
@@ -51,6 +54,14 @@ def test_group_shows_each_different_text(visit):
     assert "Answer 1.3, compared with Answer 1.1" in text
     assert '<span class="added">+    mask = upper(T)</span>' in text
     assert '<span class="removed">-    return lower(T)</span>' in text
+
+
+def test_group_says_what_it_follows_from(visit, monkeypatch):
+    def follow(answers):
+        return [replace(group, follows_from=("soft_lookup",)) for group in group_answers(answers)]
+
+    monkeypatch.setattr(code_questions, "group_answers", follow)
+    assert 'Follows from <a href="/question/soft_lookup">soft_lookup</a>' in _text_of(visit, PAGE)
 
 
 def test_group_without_verdict_shows_the_error(visit, course):
