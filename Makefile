@@ -17,11 +17,11 @@ help:
 
 ## make demo    the course end to end: site, assignments, a sample class of 24, grades, feedback, report
 demo: $(READY)
-	@$(RUN)/tfcourse build
-	@$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
-	@$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
-	@$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
-	@$(RUN)/tfcourse report --course $(COURSE)
+	$(RUN)/tfcourse build
+	$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
+	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
+	$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
+	$(RUN)/tfcourse report --course $(COURSE)
 	@echo
 	@echo "Open first:  the site            $(CURDIR)/book/_build/html/index.html"
 	@echo "             the class report    $(abspath $(COURSE))/report.html"

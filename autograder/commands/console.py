@@ -163,12 +163,14 @@ def progress_bar(title: str, total: int | None = None, every: int = 1) -> Iterat
         every: the number of steps per plain line.
     """
     if not _errors.is_terminal:
-        done = 0
+        done, phase = 0, ""
 
         def line(step: str) -> None:
-            nonlocal done
+            nonlocal done, phase
             done += 1
-            if done % every == 0:
+            # "reading sources... [ 12%] a page" gets one line, not one for each page.
+            going_on, phase = step.partition("... ")[0] == phase, step.partition("... ")[0] if "... " in step else ""
+            if done % every == 0 and not going_on:
                 click.echo(f"{title}: {step}" + (f" ({done}/{total})" if total else ""), err=True)
 
         yield line
