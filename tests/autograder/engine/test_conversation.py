@@ -130,7 +130,7 @@ def test_an_answer_longer_than_allowed_ends_the_process() -> None:
     process = Scripted()
     conversation = conversation_with(process)
     process._theirs.sendall((MAX_BYTES + 1).to_bytes(4, "little"))
-    with pytest.raises(LimitError, match="longer") as caught:
+    with pytest.raises(LimitError, match="exceeded the limit") as caught:
         conversation.ask({"do": "look", "name": "x"})
     assert caught.value.kind == "malformed answer"
     assert not conversation.alive

@@ -693,7 +693,7 @@ def test_what_one_worker_has_asked_a_known_mistake_no_other_worker_asks() -> Non
         seen = [Graded(executor.grade_one(submission(*BEFORE))) for executor in (second,)]
         seen += [Graded(executor.grade_one(submission(*WRONG_MASK))) for executor in (first, first, second, second)]
         (news,) = workers._news.values()
-        (told,) = news._told
+        (told,) = news._answers
         other = workers.executor_for(replace(SETTINGS, seed=SEED + 1))
         seen += [Graded(other.grade_one(submission(*WRONG_MASK)))]
         assert len(workers._news) == 2, "other questions, other answers"
@@ -707,10 +707,10 @@ def test_a_worker_that_takes_the_place_of_another_one_is_told_what_that_has_lear
     news = SharedAnswers()
     with closing(WorkerExecutor(SETTINGS, news)) as executor:
         grade(executor, *WRONG_MASK)
-        assert len(news._told) == 1
+        assert len(news._answers) == 1
         executor._end()
         grade(executor, *WRONG_MASK)
-    assert len(news._told) == 1
+    assert len(news._answers) == 1
 
 
 def test_signatures_of_wrong_answers_come_with_the_execution(executor: WorkerExecutor) -> None:
