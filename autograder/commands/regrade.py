@@ -37,7 +37,6 @@ def _regrade(
     from autograder.commands.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
     from autograder.grading.regrade import to_regrade
-    from autograder.grading.tried import tried_in
 
     chosen = to_regrade(course, chapter, students, settings)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
@@ -49,7 +48,6 @@ def _regrade(
             locked=True,
             progress=step,
             workers=workers,
-            tried=tried_in(course, chapter, writes=dry_run),
         )
     if not dry_run:
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.

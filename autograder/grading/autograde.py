@@ -36,7 +36,6 @@ from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash, wanted_students
-from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import (
     exercise_of,
     exercise_results,
@@ -83,7 +82,6 @@ def autograde(
     settings: GradingSettings | None = None,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    tried: Tried | None = None,
 ) -> list[GradeResult]:
     """Grade the submissions of a chapter.
 
@@ -99,7 +97,6 @@ def autograde(
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
         make_executor: makes what runs the submissions, in the place of worker processes.
         workers: worker processes that are there already, and stay; by default they are started for this chapter.
-        tried: what a dry run has executed, which is not executed again.
 
     Returns:
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
@@ -133,7 +130,7 @@ def autograde(
         journal.write("run begins", submissions=len(wanted), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
-            for result in run.results(wanted, make_executor, workers, tried):
+            for result in run.results(wanted, make_executor, workers):
                 progress(result)
                 results.append(result)
         except KeyboardInterrupt:
@@ -212,7 +209,6 @@ class _Run:
         students: Sequence[str],
         make_executor: MakeExecutor | None,
         workers: WorkerPool | None,
-        tried: Tried | None,
     ) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
         if self.force:
@@ -220,13 +216,7 @@ class _Run:
         ready = _Ready()
         submissions = self._submissions(students, ready)
         with WorkerPool() if workers is None else nullcontext(workers) as there:
-            run = partial(executions, make_executor, self.settings, workers=there)
-            done = (
-                run(submissions)
-                if tried is None
-                else tried.executions(submissions, self.settings, self.made.result, run)
-            )
-            for execution in done:
+            for execution in executions(make_executor, self.settings, submissions, workers=there):
                 yield from _taken(ready.early)
                 yield self._judged(execution, ready.hashes[execution.student])
             yield from _taken(ready.early)

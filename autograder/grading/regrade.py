@@ -15,9 +15,8 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
 from autograder.grading.dispatch import MakeExecutor
-from autograder.grading.replay import tried as made_again
+from autograder.grading.replay import rerun
 from autograder.grading.submissions import files_of, submission_hash
-from autograder.grading.tried import Tried
 from autograder.record.journal import NO_STATE, RECORDED, submission_states
 from autograder.record.provenance import Provenance
 from autograder.record.results import GradeResult, read_results
@@ -150,7 +149,6 @@ def regrade(
     progress: Callable[[GradeResult], None] = lambda result: None,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    tried: Tried | None = None,
 ) -> Regrade:
     """Make grades again and compare. Points and comments that a person gave are kept, and nobody is asked to look at them again.
 
@@ -163,7 +161,6 @@ def regrade(
         progress: is told each result as it comes in.
         make_executor: makes what runs the submissions, in the place of worker processes.
         workers: worker processes that are there already, and stay.
-        tried: where a dry run keeps what it has executed, and the run after it finds that; by default nowhere.
 
     Raises:
         CourseError: if somebody else is grading.
@@ -174,7 +171,7 @@ def regrade(
     if chosen.students and dry_run:
         manifest = released_manifest(course, chosen.chapter)
         known = [before[student] for student in chosen.students]
-        for result in made_again(course, manifest, known, settings, make_executor, workers, tried):
+        for result in rerun(course, manifest, known, settings, make_executor, workers):
             progress(result)
             results.append(result)
     elif chosen.students:
@@ -190,10 +187,7 @@ def regrade(
             settings=settings,
             make_executor=make_executor,
             workers=workers,
-            tried=tried,
         )
-        if tried is not None:
-            tried.clear()
     results.sort(key=lambda result: result.student)
     compared = [result for result in results if result.status != "not recorded"]
     moves = [move for result in compared if (move := _move(before[result.student], result))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import nbformat
@@ -22,7 +21,6 @@ from autograder.grading.course_settings import as_released, made_by, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash
-from autograder.grading.tried import Tried
 from autograder.record.executed_notebook import exercise_results, no_exercises, no_notebook, scores_of, seconds_of
 from autograder.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.record.results import ExerciseResult, GradeResult, read_result
@@ -94,7 +92,7 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
         do = "Put it back: without it, the grade cannot be made again."
         raise CourseError(f"what {student} handed in for {chapter} is gone", where=there, do=do)
     settings = as_released(course, chapter, _as_recorded(recorded))
-    (again,) = tried(course, manifest, [recorded], settings, make_executor)
+    (again,) = rerun(course, manifest, [recorded], settings, make_executor)
     changes = recorded.provenance.differences(again.provenance)
     return Replay(recorded, again, tuple(differences(recorded, again)), tuple(changes))
 
@@ -108,14 +106,13 @@ def _as_recorded(recorded: GradeResult) -> GradingSettings:
     return replace(GradingSettings(), **{**limits, "device": device, "seed": recorded.seed, "allow_weaker": True})
 
 
-def tried(
+def rerun(
     course: Course,
     manifest: Manifest,
     known: Sequence[GradeResult],
     settings: GradingSettings,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    keep: Tried | None = None,
 ) -> Iterator[GradeResult]:
     """Yield what known grades come to if they are made again; nothing is written.
 
@@ -126,16 +123,13 @@ def tried(
         settings: how the submissions are run.
         make_executor: makes what runs them, in the place of worker processes.
         workers: worker processes that are there already, and stay.
-        keep: where what was executed is kept for a run that follows; by default nowhere.
     """
     made = provenance(settings)
     by_student = {grade.student: replace(_anew(course, manifest, grade, settings), provenance=made) for grade in known}
     early: list[GradeResult] = []
     with GradebookWriter(course, manifest.chapter, configured(course)) as books:
         submissions = _submissions(books, manifest, by_student, early)
-        run = partial(executions, make_executor, settings, workers=workers)
-        done = run(submissions) if keep is None else keep.executions(submissions, settings, lambda: made, run)
-        for execution in done:
+        for execution in executions(make_executor, settings, submissions, workers=workers):
             yield _judged(manifest, by_student[execution.student], execution)
     yield from early
 
