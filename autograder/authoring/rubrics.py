@@ -1,4 +1,7 @@
-"""The rubrics of a chapter's questions in words: model answers and mark schemes, for those who mark and for nobody else."""
+"""The rubrics of a chapter's questions in words: model answers and mark schemes, for those who mark and for nobody else.
+
+Rubrics have a file of their own, `chapters/NN/rubrics.md`: `exercises.md` is a page of the site, and a model answer must not be on it.
+"""
 
 from __future__ import annotations
 

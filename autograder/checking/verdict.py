@@ -1,4 +1,9 @@
-"""What a check returns: points, findings, and a diagnosis where a known mistake was recognised."""
+"""What a check returns: points, findings, and a diagnosis where a known mistake was recognised.
+
+A verdict is evaluated when it is read (`LateVerdict`). Of the two checks in a graded cell only the second is shown. The first asks its
+questions at once, because a function may answer otherwise later; the judgement follows from the answers alone, so it can wait, and is
+usually never needed.
+"""
 
 from __future__ import annotations
 

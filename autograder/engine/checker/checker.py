@@ -2,6 +2,9 @@
 
 A cell that breaks a limit costs itself. If it has taken the student's process along, what was defined above is run again in a new one, and
 the rest goes on from there.
+
+A locked cell that is no test runs on both sides. The student's cells and the graded ones need the setup cell's imports; it is the
+course's own text, so it may run where the reference is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""A student's function or class as a check examines it: requests go out, observations come back, and none of them is believed in form."""
+"""A student's function or class as a check examines it: requests go out, observations come back, and none of them is believed in form.
+
+An answer that arrives as the very bytes of the reference's answer is neither decoded nor judged: it is right. Between a third and three
+quarters of five students' answers were right to the last bit. Visible questions are answered from memory within a cell: `check(f)` and
+`check(f, hidden=True)` stand together, and the second asks what the first asked. The answers are kept until the cell ends and no longer,
+so that a function with a state is not judged by an older one.
+"""
 
 from __future__ import annotations
 
