@@ -1,4 +1,8 @@
-"""Run CPU-bound work in as many processes as there are processors."""
+"""Run CPU-bound work in as many processes as there are processors.
+
+The work starts one program, which forks itself. A pool in the calling process would leave helper processes of Python's behind, and a
+caller that waits for all of its children, as the benchmarks do, would wait for those until it ends.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from html import escape
 
 from tests.import_graph import ALLOWED, BASE, ROOT, modules
 
-PAGE, PICTURE = ROOT / "docs" / "architecture.md", ROOT / "docs" / "packages.svg"
+PAGE, PICTURE = ROOT / "docs" / "packages.md", ROOT / "docs" / "packages.svg"
 BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"
 # The rows of the drawing, in the order of the table: a package imports from earlier rows and, in its own, from what stands before it.
 BANDS = {
@@ -84,7 +84,7 @@ def drawing() -> str:
 
 
 def page() -> str:
-    """Return the page on the architecture with today's table."""
+    """Return the page on the packages with today's table."""
     text = PAGE.read_text("utf-8")
     return re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{table()}\n{END}", text, flags=re.DOTALL)
 

@@ -1,4 +1,7 @@
-"""Read the rubrics of a chapter's questions: model answers and mark schemes, for markers only."""
+"""Read the rubrics of a chapter's questions: model answers and mark schemes, for markers only.
+
+Rubrics have a file of their own, `chapters/NN/rubrics.md`: `exercises.md` is a page of the site, and a model answer must not be on it.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 No module of this package contains a solution. The student build includes it and judges with recorded answers; beside the reference
 (package ``autograder.checks``) the same engine judges with live ones. It needs torch, numpy and safetensors only.
+
+It is apart from the declarations (``autograder.checks``) because students receive the engine and never the declarations.
 """
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict

@@ -1,4 +1,13 @@
-"""Draw the inputs of an exercise from a seed."""
+"""Draw the inputs of an exercise from a seed.
+
+One case serves every aspect that asks for it. A case is drawn from a stream that is named after its maker, the exercise and the round,
+not after the aspect (`Draw.case`), so shape, numbers, in-place changes and the first half of a relation are judged on one answer: chapter
+03 asks 293 questions of a submission, not 489. The price is shared luck. A case that happens to hide a mistake hides it from several
+aspects, so a maker must draw sizes at which mistakes show; the quality tests say where it does not.
+
+Operations and executed lines are counted at sizes that the secret draws (`Draw.counting_size`), and numbers are judged on ordinary calls
+of the same shapes: code that behaves only while it is counted gains nothing.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,9 @@ comprehension, a generator, or a thread that is started meanwhile.
 Does not protect against: a loop inside a library or inside C (``map(max, rows)``, ``numpy.vectorize`` of a built-in function), code that
 claims to be a library's (``CodeType.replace``), a forked process, a thread that was there before. Code that finds out where lines are
 counted and does not loop there gets the points of this row, and no others.
+
+Counts are what the student's process reports: operations, in-place changes and the runs of autograd's engine can only be counted where
+they happen. The threat model says what a forged count gains. Forbidden functions are refused instead of counted.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ What is not covered:
 - a copy of PyTorch's own Python source, by hand, by ``exec`` or by importing its module once more: that is Python like any other
 - code that calls into PyTorch's libraries past the dispatcher, by ctypes or an extension
 - code that takes hold of what is registered (in the grader, see :mod:`autograder.engine.student.refusal_switch`)
+
+In the grader the switch is in an audit hook, and proves to the checker that it was thrown
+(:mod:`autograder.engine.student.refusal_switch`).
 """
 
 from __future__ import annotations

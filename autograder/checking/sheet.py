@@ -1,4 +1,13 @@
-"""Define question sheets: all questions about one exercise, with the expected answers and those of the known mistakes."""
+"""Define question sheets: all questions about one exercise, with the expected answers and those of the known mistakes.
+
+Known mistakes are asked as little as possible, and compared by a fingerprint first. A submission that fails is compared with every known
+mistake of the exercise. For each failed aspect a table holds the kind of thing that every mistake answers to the first question, and the
+last number of it; only mistakes that this cannot tell from the student's answer are asked the other questions. Looking through the
+answers themselves would cost a forked checker a copy of every memory page on which one of them lies.
+
+A hidden sheet continues the visible one (`Sheet.plain`): its first questions, their right answers and the known mistakes' answers to them
+are the visible sheet's own objects, made and judged once. Both have the same rules, drawn from the course's secret while grading.
+"""
 
 from __future__ import annotations
 

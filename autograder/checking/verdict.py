@@ -1,4 +1,9 @@
-"""Define verdicts: points, findings, and the diagnosis of a recognised mistake."""
+"""Define verdicts: points, findings, and the diagnosis of a recognised mistake.
+
+A verdict is evaluated when it is read (`LateVerdict`). Of the two checks in a graded cell only the second is shown. The first asks its
+questions at once, because a function may answer otherwise later; the judgement follows from the answers alone, so it can wait, and is
+usually never needed.
+"""
 
 from __future__ import annotations
 

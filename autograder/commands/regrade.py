@@ -35,7 +35,6 @@ def _regrade(
     workers: WorkerPool,
 ) -> Regrade:
     from autograder.commands.progress import grading_progress
-    from autograder.grading.dry_run_cache import dry_run_cache
     from autograder.grading.regrade import regrade as regrade_chapter
     from autograder.grading.regrade import to_regrade
 
@@ -49,7 +48,6 @@ def _regrade(
             locked=True,
             progress=step,
             workers=workers,
-            cache=dry_run_cache(course, chapter, writes=dry_run),
         )
     if not dry_run:
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.

@@ -35,7 +35,6 @@ from autograder.grading.course_settings import (
     require_student_package,
 )
 from autograder.grading.dispatch import MakeExecutor, executions
-from autograder.grading.dry_run_cache import DryRunCache
 from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash, wanted_students
@@ -86,7 +85,6 @@ def autograde(
     settings: GradingSettings | None = None,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    cache: DryRunCache | None = None,
 ) -> list[GradeResult]:
     """Grade the submissions of a chapter.
 
@@ -102,7 +100,6 @@ def autograde(
         settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
         make_executor: makes what runs the submissions, in the place of worker processes.
         workers: worker processes that are there already, and stay; by default they are started for this chapter.
-        cache: what a dry run has executed, which is not executed again.
 
     Returns:
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
@@ -138,7 +135,7 @@ def autograde(
         journal.write("run begins", submissions=len(names), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
-            for result in run.results(names, make_executor, workers, cache):
+            for result in run.results(names, make_executor, workers):
                 progress(result)
                 results.append(result)
         except KeyboardInterrupt:
@@ -218,7 +215,6 @@ class _Run:
         students: Sequence[str],
         make_executor: MakeExecutor | None,
         workers: WorkerPool | None,
-        cache: DryRunCache | None,
     ) -> Iterator[GradeResult]:
         """Yield results as they come in; what needs no kernel is told while others run."""
         if self.force:
@@ -226,13 +222,7 @@ class _Run:
         ready = _Ready()
         submissions = self._submissions(students, ready)
         with WorkerPool() if workers is None else nullcontext(workers) as pool:
-            run = partial(executions, make_executor, self.settings, workers=pool)
-            done = (
-                run(submissions)
-                if cache is None
-                else cache.executions(submissions, self.settings, self.made_with.result, run)
-            )
-            for execution in done:
+            for execution in executions(make_executor, self.settings, submissions, workers=pool):
                 yield from _taken(ready.early)
                 yield self._judged(execution, ready.hashes[execution.student])
             yield from _taken(ready.early)

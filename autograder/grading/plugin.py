@@ -16,6 +16,7 @@ from nbformat.v4 import new_notebook
 from nbformat.v4.rwbase import strip_transient
 from nbgrader.preprocessors import (
     AssignLatePenalties,
+    CheckCellMetadata,
     ClearOutput,
     DeduplicateIds,
     IgnorePattern,
@@ -31,7 +32,6 @@ from autograder.course.folder import Course
 from autograder.feedback.exporter import FeedbackExporter, LoadGrades
 from autograder.feedback.safe_notebook import SafeNotebook, markdown_in_cell
 from autograder.grading.late_work import ApplyDeadline, CourseLateness
-from autograder.grading.metadata_check import CheckMetadata
 from autograder.grading.nbgrader_execute import EngineExecute
 from autograder.record.compact_json import dumps_by_line
 from autograder.record.gradebook_writer import EXPORTED
@@ -125,6 +125,10 @@ class OthersCells(_ExtraNotebooksOnly, OverwriteCells):  # type: ignore[misc]
     """nbgrader's OverwriteCells for extra notebooks."""
 
 
+class OthersMetadata(_ExtraNotebooksOnly, CheckCellMetadata):  # type: ignore[misc]
+    """nbgrader's CheckCellMetadata for notebooks that are not their chapter's: RestoreCells writes the metadata of those itself."""
+
+
 def _is_chapter(metadata: Any) -> bool:
     """Return whether a notebook is its chapter's. nbgrader alone grades other notebooks of an assignment."""
     return bool(metadata.get("notebook") == metadata.get("assignment"))
@@ -140,7 +144,7 @@ def configure(config: Any) -> None:
     settings.setdefault("exporter_class", SubmissionExporter)
     settings.setdefault(
         "sanitize_preprocessors",
-        [RestoreCells, ClearOutput, DeduplicateIds, OthersKernelspec, OthersCells, CheckMetadata],
+        [RestoreCells, ClearOutput, DeduplicateIds, OthersKernelspec, OthersCells, OthersMetadata],
     )
     settings.setdefault(
         "autograde_preprocessors",
@@ -152,7 +156,7 @@ def configure(config: Any) -> None:
             SaveAutoGrades,
             ApplyDeadline,
             AssignLatePenalties,
-            CheckMetadata,
+            OthersMetadata,
         ],
     )
     config.AssignLatePenalties.setdefault("plugin_class", CourseLateness)

@@ -15,7 +15,6 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
 from autograder.grading.dispatch import MakeExecutor
-from autograder.grading.dry_run_cache import DryRunCache
 from autograder.grading.replay import rerun
 from autograder.grading.submissions import files_of, submission_hash
 from autograder.record.journal import NO_STATE, RECORDED, submission_states
@@ -150,7 +149,6 @@ def regrade(
     progress: Callable[[GradeResult], None] = lambda result: None,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    cache: DryRunCache | None = None,
 ) -> Regrade:
     """Regrade and compare. Manual points and comments stay, and need no second look.
 
@@ -163,7 +161,6 @@ def regrade(
         progress: called with each result as it arrives.
         make_executor: creates the executors, instead of worker processes.
         workers: running worker processes, which stay.
-        cache: passes the executions of a dry run to the run after it; by default none.
 
     Raises:
         CourseError: if somebody else is grading.
@@ -174,7 +171,7 @@ def regrade(
     if chosen.students and dry_run:
         manifest = released_manifest(course, chosen.chapter)
         grades = [before[student] for student in chosen.students]
-        for result in rerun(course, manifest, grades, settings, make_executor, workers, cache):
+        for result in rerun(course, manifest, grades, settings, make_executor, workers):
             progress(result)
             results.append(result)
     elif chosen.students:
@@ -190,10 +187,7 @@ def regrade(
             settings=settings,
             make_executor=make_executor,
             workers=workers,
-            cache=cache,
         )
-        if cache is not None:
-            cache.clear()
     results.sort(key=lambda result: result.student)
     compared = [result for result in results if result.status != "not recorded"]
     moves = [move for result in compared if (move := _move(before[result.student], result))]

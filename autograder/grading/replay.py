@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import nbformat
@@ -20,7 +19,6 @@ from autograder.errors import CourseError
 from autograder.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.course_settings import as_released, made_by, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
-from autograder.grading.dry_run_cache import DryRunCache
 from autograder.grading.plugin import configured
 from autograder.grading.submissions import files_of, submission_hash
 from autograder.record.executed_notebook import exercise_results, no_exercises, no_notebook, scores_of, seconds_of
@@ -115,7 +113,6 @@ def rerun(
     settings: GradingSettings,
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
-    keep: DryRunCache | None = None,
 ) -> Iterator[GradeResult]:
     """Rerun graded submissions and yield the new grades; nothing is written.
 
@@ -126,7 +123,6 @@ def rerun(
         settings: the settings of the run.
         make_executor: creates the executors, instead of worker processes.
         workers: running worker processes, which stay.
-        keep: stores the executions for a run that follows; by default none are stored.
     """
     current = provenance(settings)
     by_student = {
@@ -135,9 +131,7 @@ def rerun(
     early: list[GradeResult] = []
     with GradebookWriter(course, manifest.chapter, configured(course)) as books:
         submissions = _submissions(books, manifest, by_student, early)
-        run = partial(executions, make_executor, settings, workers=workers)
-        done = run(submissions) if keep is None else keep.executions(submissions, settings, lambda: current, run)
-        for execution in done:
+        for execution in executions(make_executor, settings, submissions, workers=workers):
             yield _judged(manifest, by_student[execution.student], execution)
     yield from early
 

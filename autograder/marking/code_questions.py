@@ -187,7 +187,7 @@ def _answer(student: str, cells: tuple[str, str], marks: MarkRows, code: CodeAns
 
 def _exercise_cells(manifest: Manifest) -> Iterator[tuple[SourceCell, float]]:
     for cell in manifest.cells:
-        test = manifest.test_of(cell.name)
+        test = manifest.by_name.get(f"test_{cell.name}")
         if cell.is_stub and test is not None and test.is_test:
             yield cell, test.points
 

@@ -1,4 +1,8 @@
-"""Release chapters: nbgrader's source and release, and the students' package."""
+"""Release chapters: nbgrader's source and release, and the students' package.
+
+Outside the repository a notebook is named after its chapter (`03_scaled_dot_product.ipynb`), because students and learning platforms see
+it without its folder. Inside, `solutions/NN/exercises.ipynb` mirrors `chapters/NN/exercises.md`.
+"""
 
 from __future__ import annotations
 

@@ -109,10 +109,6 @@ class Manifest:
         """The names of the cells that carry points or that students write in."""
         return frozenset(cell.name for cell in self.cells if cell.grade or cell.solution or cell.task)
 
-    def test_of(self, exercise: str) -> SourceCell | None:
-        """Return an exercise's test cell."""
-        return self.by_name.get(f"test_{exercise}")
-
     @cached_property
     def digest(self) -> str:
         """A hash of everything in the manifest that decides a grade."""

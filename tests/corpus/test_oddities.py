@@ -11,7 +11,7 @@ import pytest
 from autograder.collecting.store import submitted_notebook
 from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import as_released
-from autograder.grading.replay import tried
+from autograder.grading.replay import rerun
 from autograder.record.results import ExerciseResult, GradeResult
 from autograder.submission.manifest import released_manifest
 
@@ -55,7 +55,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         path.parent.mkdir(parents=True)
         path.write_bytes(work.json())
     known = [GradeResult(student, CHAPTER, "graded") for student in handed_in]
-    results = tried(course, released_manifest(course, CHAPTER), known, as_released(course, CHAPTER, SETTINGS))
+    results = rerun(course, released_manifest(course, CHAPTER), known, as_released(course, CHAPTER, SETTINGS))
     return {
         oddity.name: Graded(handed_in[result.student], result)
         for result in results

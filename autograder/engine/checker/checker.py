@@ -2,6 +2,9 @@
 
 A cell that breaks a limit fails alone. If the student's process died, the cells above run again in a new process, and grading continues
 below.
+
+A locked cell that is no test runs on both sides. The student's cells and the graded ones need the setup cell's imports; it is the
+course's own text, so it may run where the reference is.
 """
 
 from __future__ import annotations

@@ -11,6 +11,10 @@ Does not protect against:
 
 - wrong or forged answers: the checks judge them
 - processes that start and end between two looks at the accounting
+
+A sheet is sent in one message and answered in parts. Two processes that wait for each other at every question spend more time on waking
+up than on answering. Each group of requests is sent back as soon as it is done, so when a limit is broken in the middle, earlier answers
+count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Send length-prefixed messages over a connected socket, with limits on length and time."""
+"""Send length-prefixed messages over a connected socket, with limits on length and time.
+
+Parts of an answer go to a mailbox (:class:`Mailbox`). A student's process answers a question group by group, so that earlier groups count
+whatever happens to the rest. Sending each group to a waiting reader would wake that process up to 150 times per submission. On a second
+socket the groups wait, and survive their writer, until the message that ends the answer arrives.
+"""
 
 from __future__ import annotations
 

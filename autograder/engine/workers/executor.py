@@ -1,4 +1,10 @@
-"""Run submissions in a worker process on this machine; restart it if it dies, and keep it for the next run."""
+"""Run submissions in a worker process on this machine; restart it if it dies, and keep it for the next run.
+
+Workers share the answers of known mistakes (:class:`SharedAnswers`). A checker reports new answers to its worker, the worker to the main
+process, and that sends them to the other workers with their next submission, since reading an answer costs less than making it. A worker
+passes them to its running checker and loads them itself only before it forks the next one, which a small class never needs. A worker that
+replaces a crashed one receives all of them. Workers on other machines ask for themselves.
+"""
 
 from __future__ import annotations
 

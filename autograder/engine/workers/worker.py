@@ -3,6 +3,14 @@
 The worker holds the reference, the checks, and all questions and answers so far. It forks checkers, which do the grading: no checker
 recomputes what an earlier one has computed, and a crashed checker loses nothing. A checker grades several submissions, one after the
 other, because forking and warming up another one costs a tenth of a submission.
+
+A checker grades up to 32 submissions, each in its own shell, if their graded cells only call checks. A checker for each submission would
+cost a fork, an exit, and everything that a process does slowly the first time: half of the checker's processor time. Three rules keep
+submissions independent. The points of a submission do not depend on those before it, which a test asserts. Graded cells that do more than
+import, name values and call `check` could change something in their process, so a new checker follows them; a new one also follows a
+checker that has grown by 256 MiB. A checker that crashes or hangs costs no points: a new one grades the submission again. If that one
+crashes too, the grader has failed, and only a submission that loses its checkers again in the next run gets no points. The fork was never
+a security boundary: a checker is not sandboxed, so code that took over a checker would not need a second submission.
 """
 
 from __future__ import annotations

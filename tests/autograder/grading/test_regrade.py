@@ -15,7 +15,6 @@ from autograder.course.lock import course_lock
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading.autograde import Stopped, autograde
-from autograder.grading.dry_run_cache import DryRunCache
 from autograder.grading.plugin import configured
 from autograder.grading.regrade import Regrade, ScoreChange, regrade, to_regrade
 from autograder.record.gradebook_writer import GradebookWriter
@@ -200,63 +199,12 @@ def test_it_waits_for_nobody_who_is_grading_but_a_dry_run_may_look(graded: Cours
         assert again(graded, MOVED, dry_run=True).moves
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Callable[[bool], DryRunCache]:
-    """Return what keeps the executions of a dry run, or finds them."""
-    return lambda writes: DryRunCache(tmp_path / "cache" / "tried", writes)
-
-
-def settled_by(course: Course, executor: Scripted, tried: DryRunCache, settings: GradingSettings = SETTINGS) -> Regrade:
-    """Grade again, with a place for what a dry run executes."""
-    chosen = to_regrade(course, CHAPTER, None, settings)
-    return regrade(course, chosen, settings, dry_run=tried.writes, make_executor=executor, cache=tried)
-
-
 @pytest.mark.usefixtures("other_checks")
-def test_after_a_dry_run_nothing_is_executed_again(
-    graded: Course, kept: Callable[[bool], DryRunCache], tmp_path: Path
-) -> None:
-    would = settled_by(graded, MOVED, kept(True))
-    idle = Scripted()
-    done = settled_by(graded, idle, kept(False))
-    assert idle.ran == []
+def test_a_regrade_comes_to_what_its_dry_run_said(graded: Course) -> None:
+    would = again(graded, MOVED, dry_run=True)
+    done = again(graded, MOVED)
     assert done.moves == would.moves != ()
     assert [result.score for result in read_results(graded, CHAPTER)] == [result.score for result in would.results]
-    assert {result.provenance.isolation for result in read_results(graded, CHAPTER)} == {"sandbox"}
-    assert not (tmp_path / "cache" / "tried").exists(), "what is recorded needs to be kept no longer"
-
-
-@pytest.mark.usefixtures("other_checks")
-@pytest.mark.parametrize("what", ["submission", "checks", "seed", "limits", "file"])
-def test_after_a_dry_run_it_is_executed_again_if_anything_has_changed(
-    graded: Course, kept: Callable[[bool], DryRunCache], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
-) -> None:
-    settled_by(graded, MOVED, kept(True))
-    again, settings = Scripted(), SETTINGS
-    if what == "submission":
-        beside = graded.folder("submitted", "ann", CHAPTER) / "data.csv"
-        beside.write_text("1", encoding="utf-8")
-        autograde(graded, CHAPTER, students=["ann"], device="cpu", settings=SETTINGS, make_executor=Scripted())
-        monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "a third")
-    elif what == "checks":
-        monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "a third")
-    elif what == "seed":
-        settings = replace(SETTINGS, seed=8)
-    elif what == "limits":
-        settings = replace(SETTINGS, cell_seconds=1)
-    else:
-        for path in (tmp_path / "cache" / "tried").iterdir():
-            path.write_text(path.read_text(encoding="utf-8")[:-10], encoding="utf-8")
-    settled_by(graded, again, kept(False), settings)
-    assert again.ran == ["ann", "ben", "cem"]
-
-
-@pytest.mark.usefixtures("other_checks")
-def test_what_failed_in_a_dry_run_is_executed_again(graded: Course, kept: Callable[[bool], DryRunCache]) -> None:
-    settled_by(graded, Scripted({"ben": None}), kept(True))
-    again = Scripted()
-    settled_by(graded, again, kept(False))
-    assert again.ran == ["ben"]
 
 
 # --------------------------------------------------------------------------------- what a person has seen stays decided
