@@ -113,7 +113,10 @@ def test_a_failure_is_tried_on_another_worker_while_the_first_goes_on() -> None:
     assert [address for address, *_ in given_out(placement, works("fg"))] == ["w2", "w1"]
 
 
-@given(st.lists(st.sampled_from(["done", "worker_lost", "failed", "again", "leave", "come"]), max_size=80), st.integers(1, 4))
+@given(
+    st.lists(st.sampled_from(["done", "worker_lost", "failed", "again", "leave", "come"]), max_size=80),
+    st.integers(1, 4),
+)
 def test_whatever_happens_every_submission_comes_to_one_end(events: list[str], number: int) -> None:
     placement = Placement()
     fresh = works(names := [f"s{index}" for index in range(12)])
