@@ -12,7 +12,7 @@ from typing import Any
 
 import jinja2
 
-from autograder.authoring.files import write_all_or_none
+from autograder.atomic_files import write_all_or_none
 from autograder.checking.verdict import Diagnosis
 from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, points_text
