@@ -11,9 +11,9 @@ from typing import Any
 import nbformat
 
 import tfcourse
+from autograder.atomic_files import write_all_or_none
 from autograder.authoring.chapter import Chapter, chapters, grade_id
 from autograder.authoring.drift import Drift, raise_if_drifted
-from autograder.authoring.files import write_all_or_none
 from autograder.authoring.myst import notebook_of
 from autograder.authoring.solution_notebook import solution_bytes, solution_notebook, synced_text, wanted_cell
 from autograder.checking.exercise import Exercise

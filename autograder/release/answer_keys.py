@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from autograder.authoring.files import write_all_or_none
+from autograder.atomic_files import write_all_or_none
 from autograder.checking.exercise import Exercise
 from autograder.checking.recorded import write_sheet
 from autograder.checks import declaring_module

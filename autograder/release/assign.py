@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.atomic_files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.chapter import Chapter, chapters, find_chapter
 from autograder.authoring.drift import raise_if_drifted
-from autograder.authoring.files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.myst import write_notebook
 from autograder.authoring.selection import provided_exercises, require_names, select
 from autograder.authoring.solution_notebook import source_notebook

@@ -13,8 +13,8 @@ from typing import Any
 
 import autograder
 import tfcourse
+from autograder.atomic_files import write_all_or_none
 from autograder.authoring.chapter import Chapter
-from autograder.authoring.files import write_all_or_none
 from autograder.authoring.selection import provided_exercises
 from autograder.authoring.sync import require_project_package
 from autograder.checking.exercise import Exercise

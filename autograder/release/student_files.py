@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.atomic_files import write_all_or_none
 from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.drift import raise_if_drifted
-from autograder.authoring.files import write_all_or_none
 from autograder.content_hash import hash_files
 from autograder.release.artifact_cache import cached_artifact, code_hash
 from autograder.release.assistants import assistant_files

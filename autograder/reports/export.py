@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from autograder.authoring.files import write_all_or_none
+from autograder.atomic_files import write_all_or_none
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.authoring.files import write_all_or_none
+from autograder.atomic_files import write_all_or_none
 from autograder.collecting.enrolment import group_submitters
 from autograder.collecting.roster import Student, read_roster, safe_id
 from autograder.course.folder import Course

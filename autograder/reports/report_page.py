@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jinja2
 
-from autograder.authoring.files import write_all_or_none
+from autograder.atomic_files import write_all_or_none
 from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.reports.class_report import ChapterSummary, mark

@@ -19,8 +19,8 @@ from typing import Any, Literal
 import nbformat
 from nbgrader.api import Gradebook
 
+from autograder.atomic_files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.exercise_source import standalone_source
-from autograder.authoring.files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.rubrics import read_rubrics
 from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide

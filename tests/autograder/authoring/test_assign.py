@@ -17,8 +17,8 @@ from nbgrader import api
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
+from autograder.atomic_files import write_all_or_none
 from autograder.authoring.exercise_source import stub_source
-from autograder.authoring.files import write_all_or_none
 from autograder.authoring.solution_notebook import CANARY
 from autograder.course.folder import Course
 from autograder.errors import CourseError

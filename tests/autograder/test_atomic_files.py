@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.files import write_all_or_none
+from autograder.atomic_files import write_all_or_none
 from autograder.errors import CourseError
 
 
