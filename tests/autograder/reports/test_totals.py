@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.reports.class_report import Work, render, summarise
+from autograder.reports.class_report import Work, summarise
 from autograder.reports.export import export
+from autograder.reports.report_page import render
 from autograder.reports.totals import totals
 
 CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
