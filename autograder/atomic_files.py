@@ -19,18 +19,18 @@ _RANDOM = 8
 def staged_file(
     path: Path, data: bytes, *, at: Path | None = None, durable: bool = True, mode: int | None = None
 ) -> Iterator[Path]:
-    """Yield a draft of a file, which the block puts in the file's place; afterwards there is no draft.
+    """Write a temporary file, yield it to the block that moves it to its target, and delete it afterwards if it is still there.
 
     Args:
-        path: the file.
-        data: what it is to hold.
-        at: where the draft is written; by default beside the file, under its name with ``.part``.
-        durable: whether the draft is on the disk before the block begins, so that it would survive a power cut.
-        mode: who may do what with it; by default what the umask allows.
+        path: the target.
+        data: the contents.
+        at: the temporary file; by default the target's name with ``.part``.
+        durable: whether to flush to the disk before the block begins, so that the contents survive a power cut.
+        mode: the permissions; by default those of the umask.
     """
     draft = at or path.with_name(f"{path.name}.part")
     draft.parent.mkdir(parents=True, exist_ok=True)
-    # Made anew: a link of that name would lead the bytes elsewhere.
+    # Delete it first: a link of that name would redirect the contents.
     draft.unlink(missing_ok=True)
     try:
         with draft.open("xb") as file:
@@ -50,8 +50,8 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
 
     Args:
         path: the file.
-        data: what it is to hold.
-        durable: whether it would survive a power cut when this returns.
+        data: the contents.
+        durable: whether to flush to the disk, so that the file survives a power cut.
     """
     with staged_file(path, data, durable=durable) as draft:
         draft.replace(path)
@@ -60,8 +60,7 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
 def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
     """Write several files, all or none.
 
-    Each is first written in full beside its place, then all take their places. If that fails on the way, what was there before is put
-    back.
+    Temporary files are written in full first, then each replaces its target. If a step fails, the previous files are restored.
 
     Raises:
         CourseError: if a folder or file cannot be written.
@@ -89,10 +88,10 @@ def write_all_or_none(contents: Mapping[Path, bytes]) -> None:
 
 
 def remove_stale_temp_files(paths: Iterable[Path]) -> None:
-    """Take away what was left beside files whose writing was killed: it has all that they have, under names that nobody looks for."""
+    """Delete the temporary files that killed processes left beside these files."""
     for path in paths:
-        for left in path.parent.glob(f".{escape(path.name)}.{'?' * _RANDOM}"):
-            left.unlink(missing_ok=True)
+        for leftover in path.parent.glob(f".{escape(path.name)}.{'?' * _RANDOM}"):
+            leftover.unlink(missing_ok=True)
 
 
 def _stage(path: Path, content: bytes) -> Path:
