@@ -169,6 +169,7 @@ def test_waiting_answer_that_lost_nothing_is_listed(course, marks, student):
 
 def test_changed_results_are_read_again(course):
     reader = ChapterReader(course, CHAPTER)
+    assert len(reader.question(EXERCISE).answers) == 4
     code = reader.graded_code()
     assert reader.graded_code() is code
     write_outcome(course, "eve", verdict_of("fay"))
