@@ -739,6 +739,9 @@ def test_a_class_list_waits_for_the_course(course_dir: Path, tmp_path: Path, run
     with course_lock(Course.open(course_dir)):
         refused(run("students", path, "--course", course_dir), "another tfcourse is at work")
     refused(run("students", tmp_path, "--course", course_dir), "is a directory")
+    refused(
+        run("students", tmp_path / "none.csv", "--course", course_dir), "none.csv", "No such file", "Check the path"
+    )
     assert not (course_dir / "students.json").exists()
 
 
