@@ -39,7 +39,7 @@ class LocalApplication(Application):
         handlers: its own addresses.
     """
 
-    # Browsers send a cookie to every port of a host: two servers need two names.
+    # Browsers send a cookie to every port of a host, so each server's cookie is named after its kind and port.
     cookie: ClassVar[str]
 
     def __init__(self, chapter: str, handlers: Sequence[Any]) -> None:
@@ -47,6 +47,7 @@ class LocalApplication(Application):
         self.token = secrets.token_urlsafe(32)
         self.session = secrets.token_urlsafe(32)
         self.hosts: frozenset[str] = frozenset()
+        self.cookie_name = self.cookie
         super().__init__(
             [
                 *handlers,
@@ -71,6 +72,7 @@ class LocalApplication(Application):
         server = HTTPServer(self, max_body_size=_MOST_BYTES, max_buffer_size=_MOST_BYTES)
         server.add_sockets(sockets)
         bound = sockets[0].getsockname()[1]
+        self.cookie_name = f"{self.cookie}_{bound}"
         self.hosts = frozenset({f"127.0.0.1:{bound}", f"localhost:{bound}"})
         return server, f"http://127.0.0.1:{bound}/open?token={self.token}"
 
@@ -94,7 +96,7 @@ class LocalHandler(RequestHandler):
         origin = self.request.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") != self.request.host:
             raise HTTPError(403, reason="Wrong origin")
-        cookie = self.get_cookie(self.application.cookie, "") or ""
+        cookie = self.get_cookie(self.application.cookie_name, "") or ""
         if self.needs_session and not hmac.compare_digest(cookie.encode(), self.application.session.encode()):
             raise HTTPError(403, reason="Open the address that tfcourse mark has printed")
         return None
@@ -141,7 +143,9 @@ class OpenHandler(LocalHandler):
         token = self.get_query_argument("token", "")
         if not hmac.compare_digest(token.encode(), self.application.token.encode()):
             raise HTTPError(403, reason="Wrong token")
-        self.set_cookie(self.application.cookie, self.application.session, httponly=True, samesite="Strict", path="/")
+        self.set_cookie(
+            self.application.cookie_name, self.application.session, httponly=True, samesite="Strict", path="/"
+        )
         self.redirect("/")
 
 

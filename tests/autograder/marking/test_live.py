@@ -10,7 +10,7 @@ import pytest
 from autograder.checking.hidden_messages import WRONG
 from autograder.checking.verdict import Finding, Verdict
 from autograder.marking.code_questions import ChapterReader
-from autograder.marking.live import COOKIE, LiveApplication
+from autograder.marking.live import LiveApplication
 from autograder.marking.live_data import bar, visible_failed_rows
 
 from .conftest import CHAPTER, CODE, EXERCISE, UPPER, verdict_of, write_answer, write_outcome
@@ -101,7 +101,7 @@ def test_live_view_has_a_token_of_its_own(visit, course):
         assert (await client.ask("/open?token=wrong")).code == 403
         assert (await client.ask("/open?token=" + client.application.token, Host="evil.example")).code == 403
         await client.sign_in()
-        assert set(client.cookies) == {COOKIE}
+        assert set(client.cookies) == {client.application.cookie_name}
         for path in ("/", "/state", "/static/live.js"):
             response = await client.ask(path)
             assert response.code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 
 from autograder.commands.main import main
 from autograder.marking.questions import MarkState, read_questions
-from autograder.marking.server import COOKIE
+from autograder.marking.server import COOKIE, MarkingApplication
 
 from .conftest import CHAPTER, QUESTION, write_answer
 
@@ -35,7 +36,7 @@ def test_nothing_is_shown_without_the_cookie(visit, path):
     async def steps(client):
         assert (await client.ask(path)).code == 403
         assert (await client.ask("/open?token=wrong")).code == 403
-        assert COOKIE not in client.cookies
+        assert client.application.cookie_name not in client.cookies
 
     visit(steps)
 
@@ -168,3 +169,15 @@ def test_markup_in_an_answer_does_nothing(visit, course):
     page = visit(steps)
     assert "alert(2)" in page
     assert not re.search(r"<script>|<img|href=.javascript", page)
+
+
+def test_two_servers_use_two_cookies(course):
+    applications = [MarkingApplication(course, CHAPTER, "ada", {}) for _ in range(2)]
+
+    async def serve():
+        servers = [application.listen_locally()[0] for application in applications]
+        for server in servers:
+            server.stop()
+
+    asyncio.run(serve())
+    assert len({application.cookie_name for application in applications}) == 2
