@@ -9,7 +9,8 @@ from click import Context
 
 from autograder.commands.main import main
 
-BOOK = Path(__file__).parents[2] / "book"
+ROOT = Path(__file__).parents[2]
+BOOK = ROOT / "book"
 INSTRUCTORS = (BOOK / "instructors.md").read_text(encoding="utf-8")
 DETAILS = {path.stem: path.read_text(encoding="utf-8") for path in (BOOK / "teaching").glob("*.md")}
 
@@ -22,3 +23,16 @@ def test_the_guide_for_instructors_names_every_page_of_details() -> None:
 def test_every_command_is_in_the_table_of_commands() -> None:
     listed = set(re.findall(r"^\| `tfcourse ([\w-]+)", DETAILS["commands"], re.MULTILINE))
     assert listed == set(main.list_commands(Context(main)))
+
+
+def test_hero_names_an_explorer_of_its_lesson():
+    text = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    lesson, caption = re.search(r"```\{hero\} (\S+)\n:caption: (.+)\n", text).groups()
+    assert f'caption="{caption}' in (ROOT / f"{lesson}.md").read_text(encoding="utf-8")
+
+
+def test_exercises_name_sections_that_exist():
+    for chapter in sorted((ROOT / "chapters").glob("[0-9]*")):
+        named = re.findall(r"\*In the lesson:\* (.+)", (chapter / "exercises.md").read_text(encoding="utf-8"))
+        titles = set(re.findall(r"^#+ (.+)$", (chapter / "lesson.md").read_text(encoding="utf-8"), flags=re.M))
+        assert {title for line in named for title in re.findall("“(.+?)”", line)} <= titles, chapter.name
