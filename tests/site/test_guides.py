@@ -29,10 +29,3 @@ def test_hero_names_an_explorer_of_its_lesson():
     text = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
     lesson, caption = re.search(r"```\{hero\} (\S+)\n:caption: (.+)\n", text).groups()
     assert f'caption="{caption}' in (ROOT / f"{lesson}.md").read_text(encoding="utf-8")
-
-
-def test_exercises_name_sections_that_exist():
-    for chapter in sorted((ROOT / "chapters").glob("[0-9]*")):
-        named = re.findall(r"\*In the lesson:\* (.+)", (chapter / "exercises.md").read_text(encoding="utf-8"))
-        titles = set(re.findall(r"^#+ (.+)$", (chapter / "lesson.md").read_text(encoding="utf-8"), flags=re.M))
-        assert {title for line in named for title in re.findall("“(.+?)”", line)} <= titles, chapter.name
