@@ -140,8 +140,8 @@ def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Studen
 
 
 def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
-    here = student.platform_of(chapter) == platform and chapter in student.uploads
-    return here and (platform == "moodle" or bool(student.user))
+    handed_in = student.platform_of(chapter) == platform and chapter in student.uploads
+    return handed_in and (platform == "moodle" or bool(student.user))
 
 
 def _packed(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
