@@ -134,6 +134,12 @@ def _matched(
     """Return the ids of those whom the roster has, and the students of those for whom it has several."""
     owners = {_identity(upload): upload.owner for upload in uploads}
     matched = {identity: student for identity, student in _ids_by_number(roster, chapter).items() if identity in owners}
+    spelled = _ids_by_spelling(roster)
+    matched |= {
+        identity: spelled[owner]
+        for identity, owner in owners.items()
+        if owner in spelled and not _on_platform(identity)
+    }
     ambiguous: dict[Identity, list[str]] = {}
     for keys in (_words, names_of):
         index: dict[str, list[Student]] = defaultdict(list)
@@ -154,6 +160,21 @@ def _matched(
             elif len(several) > 1:
                 ambiguous[identity] = several
     return matched, {identity: several for identity, several in ambiguous.items() if identity not in matched}
+
+
+def _ids_by_spelling(roster: Mapping[str, Student]) -> dict[str, str]:
+    """Return the ids of students whom only files or folders have named, by that very name: ``ADA LOVELACE`` is not ``Ada Lovelace``.
+
+    Where somebody on the class list has the name, too, the list decides.
+    """
+    listed = {name for student in roster.values() if student.enrolled for name in names_of(student)}
+    earlier = [student for student in roster.values() if not (student.enrolled or student.platform)]
+    count = Counter(student.name or student.id for student in earlier)
+    return {
+        name: student.id
+        for student in earlier
+        if count[name := student.name or student.id] == 1 and folded_name(name) not in listed
+    }
 
 
 def _candidates(index: Mapping[str, Sequence[Student]], identity: Identity, owner: str, chapter: str) -> list[str]:
