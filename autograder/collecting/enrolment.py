@@ -291,6 +291,9 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
         texts["login"] = member.login or member.id
     # Groups change, and an empty cell says that there is none any more.
     texts |= {name: getattr(member if name in fields else student, name) for name in ("group", "section")}
+    if student.platform and student.uploads:
+        # The numbers of the uploads are that platform's, whichever one the list comes from.
+        texts["platform"] = student.platform
     surname = member.surname if member.name else student.surname
     return replace(student, **texts, surname=surname, enrolled=True)
 

@@ -36,7 +36,7 @@ class Student:
         id: the name of their folders; safe on every file system.
         name: their name, as far as it is known.
         platform: ``"canvas"``, ``"moodle"``, or empty.
-        user: their number on the platform, if it is the same for every assignment.
+        user: their number on Canvas, which is the same for every assignment, or empty.
         uploads: by chapter, the number that the platform gave this submission, or its participant in this assignment.
         surname: the part of the name that they are sorted by, or empty if no class list names it.
         email: their email address, or empty.
@@ -45,6 +45,7 @@ class Student:
         group: the group that they hand in with; several are separated by commas; empty for none.
         section: their section on Canvas, or empty.
         enrolled: whether the class list has them. A student who is only known by a submission is not enrolled.
+        other_platforms: by chapter, the platform of an upload, where it is not ``platform``.
     """
 
     id: str
@@ -59,6 +60,11 @@ class Student:
     group: str = ""
     section: str = ""
     enrolled: bool = False
+    other_platforms: Mapping[str, str] = field(default_factory=dict)
+
+    def platform_of(self, chapter: str) -> str:
+        """Return the platform on which the student hands in a chapter; empty if none is known."""
+        return self.other_platforms.get(chapter, self.platform)
 
     @property
     def first_and_last_name(self) -> tuple[str, str]:
@@ -171,13 +177,18 @@ def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[
     everyone = dict(roster)
     for student in collected:
         entry = everyone.get(student.id, Student(student.id))
+        platform = entry.platform or student.platform
+        others = {chapter: name for chapter, name in entry.other_platforms.items() if chapter not in student.uploads}
+        if student.platform not in ("", platform):
+            others |= dict.fromkeys(student.uploads, student.platform)
         everyone[student.id] = replace(
             entry,
             # A class list spells a name as people do; Canvas's downloads run it together.
             name=entry.name if entry.enrolled and entry.name else student.name or entry.name,
-            platform=student.platform or entry.platform,
+            platform=platform,
             user=student.user or entry.user,
             uploads={**entry.uploads, **student.uploads},
+            other_platforms=others,
         )
     return everyone
 

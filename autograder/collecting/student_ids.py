@@ -7,7 +7,8 @@ Protects against:
 - one number under two names: neither gets the other's work, unless the course knows already whose number it is;
 - a name that several students on the class list share: nobody gets the work, and they are all named.
 
-A number decides before an id, login or email address of the class list, and those decide before a name.
+A number decides before an id, login or email address of the class list, and those decide before a name. With a class list, a student may
+hand in one chapter on Canvas and another on Moodle.
 
 Does not protect against:
 
@@ -101,9 +102,9 @@ def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity
     """Return the ids of those whose number the course knows."""
     ids: dict[Identity, str] = {}
     for student in roster.values():
-        if student.platform == "canvas" and student.user:
+        if student.user:
             ids["canvas", student.user] = student.id
-        elif student.platform == "moodle" and chapter in student.uploads:
+        if student.platform_of(chapter) == "moodle" and chapter in student.uploads:
             ids["moodle", student.uploads[chapter]] = student.id
     return ids
 
@@ -206,11 +207,13 @@ def _listed_names(student: Student) -> set[str]:
 
 def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
     """Whether no number says that an upload is somebody else's."""
-    if identity[0] == "moodle":
-        return student.platform != "canvas" and student.uploads.get(chapter) in (None, identity[1])
-    if identity[0] == "canvas":
-        return student.platform != "moodle" and student.user in ("", identity[1])
-    return True
+    if not _on_platform(identity):
+        return True
+    # A chapter is handed in on one platform. Another chapter may be on another one.
+    if chapter in student.uploads and student.platform_of(chapter) not in ("", identity[0]):
+        return False
+    number = student.uploads.get(chapter, "") if identity[0] == "moodle" else student.user
+    return number in ("", identity[1])
 
 
 def _ambiguous(upload: Upload, students: Sequence[str], chapter: str) -> Problem:

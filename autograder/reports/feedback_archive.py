@@ -133,13 +133,15 @@ def _pages(
 
 def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Student:
     """Return a member of a group with the number of the group's attachment, of which Canvas keeps one."""
-    if submitter.platform != "canvas" or chapter not in submitter.uploads:
+    if submitter.platform_of(chapter) != "canvas" or chapter not in submitter.uploads or chapter in member.uploads:
         return member
-    return replace(member, uploads={chapter: submitter.uploads[chapter], **member.uploads})
+    uploads = {**member.uploads, chapter: submitter.uploads[chapter]}
+    return replace(member, uploads=uploads, other_platforms={**member.other_platforms, chapter: "canvas"})
 
 
 def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
-    return student.platform == platform and chapter in student.uploads and (platform == "moodle" or bool(student.user))
+    handed_in = student.platform_of(chapter) == platform and chapter in student.uploads
+    return handed_in and (platform == "moodle" or bool(student.user))
 
 
 def _packed(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:

@@ -31,7 +31,7 @@ class Grade:
         first_name: from the gradebook or the roster, or empty.
         last_name: from the gradebook or the roster, or empty.
         email: from the gradebook, or empty.
-        platform: the origin of the student's work, ``"canvas"`` or ``"moodle"``, or empty if it is unknown.
+        platform: the origin of the student's work in this chapter, ``"canvas"`` or ``"moodle"``, or empty if it is unknown.
         canvas_id: the student's number on Canvas, or empty.
         moodle_id: the student's participant number in this chapter's assignment on Moodle, or empty.
         chapter: the chapter.
@@ -240,15 +240,16 @@ def _gradable(submission: Any, status: Status | None) -> bool | None:
 def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]) -> Grade:
     first, last = known_as.first_and_last_name
     named = bool(student.first_name or student.last_name)
-    on_moodle = known_as.platform == "moodle"
+    platform = known_as.platform_of(assignment.name)
+    on_moodle = platform == "moodle"
     return Grade(
         student=student.id,
         first_name=(student.first_name or "") if named else first,
         last_name=(student.last_name or "") if named else last,
         email=student.email or known_as.email,
-        platform=known_as.platform,
+        platform=platform,
         # The lecturer's entry in the gradebook takes precedence over the name in a download.
-        canvas_id="" if on_moodle else student.lms_user_id or known_as.user,
+        canvas_id="" if on_moodle and not known_as.user else student.lms_user_id or known_as.user,
         moodle_id=known_as.uploads.get(assignment.name, "") if on_moodle else "",
         chapter=assignment.name,
         submitted=submission.timestamp if submission else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
@@ -47,6 +48,13 @@ def read_people(workshop: Path) -> list[Person]:
         works = {chapter: path.read_bytes() for chapter, path in files.items()}
         people.append(Person(about["name"], number, works, late))
     return people
+
+
+def write_class_list(path: Path, people: Sequence[Person]) -> None:
+    """Write the class as a table of ids, names and the institution's numbers."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = ((person.canvas_id, person.name, f"s{person.number:04}") for person in people)
+        csv.writer(file).writerows([("id", "name", "number"), *rows])
 
 
 def pack_canvas(path: Path, people: Sequence[Person], again: Mapping[str, bytes]) -> None:

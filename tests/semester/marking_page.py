@@ -34,8 +34,8 @@ def marking_page(command: Sequence[str], project: Path) -> Iterator[tuple[str, s
         process.communicate(timeout=60)
 
 
-def mark_everything(address: str, points: Points, comment: str) -> dict[str, int]:
-    """Give points to every group of answers, and a comment to the first group of each question.
+def mark_answers_in_words(address: str, points: Points, comment: str) -> dict[str, int]:
+    """Give points to every group of answers in words, and a comment to the first group of each question.
 
     Args:
         address: the address that opens the page.
@@ -45,24 +45,48 @@ def mark_everything(address: str, points: Points, comment: str) -> dict[str, int
     Returns:
         How many groups each question has.
     """
-    browser, site = build_opener(HTTPCookieProcessor(CookieJar())), address.partition("/open")[0]
-    overview = _read(browser, address)
+    browser, site, overview = _open(address)
     return {
         question: _mark_question(browser, f"{site}/question/{question}", points, comment)
-        for question in re.findall(r'href="/question/(\w+)"', overview)
+        for question in re.findall(r'href="/question/(\w+)"', overview.partition("In words</h2>")[2])
     }
 
 
+def mark_largest_group(address: str, exercise: str, points: float, comment: str) -> int:
+    """Give points and a comment to the group of an exercise with most members; return how many groups there are."""
+    browser, site, overview = _open(address)
+    assert f'href="/question/{exercise}"' in overview
+    page = f"{site}/question/{exercise}"
+    xsrf, groups = _read_groups(browser, page)
+    largest = max(groups, key=len)
+    answer = json.loads(
+        _read(browser, f"{page}/give", {"members": largest, "points": points, "comment": comment}, xsrf)
+    )
+    assert (answer["open"], answer["members"].keys()) == ([], largest.keys())
+    return len(groups)
+
+
 def _mark_question(browser: OpenerDirector, address: str, points: Points, comment: str) -> int:
+    xsrf, groups = _read_groups(browser, address)
+    for number, members in enumerate(groups):
+        mark = {"members": members, "points": points(number), "comment": "" if number else comment}
+        answer = json.loads(_read(browser, f"{address}/give", mark, xsrf))
+        assert answer["waiting"] < sum(len(group) for group in groups[number:])
+    return len(groups)
+
+
+def _open(address: str) -> tuple[OpenerDirector, str, str]:
+    """Return a browser that has opened the page, the address of the site, and the overview of the questions."""
+    browser = build_opener(HTTPCookieProcessor(CookieJar()))
+    return browser, address.partition("/open")[0], _read(browser, address)
+
+
+def _read_groups(browser: OpenerDirector, address: str) -> tuple[str, list[dict[str, str]]]:
+    """Return what a mark must carry against forgery, and the members of each group."""
     page = _read(browser, address)
     xsrf = re.search(r'name="xsrf" content="([^"]*)"', page)
     assert xsrf is not None
-    groups = [json.loads(html.unescape(members)) for members in re.findall(r'data-members="([^"]*)"', page)]
-    for number, members in enumerate(groups):
-        mark = {"members": members, "points": points(number), "comment": "" if number else comment}
-        answer = json.loads(_read(browser, f"{address}/give", mark, xsrf[1]))
-        assert answer["waiting"] < sum(len(group) for group in groups[number:])
-    return len(groups)
+    return xsrf[1], [json.loads(html.unescape(members)) for members in re.findall(r'data-members="([^"]*)"', page)]
 
 
 def _read(browser: OpenerDirector, address: str, data: Any = None, xsrf: str = "") -> str:

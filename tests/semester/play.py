@@ -16,12 +16,13 @@ from nbgrader.api import Gradebook
 
 from autograder.commands.main import main
 from autograder.course.folder import Course
+from autograder.marking.code_questions import ChapterReader
 from autograder.marking.questions import MarkState, read_questions
 
 from .agreement import Agreement, numbers_agree
 from .changed_check import ChangedCheck
-from .downloads import CANVAS_CHAPTER, Person, pack_canvas, pack_moodle, read_people
-from .marking_page import mark_everything, marking_page
+from .downloads import CANVAS_CHAPTER, Person, pack_canvas, pack_moodle, read_people, write_class_list
+from .marking_page import mark_answers_in_words, mark_largest_group, marking_page
 
 PROJECT = Path(__file__).resolve().parents[2]
 STUDENTS = 40
@@ -45,9 +46,10 @@ due = 2026-11-16T23:59:00
 only = ["length_penalty", "temperature", "top_k"]
 due = 2027-01-18T23:59:00
 """
-# The page has these, in this order. The roster's command, `tfcourse students FILE`, goes behind the first one.
+# The page has these, in this order.
 COMMANDS = (
     "tfcourse assign 01 03 07",
+    "tfcourse students class.csv",
     "tfcourse autograde 03 --submissions canvas.zip",
     "tfcourse autograde 03 --submissions canvas-again.zip",
     "tfcourse autograde 01 --submissions moodle.zip",
@@ -55,14 +57,17 @@ COMMANDS = (
     "tfcourse report",
     "tfcourse export",
     "tfcourse export --feedback canvas 03",
-    "tfcourse regrade 03 --dry-run",
     "tfcourse regrade 03",
 )
+# The page mentions it, without its output.
+DRY_RUN = "tfcourse regrade 03 --dry-run"
 SEED = "3251450720898221488"
 # After these the feedback pages must show what the gradebook has. Marks reach them with the next of these commands.
 RENEWS_PAGES = ("autograde", "export --feedback", "regrade 03")
 LATE_BY = "2026-11-18 10:00:00 UTC"  # A day and eleven hours after the deadline: two begun days.
 COMMENT = "See lesson 03, section 3."
+# The largest group of wrong answers to this exercise gets these points and this comment.
+CODE_EXERCISE, CODE_POINTS, CODE_COMMENT = "causal_mask", 1.5, "Draw the mask for three tokens first."
 # The limits of a test machine. Grading needs no accelerator and takes what isolation there is.
 _OPTIONS = ("--device", "cpu", "--jobs", "2", "--allow-weaker-isolation")
 
@@ -80,7 +85,9 @@ class Semester:
         agreements: what the comparison after each command came to.
         late: the ids of the late students on Canvas; the last one has an extension.
         again: the ids of those who handed in twice.
-        marks: the state of every answer after marking, by student.
+        marks: the state of every answer in words after marking, by student.
+        group: the students whose wrong code behaves alike and gets one comment.
+        code_marks: the state of every answer to that exercise after marking, by student.
         scores: points before the penalty and penalty in the Canvas chapter, before the regrade and after it.
     """
 
@@ -93,6 +100,8 @@ class Semester:
     late: Sequence[str] = ()
     again: Mapping[str, bytes] = field(default_factory=dict)
     marks: dict[str, MarkState] = field(default_factory=dict)
+    group: Sequence[str] = ()
+    code_marks: dict[str, MarkState] = field(default_factory=dict)
     scores: list[dict[str, tuple[float, float]]] = field(default_factory=list)
 
     def run(self, *words: object) -> str:
@@ -103,23 +112,26 @@ class Semester:
 
     def play(self, command: str) -> None:
         """Run one of the page's commands, and compare the numbers after it."""
-        words = [str(self.folder / word) if word.endswith(".zip") else word for word in shlex.split(command)[1:]]
+        words = [
+            str(self.folder / word) if word.endswith((".zip", ".csv")) else word for word in shlex.split(command)[1:]
+        ]
         options = _OPTIONS if words[0] in ("autograde", "regrade") else ()
         self.output[command] = self.mark(words) if words[0] == "mark" else self.run(*words, *options)
-        if words[0] == "assign":
+        if words[0] in ("assign", "students"):
             return
         exports = self.folder / "exports" / str(len(self.agreements))
-        pages = any(command.startswith(f"tfcourse {renews}") for renews in RENEWS_PAGES) and "--dry-run" not in command
+        pages = any(command.startswith(f"tfcourse {renews}") for renews in RENEWS_PAGES)
         self.agreements[command] = numbers_agree(self.course, self.run, exports, pages=pages)
 
     def mark(self, words: Sequence[str]) -> str:
-        """Mark all answers on the page; groups get 0, 0.5, … points in turn."""
+        """Mark all answers in words, where groups get 0, 0.5, … points in turn, and the largest group of an exercise."""
         command = [str(Path(sys.executable).with_name("tfcourse")), *words, "--course", str(self.course.root)]
         with marking_page(command, PROJECT) as (address, printed):
-            groups = mark_everything(address, lambda number: number % 5 / 2, COMMENT)
-            code_comments_step(self, address)
-        self.marks = self.answers()
-        return printed.replace(address, "ADDRESS") + f"groups: {groups}\n"
+            groups = mark_answers_in_words(address, lambda number: number % 5 / 2, COMMENT)
+            code_groups = code_comments_step(self, address)
+        self.marks, self.code_marks = self.answers(), self.code_answers()
+        sizes = f"groups: {groups}\n{CODE_EXERCISE}: {code_groups} groups, the largest of {len(self.group)}\n"
+        return printed.replace(address, "ADDRESS") + sizes
 
     def answers(self) -> dict[str, MarkState]:
         """Return what the gradebook has about every answer in words."""
@@ -128,6 +140,12 @@ class Semester:
             for question in read_questions(self.course, CANVAS_CHAPTER)
             for one in question.answers
         }
+
+    def code_answers(self) -> dict[str, MarkState]:
+        """Return what the gradebook has about every answer to the exercise whose largest group gets a comment."""
+        question = ChapterReader(self.course, CANVAS_CHAPTER).question(CODE_EXERCISE)
+        assert question is not None
+        return {answer.student: answer.state for answer in (*question.answers, *question.others)}
 
     def canvas_scores(self) -> dict[str, tuple[float, float]]:
         """Return points before the penalty and penalty by student, in the Canvas chapter."""
@@ -143,7 +161,7 @@ def play_semester(folder: Path, patch: pytest.MonkeyPatch) -> Semester:
     (semester.course.root / "course.toml").write_text(PLAN, encoding="utf-8")
     # The same hidden questions every time, so that the page shows what the commands print.
     (semester.course.root / "secret_seed").write_text(SEED, encoding="ascii")
-    before = {COMMANDS[1]: _first_round, COMMANDS[2]: _second_round, COMMANDS[8]: _change_check}
+    before = {COMMANDS[1]: roster_step, COMMANDS[3]: _second_round, COMMANDS[9]: _change_check}
     for command in COMMANDS:
         if command in before:
             before[command](semester)
@@ -153,24 +171,26 @@ def play_semester(folder: Path, patch: pytest.MonkeyPatch) -> Semester:
 
 
 def roster_step(semester: Semester) -> None:
-    """Stand where the roster is read, as soon as there is a command for that."""
-
-
-def code_comments_step(semester: Semester, address: str) -> None:
-    """Stand where groups of code answers get comments, as soon as the marking page shows them."""
-
-
-def _first_round(semester: Semester) -> None:
-    """Have the class do its work in a copy of the course, and download it."""
-    roster_step(semester)
+    """Have the class do its work in a copy of the course; write the class list and download the work."""
     workshop = semester.folder / "workshop"
     shutil.copytree(semester.course.root, workshop)
     words = ["sample-class", "01", "03", "--students", str(STUDENTS), "--course", str(workshop)]
     assert CliRunner().invoke(main, words).exit_code == 0
     semester.people = read_people(workshop)
+    write_class_list(semester.folder / "class.csv", semester.people)
     semester.late = [person.canvas_id for person in semester.people if CANVAS_CHAPTER in person.late]
     pack_canvas(semester.folder / "canvas.zip", semester.people, {})
     pack_moodle(semester.folder / "moodle.zip", semester.people)
+
+
+def code_comments_step(semester: Semester, address: str) -> int:
+    """Give the largest group of an exercise points and a comment; return how many groups there are."""
+    question = ChapterReader(semester.course, CANVAS_CHAPTER).question(CODE_EXERCISE)
+    assert question is not None
+    largest = max(question.groups, key=lambda group: len(group.members))
+    assert any(semester.course.root.glob(f"journal/behaviour/{CANVAS_CHAPTER}/*.json"))
+    semester.group = [answer.student for answer in largest.members]
+    return mark_largest_group(address, CODE_EXERCISE, CODE_POINTS, CODE_COMMENT)
 
 
 def _second_round(semester: Semester) -> None:
@@ -208,7 +228,7 @@ def _code(notebook: bytes) -> dict[str, str]:
 
 
 def _change_check(semester: Semester) -> None:
-    """Change a check; submissions are not run again, which other tests do."""
+    """Change a check, and see who would move; submissions are not run again, which other tests do."""
     semester.scores.append(semester.canvas_scores())
     semester.patch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
     executor = ChangedCheck(semester.course)
@@ -216,3 +236,5 @@ def _change_check(semester: Semester) -> None:
         "autograder.grading.dispatch._executions_here",
         lambda workers, settings, submissions: map(executor.grade_one, submissions),
     )
+    semester.output[DRY_RUN] = semester.run(*shlex.split(DRY_RUN)[1:], *_OPTIONS)
+    assert semester.canvas_scores() == semester.scores[-1]

@@ -18,7 +18,7 @@ from autograder.collecting.uploads import Upload, uploads_of
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 
-CHAPTER = "03_scaled_dot_product"
+CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 CANVAS = """\
 Student,ID,SIS User ID,SIS Login ID,Section,Assignment 1 (77)
     Points Possible,,,,,10.00
@@ -301,6 +301,38 @@ def test_a_number_written_by_hand_decides(course: Course, enrolled: Enrol) -> No
         "jan-nowak": ["42"],
     }
     assert problems == []
+
+
+@pytest.mark.parametrize("first", ["canvas", "moodle"])
+def test_chapters_on_two_platforms_are_one_students(course: Course, enrolled: Enrol, first: str) -> None:
+    enrolled(table([["al", "Ada Lovelace"], ["jx", "Jun Xu"]]))
+    work = {OTHER: canvas("lovelaceada", "901", "5001"), CHAPTER: moodle("Ada Lovelace", "41")}
+    downloads = sorted(work.items(), key=lambda item: item[1].platform != first)
+    # Every download comes twice: the second one finds the student by the numbers of the first.
+    for chapter, upload in [*downloads, *downloads]:
+        owned, problems = by_student([upload], read_roster(course), chapter)
+        assert (list(owned), problems) == (["al"], [])
+        about = Student("al", upload.owner, upload.platform, upload.user, {chapter: upload.upload})
+        write_roster(course, merged(read_roster(course), [about]))
+    ada = read_roster(course)["al"]
+    assert (ada.platform_of(OTHER), ada.platform_of(CHAPTER)) == ("canvas", "moodle")
+    assert (ada.user, ada.uploads) == ("901", {OTHER: "5001", CHAPTER: "41"})
+
+
+def test_a_chapter_stays_on_its_platform(course: Course, enrolled: Enrol) -> None:
+    enrolled(table([["al", "Ada Lovelace"]]))
+    about = Student("al", "lovelaceada", "canvas", "901", {CHAPTER: "5001"})
+    roster = merged(read_roster(course), [about])
+    owned, _ = by_student([moodle("Ada Lovelace", "5001")], roster, CHAPTER)
+    assert list(owned) == ["ada-lovelace"]
+
+
+def test_canvas_list_leaves_moodles_numbers_moodles(course: Course, enrolled: Enrol) -> None:
+    earlier = Student("ada-lovelace", "Ada Lovelace", "moodle", uploads={CHAPTER: "41"})
+    write_roster(course, {"ada-lovelace": earlier})
+    enrolled(CANVAS)
+    ada = read_roster(course)["ada-lovelace"]
+    assert (ada.platform_of(CHAPTER), ada.user) == ("moodle", "901")
 
 
 def test_a_download_keeps_the_lists_name(course: Course, enrolled: Enrol) -> None:
