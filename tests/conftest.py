@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +21,7 @@ from .pretend.own_process import accelerator as name_of_accelerator
 # Outputs of lessons that tests have executed stay apart from those that a build shows, and all tests share them.
 lesson_cache.EXECUTIONS = Path(".cache", "site-tests", "execution")
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+ROOT = Path(__file__).parents[1]
 
 FLAGS = [
     "--no-sandbox",
@@ -126,24 +126,31 @@ def chromium() -> Iterator["Browser"]:  # noqa: F821 - playwright is imported wh
         browser.close()
 
 
+def _load_command(folder: Path, name: str) -> ModuleType:
+    """Load a module of a folder of commands, which is no package, and leave no module behind."""
+    spec = importlib.util.spec_from_file_location(f"{folder.name}_{name}", folder / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    before = set(sys.modules)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.path.insert(0, str(folder))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+        for other in {spec.name, *(path.stem for path in folder.glob("*.py"))} - before:
+            sys.modules.pop(other, None)
+    return module
+
+
 @pytest.fixture(scope="session")
 def experiment() -> Callable[[str], ModuleType]:
-    """Return a function that loads a module of experiments/, a folder of commands and no package, and leaves no module behind."""
+    """Return a function that loads a module of experiments/ by name."""
+    return partial(_load_command, ROOT / "experiments")
 
-    def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"experiment_{name}", EXPERIMENTS / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        before = set(sys.modules)
-        sys.modules[spec.name] = module  # dataclasses look their module up
-        sys.path.insert(0, str(EXPERIMENTS))
-        try:
-            spec.loader.exec_module(module)
-        finally:
-            sys.path.remove(str(EXPERIMENTS))
-            for other in {spec.name, *(path.stem for path in EXPERIMENTS.glob("*.py"))} - before:
-                sys.modules.pop(other, None)
-        return module
 
-    return load
+@pytest.fixture(scope="session")
+def benchmark_script() -> Callable[[str], ModuleType]:
+    """Return a function that loads a module of benchmarks/ by name."""
+    return partial(_load_command, ROOT / "benchmarks")

@@ -195,7 +195,8 @@ def test_powers_are_those_of_the_formula(values: dict[str, Any]) -> None:
     check("1.1^{100} \\approx 13{,}781 .")
     assert round(1.1**100) == 13781
     check("0.5^{20} \\approx 0.000001,", 0.5**20, form=".6f")
-    check("With 1.1, a hundred steps make nearly fourteen thousand of one.")
+    check("With 1.1, a hundred steps turn 1 into nearly fourteen thousand.")
+    check("$0.9^{100}$ is already $0.00003$.", 0.9**100, form=".5f")
     for scale, norm in values["at_scale"].items():
         assert norm == pytest.approx(float(scale) ** 39, rel=5e-3)
     assert values["autograd_differs"] < 1e-3

@@ -319,7 +319,7 @@ def test_six_scores_do_as_told(values: dict[str, Any]) -> None:
     best = max(one["exact"] for one in contest.values())
     near = [name for name, one in contest.items() if best - one["exact"] <= 0.01]
     assert sorted(near) == ["additive", "dot", "general"]
-    check("Three scores are within one percent of each other,")
+    check("Three scores are within one percentage point of each other,")
     check(
         "Its largest weight is 0.14 on average, where equal ones would be 0.12;",
         contest["content"]["peak"],

@@ -152,7 +152,7 @@ def test_plain_reshape_mixes_words(values: dict[str, Any]) -> None:
     assert wrong[0][0] == [[10, 11], [12, 13], [20, 21]]
     assert values["shares_memory"]
     assert values["strides"] == [[12, 4, 1], [12, 2, 4, 1]]
-    check("To the next head it is 2 numbers, to the next word 4.")
+    check("The next head is 2 numbers away, the next word 4.")
 
 
 def test_heads_cost_what_one_wide_head_costs(values: dict[str, Any]) -> None:
@@ -231,7 +231,7 @@ def test_one_layer_takes_one_step_and_two_take_three(values: dict[str, Any]) -> 
 def test_four_heads_learn_the_grammar_and_two_of_three_single_heads_do_not(values: dict[str, Any]) -> None:
     shares = [share for result in values["results"]["4"] for share in result.values()]
     assert round(sum(500 * (1 - share) for share in shares)) == 1
-    check("the three models make one mistake in 6,000 forms, all together.", 500 * len(shares), form=",")
+    check("the three models together make one mistake in 6,000 forms.", 500 * len(shares), form=",")
     first, second, third = values["results"]["1"]
     assert round(sum(500 * (1 - share) for share in second.values())) == 2
     check("the model from seed 4 makes two mistakes in 2,000 forms, with one head.", 500 * len(second), form=",")

@@ -292,8 +292,8 @@ def test_boxes_and_assignments_are_those_of_the_text(values: dict[str, Any]) -> 
     check("from 2.1 to 0.5", more, least, form=".1f")
 
 
-def test_the_small_detector_saw_what_the_text_says(benchmark_script: Any) -> None:
-    vision = benchmark_script("vision")
+def test_the_small_detector_saw_what_the_text_says(experiment: Any) -> None:
+    vision = experiment("vision")
     check("It saw 12,800 images", vision.SCENE_STEPS * vision.SCENE_BATCH, form=",")
 
 

@@ -22,8 +22,8 @@ RECORD = json.loads(
 
 
 @pytest.fixture(scope="module")
-def script(benchmark_script: Callable[[str], ModuleType]) -> Any:
-    return benchmark_script("llama_writes")
+def script(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("llama_writes")
 
 
 def test_a_saved_model_is_loaded_with_the_same_numbers(script: Any, tmp_path: Path) -> None:
