@@ -6,6 +6,7 @@ email address, then by the exact name. Each step takes only what is unique on bo
 Protects against:
 
 - two students of one name: neither gets the other's work, and both are named;
+- a student who hands in under another's login or address as display name, before the course has a list;
 - a list that is read twice, or in another order: the ids stay.
 
 Does not protect against:
@@ -207,11 +208,21 @@ def _by_name(student: Student) -> Iterable[str]:
 
 
 def _contradict(member: Student, student: Student) -> bool:
-    """Whether two entries cannot be one person: their numbers differ, or an earlier list gave them another id."""
+    """Whether two entries cannot be one person: their numbers differ, an earlier list gave them another id, or only a display name agrees."""
     numbers = ((member.user, student.user), (member.number, student.number))
     other_number = any(one and other and one.casefold() != other.casefold() for one, other in numbers)
     other_id = bool(member.id) and student.enrolled and not {*_by_text(member)} & {*_by_text(student)}
-    return other_number or other_id
+    return other_number or other_id or (bool(member.name) and _is_called_otherwise(member, student))
+
+
+def _is_called_otherwise(member: Student, student: Student) -> bool:
+    """Whether a submission's display name is all that is known of a student, and not the member's: anybody may be called like a login."""
+    only_name = student.platform and not (student.enrolled or student.login or student.number or student.email)
+    return (
+        bool(only_name)
+        and student.id == safe_id(student.name)
+        and folded_name(member.name) != folded_name(student.name)
+    )
 
 
 def _unique(pairs: Iterable[tuple[int, str]]) -> tuple[dict[int, str], dict[int, list[str]]]:

@@ -226,6 +226,19 @@ def test_a_unique_name_matches_a_moodle_download(course: Course, enrolled: Enrol
     assert read_roster(course)["zoltan-wojcik"].uploads == {CHAPTER: "41"}
 
 
+def test_a_display_name_takes_nobodys_login(course: Course, enrolled: Enrol) -> None:
+    """A decoy under Ada's login must not leave Ada's own work to the next student of her name."""
+    decoy = Student("al1815", "al1815", "moodle", uploads={CHAPTER: "77"})
+    own = Student("ada-lovelace", "Ada Lovelace", "moodle", uploads={CHAPTER: "12"})
+    write_roster(course, {student.id: student for student in (decoy, own)})
+    people = "Ada,Lovelace,al1815,a@example.org\nAda,Lovelace,mal,m@example.org\n"
+    result = enrolled("First name,Last name,Username,Email address\n" + people)
+    roster = read_roster(course)
+    assert [problem.kind for problem in result.problems] == ["same name", "same name"]
+    assert not roster["al1815"].enrolled
+    assert not roster["ada-lovelace"].enrolled
+
+
 def test_a_name_of_two_students_matches_neither(course: Course, enrolled: Enrol) -> None:
     write_roster(course, {"jan-nowak": Student("jan-nowak", "Jan Nowak", "moodle", uploads={CHAPTER: "41"})})
     text = f"{MOODLE['en']}\nJan,Nowak,111,,\nJan,Nowak,222,,\n"
