@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from autograder.marking.questions import Answer, folded
 
 _WORD = re.compile(r"\w+")
+# So much of a text decides what it resembles. Each word is a column for all answers: one answer of 2 MB of words would fill the memory.
+_LONGEST = 20_000
 
 
 def group_identical(answers: Sequence[Answer]) -> list[list[Answer]]:
@@ -46,7 +48,7 @@ def neighbour_order(texts: Sequence[str]) -> list[int]:
 
 
 def _tf_idf(texts: Sequence[str]) -> NDArray[np.float64]:
-    counts = [Counter(_WORD.findall(text)) for text in texts]
+    counts = [Counter(_WORD.findall(text[:_LONGEST])) for text in texts]
     columns = {token: column for column, token in enumerate(sorted(set().union(*counts)))}
     frequencies = np.zeros((len(texts), max(1, len(columns))))
     for row, count in enumerate(counts):
