@@ -147,6 +147,12 @@ def test_used_names_are_read_from_the_text() -> None:
     assert used_names("def f(") == used_names("(" * 100_000) == used_names("x = 1\n" * 100_000) == frozenset()
 
 
+def test_slow_to_parse_code_is_not_parsed() -> None:
+    """Python's parser takes time that grows with the square of an f-string's length; every reading of the chapter would wait for it."""
+    assert used_names("f'" + "{soft}" * 3_000 + "'") == {"soft"}
+    assert used_names("f'" + "{soft}" * 4_000 + "'") == frozenset()
+
+
 def finding(title: str, passed: bool, diagnosis: Diagnosis | None = None) -> Finding:
     return Finding(title, f"{title} are right.", 2.0, passed, "fine" if passed else f"{title} are off.", diagnosis)
 
