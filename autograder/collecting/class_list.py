@@ -3,7 +3,8 @@
 What is read:
 
 - Canvas: the gradebook's export, with ``Student, ID, SIS User ID, SIS Login ID, Section``, or first and last name in columns of their own,
-  and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name``;
+  and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name,
+  canvas_group_id``;
 - Moodle: the participants as CSV, with headings in English, German, French or Polish;
 - any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``.
 
@@ -23,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.collecting.roster import Student, is_safe
+from autograder.collecting.roster import Student, folded_name, is_safe
 from autograder.errors import CourseError
 from autograder.submission.problem import Problem
 
@@ -49,6 +50,7 @@ _HEADINGS = {
         *("nom d'utilisateur", "nazwa użytkownika"),
     ),
     "group": ("group", "groups", "group_name", "gruppe", "gruppen", "groupe", "groupes", "grupa", "grupy"),
+    "group number": ("canvas_group_id",),
     "section": ("section", "sections"),
 }
 _FIELDS = {heading: field for field, headings in _HEADINGS.items() for heading in headings}
@@ -76,7 +78,8 @@ def read_class_list(path: Path) -> ClassList:
     """Read a class list.
 
     Raises:
-        CourseError: if the file cannot be read, is no table of students, or names two students by one id or number of the platform.
+        CourseError: if the file cannot be read, is no table of students, names two students by one id or number of the platform, or two
+            groups alike.
     """
     text = _decoded(path, _read(path))
     rows = _rows(path, text)
@@ -88,6 +91,7 @@ def read_class_list(path: Path) -> ClassList:
     fields = _columns(path, header, headings)
     members: dict[int, Student] = {}
     problems: list[Problem] = []
+    groups: dict[str, dict[str, int]] = defaultdict(dict)
     for line, cells in lines:
         values = {field: _plain_text(cell) for field, cell in zip(fields, cells, strict=False) if field}
         if not any(values.values()) or _is_no_person(platform, values):
@@ -97,7 +101,9 @@ def read_class_list(path: Path) -> ClassList:
             problems.append(problem)
         elif member not in members.values():
             members[line] = member
+            groups[folded_name(member.group)].setdefault(values.get("group number", ""), line)
     _refuse_shared_ids(path, members)
+    _refuse_shared_groups(path, groups)
     if not members and not problems:
         raise CourseError("there is no student in this list", where=path, do=_COLUMNS)
     return ClassList(platform, members, frozenset(fields) - {""}, problems)
@@ -238,4 +244,21 @@ def _refuse_shared_ids(path: Path, members: Mapping[int, Student]) -> None:
                 f"lines {who} give the {kind} {value!r} to different students",
                 where=path,
                 do="Correct one of them. Nothing was changed.",
+            )
+
+
+def _refuse_shared_groups(path: Path, groups: Mapping[str, Mapping[str, int]]) -> None:
+    """Refuse a list in which two groups of Canvas are called alike: students may name their group, and would share another's grade.
+
+    Args:
+        path: the list.
+        groups: by the name of a group as it is compared, the first line of each number that Canvas has for it.
+    """
+    for name, lines in groups.items():
+        if name and len(lines) > 1:
+            who = " and ".join(map(str, sorted(lines.values())))
+            raise CourseError(
+                f"lines {who} are of different groups called {name!r}",
+                where=path,
+                do="Rename one of them on Canvas, and export the groups once more. Nothing was changed.",
             )

@@ -115,6 +115,18 @@ def test_canvas_group_export_is_read(course: Course, enrolled: Enrol) -> None:
     assert (ada.user, ada.number, ada.group, ada.platform) == ("901", "s0001", "Team 1", "canvas")
 
 
+@pytest.mark.parametrize("name", ["Team 1", "team_1", "TEAM  1"])
+def test_canvas_groups_called_alike_are_refused(course: Course, enrolled: Enrol, name: str) -> None:
+    """Students may name their group on Canvas: no group gets the work of another that way."""
+    header = "name,canvas_user_id,user_id,login_id,sections,group_name,canvas_group_id,group_id"
+    people = "Ada,901,,ada,,Team 1,5,\nBo,902,,bo,,Team 1,5,\nMal,903,,mal,,{name},6,\nEve,904,,eve,,,,\n"
+    with pytest.raises(CourseError, match="lines 2 and 4 are of different groups called 'team 1'"):
+        enrolled(f"{header}\n{people.format(name=name)}")
+    assert read_roster(course) == {}
+    enrolled(f"{header}\n{people.format(name='Team 2')}")
+    assert len(read_roster(course)) == 4
+
+
 @pytest.mark.parametrize("language", MOODLE)
 def test_moodle_headings_are_read_in_languages(tmp_path: Path, language: str) -> None:
     class_list = read_class_list(written(tmp_path / "p.csv", f"{MOODLE[language]}\n{PEOPLE}"))
