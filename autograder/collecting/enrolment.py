@@ -208,7 +208,7 @@ def _by_name(student: Student) -> Iterable[str]:
 
 
 def _contradict(member: Student, student: Student) -> bool:
-    """Whether two entries cannot be one person: their numbers differ, an earlier list gave them another id, or only a display name agrees."""
+    """Whether two entries cannot be one person: their numbers or listed ids differ, or only a display name agrees."""
     numbers = ((member.user, student.user), (member.number, student.number))
     other_number = any(one and other and one.casefold() != other.casefold() for one, other in numbers)
     other_id = bool(member.id) and student.enrolled and not {*_by_text(member)} & {*_by_text(student)}

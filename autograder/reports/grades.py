@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nbgrader.api import Grade as GradeRow
@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 
 from autograder.collecting.enrolment import enrolled_students, group_submitters
 from autograder.collecting.roster import Student, read_roster, roster_path
+from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
@@ -156,13 +157,29 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
 
 def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:
     """Return grades in which the members of a group have that of the one who handed in for it."""
+    plan = read_course_file(course.root)
     by_key = {(grade.chapter, grade.student): grade for grade in grades}
     shared = dict(by_key)
     for chapter in dict.fromkeys(grade.chapter for grade in grades):
         submitters = [grade.student for grade in grades if grade.chapter == chapter and grade.handed_in]
         for name, submitter in group_submitters(course, chapter, roster, submitters).items():
-            shared[chapter, name] = _for_member(by_key[chapter, submitter], by_key[chapter, name])
+            grade = _by_own_deadline(by_key[chapter, submitter], name, plan)
+            shared[chapter, name] = _for_member(grade, by_key[chapter, name])
     return list(shared.values())
+
+
+def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
+    """Return a grade with the lateness of another member of the group, whose deadline may be another.
+
+    An extension is one student's: a group must not get it by letting that student hand in.
+    """
+    due = plan.due(grade.chapter, member)
+    if due is None or due == plan.due(grade.chapter, grade.student):
+        return grade
+    deadline = due.astimezone(UTC).replace(tzinfo=None)
+    rule = plan.late_rule(grade.chapter)
+    days = days_late(grade.submitted, deadline, rule) if grade.submitted is not None else 0
+    return replace(grade, due=deadline, penalty=round(grade.raw * late_share(days, rule), 6))
 
 
 def _for_member(grade: Grade, member: Grade) -> Grade:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,26 @@ def test_a_group_has_the_grade_of_its_member(course: Course, tmp_path: Path) -> 
     assert render([summary], title="Class", folder=tmp_path).count("for the group") == 1
     (file,) = export(read_grades(course, [CHAPTER]), "csv", tmp_path)
     assert file.path.read_text(encoding="utf-8").count('"3.0","0.0","3.0","3.0"') == 2
+
+
+@pytest.mark.parametrize(("extended", "penalties"), [("ada", (0.0, 1.5)), ("dee", (1.5, 0.0))])
+def test_an_extension_is_not_the_whole_groups(
+    course: Course, tmp_path: Path, extended: str, penalties: tuple[float, float]
+) -> None:
+    """A group could choose the member with an extension to hand in."""
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        gradebook.find_submission(CHAPTER, "ada").timestamp = datetime(2027, 3, 3)
+        gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ada").late_submission_penalty = penalties[0]
+        gradebook.db.commit()
+    (tmp_path / "class.csv").write_text("id,name,group\nada,Ada,Team 1\ndee,Dee,Team 1\nfay,Fay,Team 1\n")
+    enrol(course, tmp_path / "class.csv")
+    (course.root / "course.toml").write_text(
+        f"late = {{ per_day = 0.25 }}\n[chapters.{CHAPTER}]\ngroups = true\ndue = 2027-03-01T00:00:00\n"
+        f"[extensions.{extended}]\n{CHAPTER} = 2027-03-08T00:00:00\n",
+        encoding="utf-8",
+    )
+    grades = {grade.student: grade for grade in read_grades(course, [CHAPTER])}
+    assert (grades["ada"].penalty, grades["dee"].penalty, grades["fay"].penalty) == (*penalties, 1.5)
 
 
 def test_names_are_the_gradebooks_where_it_has_them_else_those_of_the_download(course: Course) -> None:
