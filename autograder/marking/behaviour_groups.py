@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ _REPRESENTATIVES = 3
 
 @dataclass(frozen=True)
 class BehaviourGroup:
-    """Answers to one exercise that failed the same rows and returned the same.
+    """Answers to one exercise that failed the same rows, returned the same and have the same diagnosis.
 
     Attributes:
         key: its name, the same whenever the same answers are grouped, in any order.
@@ -38,9 +38,8 @@ class BehaviourGroup:
 
     @property
     def diagnosis(self) -> str | None:
-        """The diagnosis that most members were told; None if most were told none."""
-        counts = Counter(answer.diagnosis for answer in self.members)
-        return min(counts, key=lambda text: (-counts[text], text or ""))
+        """The diagnosis that the members were told; None if they were told none."""
+        return self.members[0].diagnosis
 
 
 def group_answers(answers: Sequence[CodeAnswer]) -> list[BehaviourGroup]:
@@ -56,11 +55,15 @@ def group_answers(answers: Sequence[CodeAnswer]) -> list[BehaviourGroup]:
 
 
 def _exact_key(answer: CodeAnswer) -> tuple[str, ...]:
-    """Return what has to be equal in two members of a group."""
-    signature = answer.signature
+    """Return what has to be equal in two members of a group.
+
+    A diagnosis agrees with all answers, a signature with those to the visible questions only: a table of these with a frequent mistake's
+    numbers shares the signature of those who made the mistake, and must not share their mark.
+    """
+    signature, diagnosis = answer.signature, answer.diagnosis or ""
     if signature is None:
-        return (answer.exercise, "messages", answer.message, *answer.failed_rows)
-    return (answer.exercise, signature.sheet, signature.structure, signature.kinds, *answer.failed_rows)
+        return (answer.exercise, "messages", diagnosis, answer.message, *answer.failed_rows)
+    return (answer.exercise, signature.sheet, signature.structure, signature.kinds, diagnosis, *answer.failed_rows)
 
 
 def _clusters(bucket: Iterable[CodeAnswer]) -> list[list[CodeAnswer]]:

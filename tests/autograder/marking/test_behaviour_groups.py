@@ -68,8 +68,16 @@ def test_what_differs_exactly_is_never_grouped(other: dict[str, Any]) -> None:
     assert len(members([answer("a"), answer("b", **other)])) == 2
 
 
-def test_messages_and_diagnoses_do_not_split_groups() -> None:
-    assert members([answer("a"), answer("b", message="Off by 2.", diagnosis="A mistake.")]) == [["a", "b"]]
+def test_messages_do_not_split_groups() -> None:
+    assert members([answer("a"), answer("b", message="Off by 2.")]) == [["a", "b"]]
+
+
+def test_a_table_of_a_mistakes_numbers_stands_apart() -> None:
+    """It returns what the mistake returns to the visible questions; the diagnosis looks at the hidden ones as well."""
+    honest = [answer(student, diagnosis="The scores are not scaled.") for student in "ab"]
+    assert sorted(members([*honest, answer("table")])) == [["a", "b"], ["table"]]
+    unsigned = [replace(one, signature=None) for one in (*honest, answer("table"))]
+    assert sorted(members(unsigned)) == [["a", "b"], ["table"]]
 
 
 def test_old_results_are_grouped_by_their_messages() -> None:
@@ -116,10 +124,9 @@ def test_equal_diagnoses_stand_together_and_apart() -> None:
     ]
 
 
-def test_a_group_has_the_diagnosis_of_most_members() -> None:
-    answers = [answer(f"s{number}", diagnosis=text) for number, text in enumerate(("rare", "common", "common"))]
-    (group,) = group_answers(answers)
-    assert group.diagnosis == "common"
+def test_a_group_has_the_diagnosis_of_its_members() -> None:
+    groups = group_answers([answer(f"s{number}", diagnosis=text) for number, text in enumerate(("one", "two", "two"))])
+    assert [(group.diagnosis, len(group.members)) for group in groups] == [("two", 2), ("one", 1)]
 
 
 def test_groups_follow_from_what_all_members_call() -> None:
