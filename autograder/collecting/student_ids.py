@@ -5,7 +5,8 @@ Protects against:
 - two students with one id, whatever their names look like in small letters, without accents or in another form of Unicode;
 - a name that spells another student's id (``Bob Builder 42`` beside the ``bob-builder-42`` that a number has made);
 - one number under two names: neither gets the other's work, unless the course knows already whose number it is;
-- a name that several students on the class list share: nobody gets the work, and they are all named.
+- a name that several students on the class list share: nobody gets the work, and they are all named;
+- several names that are all read as one student on the class list: that student's work is not filed under another id unnoticed.
 
 A number decides before an id, login or email address of the class list, and those decide before a name. With a class list, a student may
 hand in one chapter on Canvas and another on Moodle.
@@ -152,7 +153,8 @@ def _matched(
         for identity, several in candidates.items():
             if len(several) == 1 and claims[several[0]] == 1:
                 matched[identity] = several[0]
-            elif len(several) > 1:
+            elif len(several) > 1 or (several and _on_platform(identity)):
+                # Also somebody on the class list whom several display names claim: one of them is borrowed.
                 ambiguous[identity] = several
     return matched, {identity: several for identity, several in ambiguous.items() if identity not in matched}
 
@@ -217,7 +219,8 @@ def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
 
 
 def _ambiguous(upload: Upload, students: Sequence[str], chapter: str) -> Problem:
-    message = f"{upload.owner} may be {' or '.join(students)}, so nobody gets this."
+    others = "" if len(students) > 1 else ", and so may another name here"
+    message = f"{upload.owner} may be {' or '.join(students)}{others}, so nobody gets this."
     do = "Rename it to the id of the right one, and collect again."
     if upload.platform == "moodle":
         do = f'See on Moodle who it is, write "uploads": {{"{chapter}": "{upload.upload}"}} for them into students.json, and collect again.'

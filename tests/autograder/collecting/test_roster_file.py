@@ -317,6 +317,17 @@ def test_work_under_a_shared_name_goes_to_nobody(course: Course, enrolled: Enrol
     assert "jan-nowak or jn2" in problems[0].what
 
 
+def test_two_names_that_read_as_one_student_go_to_nobody(course: Course, enrolled: Enrol) -> None:
+    """Who borrows a student's name must not get that student's work filed under an id that no list has."""
+    enrolled("First name,Last name,Username,Groups\nAda,Lovelace,al1815,Team 1\nMal,Doe,mal,Team 2\n")
+    uploads = [moodle("Team 1-Ada Lovelace", "77"), moodle("ada lovelace", "12"), moodle("Mal Doe", "13")]
+    owned, problems = by_student(uploads, read_roster(course), CHAPTER)
+    assert list(owned) == ["mal"]
+    assert {problem.kind for problem in problems} == {"ambiguous name"}
+    assert all("may be al1815, and so may another name here" in problem.what for problem in problems)
+    assert len(problems) == 2
+
+
 def test_a_number_written_by_hand_decides(course: Course, enrolled: Enrol) -> None:
     enrolled(table([["jan-nowak", "Jan Nowak"], ["jn2", "Jan Nowak"]]))
     roster = merged(read_roster(course), [Student("jn2", platform="moodle", uploads={CHAPTER: "41"})])
