@@ -46,7 +46,8 @@ def _question(
 ) -> dict[str, Any]:
     blank = {answer.student for answer in code.answers.get(exercise.name, []) if is_blank(answer, exercise)}
     written = {student: part for student, part in outcomes.items() if student not in blank}
-    counts = Counter(_kind(part) for part in written.values())
+    # The page says how many are graded: what the bar lacks is how many left the stub, which must not be one or two.
+    counts = Counter(_kind(part) for part in (written if len(blank) >= SMALLEST_COUNT else outcomes).values())
     verdicts = {student: part.verdict for student, part in written.items() if part.verdict is not None}
     groups = [group for group in code.groups(exercise) if len(group.members) >= SMALLEST_COUNT]
     return {

@@ -13,7 +13,7 @@ from autograder.marking.code_questions import ChapterReader
 from autograder.marking.live import LiveApplication
 from autograder.marking.live_data import bar, visible_failed_rows
 
-from .conftest import CHAPTER, CODE, EXERCISE, UPPER, verdict_of, write_answer, write_outcome
+from .conftest import CHAPTER, CODE, EXERCISE, STUB, UPPER, verdict_of, write_answer, write_outcome
 
 EVERYTHING = f"/state?shown={quote(json.dumps({EXERCISE: 9}))}"
 
@@ -44,7 +44,17 @@ def test_groups_are_sent_when_revealed(visit):
 def test_small_counts_stay_untold(visit):
     text = _ask(visit, EVERYTHING).body.decode()
     assert "boolean" not in text
-    assert json.loads(text)["questions"][0]["bar"] == [{"name": "all or some", "count": 5}]
+    state = json.loads(text)
+    # dan alone has left the stub: were he not in the bar, the number of graded submissions would tell that one student has.
+    assert state["questions"][0]["bar"] == [{"name": "all or some or no", "count": state["graded"]}]
+    assert state["graded"] == 6
+
+
+def test_three_blank_answers_are_not_in_the_bar(visit, course):
+    for student in ("eve", "fay"):
+        write_answer(course, student, code=STUB)
+        write_outcome(course, student, verdict_of("dan"))
+    assert sum(part["count"] for part in _question(visit, "/state")["bar"]) == 3
 
 
 @pytest.mark.parametrize(
