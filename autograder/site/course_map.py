@@ -132,4 +132,9 @@ def _chip(exercise: Exercise, chapter: Chapter, places: Mapping[str, str], link:
 
 def _places(chapter: Chapter) -> dict[str, str]:
     """Return the anchors of the prompts on the page of exercises, by exercise."""
-    return {effort.name: f"#{nodes.make_id(effort.heading)}" for effort in efforts(chapter)}
+    return {effort.name: f"#{heading_anchor(effort.heading)}" for effort in efforts(chapter)}
+
+
+def heading_anchor(heading: str) -> str:
+    """Return the identifier that docutils gives to a heading, whose straight apostrophes the site curls first."""
+    return str(nodes.make_id(heading.replace("'", "’")))

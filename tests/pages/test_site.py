@@ -230,7 +230,7 @@ def test_a_lesson_leads_to_its_exercises_and_the_sidebar_is_short(page, site: Pa
     open_page(page, site, LESSONS[2])
     page.locator(".tfc-practice a").first.click()
     assert page.url.partition("#")[0].endswith("/exercises.html")
-    assert page.locator(f"[id='{page.url.partition('#')[2]}']").count() == 1
+    page.locator(f"[id='{page.url.partition('#')[2]}']").wait_for(state="attached")
     lines = [line for line in page.locator(".bd-sidebar-primary .bd-links li").all() if line.is_visible()]
     assert len(lines) <= 26
     linked = page.locator(".bd-sidebar-primary .bd-links a").evaluate_all("links => links.map(link => link.href)")

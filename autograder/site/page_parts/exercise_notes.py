@@ -18,7 +18,7 @@ from docutils import nodes
 from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.effort import Effort, efforts
 from autograder.checking.exercise import Exercise
-from autograder.site.course_map import uses
+from autograder.site.course_map import heading_anchor, uses
 
 _SECTIONS = re.compile(r"^\*In the lesson:\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(r"“([^“”]+)”")
@@ -59,7 +59,7 @@ class Note:
     @property
     def anchor(self) -> str:
         """The identifier of the prompt's section."""
-        return str(nodes.make_id(self.effort.heading))
+        return heading_anchor(self.effort.heading)
 
 
 def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]) -> list[Note]:
@@ -97,7 +97,7 @@ def _needed(
         if name not in places:
             continue
         where, effort = places[name]
-        anchor = f"#{nodes.make_id(effort.heading)}"
+        anchor = f"#{heading_anchor(effort.heading)}"
         if where.name == chapter.name:
             same.append((effort.number, Needed(name, str(effort.number), anchor)))
         else:
@@ -128,7 +128,7 @@ def add_notes(document: nodes.document, entries: list[Note]) -> None:
 
 def _note_of(section: nodes.section, by_anchor: Mapping[str, Note]) -> Note | None:
     title = section.next_node(nodes.title)
-    return by_anchor.get(nodes.make_id(title.astext())) if title is not None else None
+    return by_anchor.get(heading_anchor(title.astext())) if title is not None else None
 
 
 def overview(entries: list[Note]) -> str:
@@ -228,7 +228,7 @@ def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]]
         if not items:
             continue
         links = ", ".join(
-            f'<a href="{address}#{nodes.make_id(item.heading)}">{item.number} · {_code(item.title)}</a>'
+            f'<a href="{address}#{heading_anchor(item.heading)}">{item.number} · {_code(item.title)}</a>'
             for item in items
         )
         at = next((i for i, child in enumerate(section) if isinstance(child, nodes.section)), len(section))
