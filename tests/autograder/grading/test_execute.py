@@ -146,7 +146,7 @@ def endless() -> Any:
         ("assert forever", "test_after"),
         ("input('name?')", "test_question"),
     )
-    return run(made, cell_seconds=3, flood_output=1_000_000, kept_output=2_000)
+    return run(made, cell_seconds=5, flood_output=1_000_000, kept_output=2_000)
 
 
 def test_an_endless_loop_is_stopped_and_the_rest_goes_on(endless: Any) -> None:
