@@ -26,14 +26,14 @@ class BehaviourGroup:
         key: its name, the same whenever the same answers are grouped, in any order.
         members: the answers, by student.
         lost_points: the points that all members lost together.
-        follows_from: other exercises that every member's cell uses and every member got wrong too: the mistake may be there.
+        follows_from: the exercise from which every member's failure follows; empty if there is none, or if they differ.
         representatives: up to three members whose texts differ, the most frequent text first.
     """
 
     key: str
     members: tuple[CodeAnswer, ...]
     lost_points: float
-    follows_from: tuple[str, ...]
+    follows_from: str
     representatives: tuple[CodeAnswer, ...]
 
     @property
@@ -97,17 +97,18 @@ def _alike(leader: Signature | None, other: Signature | None) -> bool:
 def _group(key: tuple[str, ...], cluster: Sequence[CodeAnswer]) -> BehaviourGroup:
     leader = [repr(value) for value in _values(cluster[0])]
     members = tuple(sorted(cluster, key=lambda answer: answer.student))
-    shared = frozenset(members[0].wrong_calls).intersection(*(answer.wrong_calls for answer in members))
+    causes = {answer.cause for answer in members}
     return BehaviourGroup(
         key=hashlib.sha256(json.dumps([key, leader]).encode("utf-8", "backslashreplace")).hexdigest()[:16],
         members=members,
         lost_points=round(sum(answer.lost_points for answer in members), 6),
-        follows_from=tuple(sorted(shared)),
-        representatives=_representatives(members),
+        follows_from=causes.pop() if len(causes) == 1 else "",
+        representatives=representatives(members),
     )
 
 
-def _representatives(members: Sequence[CodeAnswer]) -> tuple[CodeAnswer, ...]:
+def representatives(members: Sequence[CodeAnswer]) -> tuple[CodeAnswer, ...]:
+    """Return up to three members whose texts differ, the most frequent text first."""
     by_text: dict[str, list[CodeAnswer]] = {}
     for answer in members:
         by_text.setdefault("".join(answer.source.split()), []).append(answer)

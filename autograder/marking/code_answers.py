@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import json
-import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autograder.course.folder import Course
+from autograder.feedback.follow_ups import Outcome, follow_ups
+from autograder.marking.questions import notebook_cells, source_text
 from autograder.record.results import ExerciseResult, GradeResult, read_results
 from autograder.record.signatures import Signature, read_signatures
-
-# A syntax tree takes a hundred times the memory of its text, and 200,000 characters of one f-string 13 seconds; no answer is that long.
-_LONGEST_SOURCE = 20_000
 
 
 @dataclass(frozen=True)
@@ -30,7 +25,7 @@ class CodeAnswer:
         diagnosis: what the student was told about a known mistake; several explanations are joined. None if there is none.
         source: the text of the answer's cell; empty if the graded notebook cannot be read.
         signature: what the code returned to the visible questions; None if that was not recorded.
-        wrong_calls: other exercises whose names the cell uses and which the same student got wrong too, sorted.
+        cause: the exercise from which, as the feedback page says, this failure follows; empty if there is none.
     """
 
     student: str
@@ -42,7 +37,7 @@ class CodeAnswer:
     diagnosis: str | None
     source: str
     signature: Signature | None
-    wrong_calls: tuple[str, ...] = ()
+    cause: str = ""
 
     @property
     def lost_points(self) -> float:
@@ -72,18 +67,24 @@ def _answers_of(course: Course, result: GradeResult) -> list[CodeAnswer]:
     wrong = [exercise for exercise in result.exercises if exercise.score < exercise.max_score]
     if not wrong:
         return []
-    sources = _sources(course, result.chapter, result.student)
+    cells = notebook_cells(course, result.chapter, result.student)
+    sources = {name: source_text(cell) for name, cell in cells.items()}
     signatures = read_signatures(course, result.chapter, result.student, result.submission)
-    names = frozenset(exercise.name for exercise in wrong)
+    parts = [Outcome(part.name, sources.get(part.name, ""), part.verdict) for part in result.exercises]
+    causes = follow_ups(parts)
     return [
-        _answer(result.student, exercise, sources.get(exercise.name, ""), signatures.get(exercise.name), names)
+        _answer(
+            result.student,
+            exercise,
+            sources.get(exercise.name, ""),
+            signatures.get(exercise.name),
+            causes.get(exercise.name, ""),
+        )
         for exercise in wrong
     ]
 
 
-def _answer(
-    student: str, exercise: ExerciseResult, source: str, signature: Signature | None, wrong: frozenset[str]
-) -> CodeAnswer:
+def _answer(student: str, exercise: ExerciseResult, source: str, signature: Signature | None, cause: str) -> CodeAnswer:
     verdict = exercise.verdict
     failed = [finding for finding in verdict.findings if not finding.passed] if verdict else []
     explanations = [diagnosis.explanation for diagnosis in verdict.diagnoses] if verdict else []
@@ -97,39 +98,5 @@ def _answer(
         diagnosis=" ".join(explanations) or None,
         source=source,
         signature=signature,
-        wrong_calls=tuple(sorted((wrong - {exercise.name}) & used_names(source))),
+        cause=cause,
     )
-
-
-def used_names(source: str) -> frozenset[str]:
-    """Return the names that a cell reads, without those that it defines itself; none if Python cannot parse it."""
-    if len(source) > _LONGEST_SOURCE:
-        return frozenset()
-    try:
-        with warnings.catch_warnings():
-            # What Python thinks of a student's escapes is not for the lecturer's terminal.
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    read: set[str] = set()
-    defined: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            (read if isinstance(node.ctx, ast.Load) else defined).add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            defined.add(node.name)
-        elif isinstance(node, ast.arg):
-            defined.add(node.arg)
-    return frozenset(read - defined)
-
-
-def _sources(course: Course, chapter: str, student: str) -> Mapping[str, str]:
-    """Return the sources of a graded notebook's cells by grade id; none if it cannot be read."""
-    path = course.folder("autograded", student, chapter) / f"{chapter}.ipynb"
-    try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        named = ((cell["metadata"].get("nbgrader", {}).get("grade_id"), cell["source"]) for cell in cells)
-        return {str(name): text if isinstance(text, str) else "".join(text) for name, text in named if name}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}

@@ -62,7 +62,7 @@ class CodeGroup:
         rows: what failed, rows with one message together.
         diagnoses: explanations of known mistakes.
         error: why there is no failed row, if there is none.
-        follows_from: exercises whose mistakes these answers inherit.
+        follows_from: the exercise from which all these failures follow; empty if there is none.
         lost_points: points that the members lost together.
         scores: what the check gave, as text.
         codes: up to three members whose code differs.
@@ -78,7 +78,7 @@ class CodeGroup:
     rows: tuple[FailedRow, ...]
     diagnoses: tuple[str, ...]
     error: str
-    follows_from: tuple[str, ...]
+    follows_from: str
     lost_points: float
     scores: str
     codes: tuple[ShownCode, ...]

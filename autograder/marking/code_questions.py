@@ -10,7 +10,13 @@ from functools import cached_property
 from pathlib import Path
 
 from autograder.course.folder import Course
-from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer, group_answers, read_code_answers
+from autograder.marking.behaviour_groups import (
+    BehaviourGroup,
+    CodeAnswer,
+    group_answers,
+    read_code_answers,
+    representatives,
+)
 from autograder.marking.questions import (
     Answer,
     MarkRows,
@@ -172,8 +178,7 @@ class ChapterReader:
                 signature=None,
             )
             members.append(answer)
-        different = {member.source: member for member in reversed(members)}
-        return BehaviourGroup("waiting", tuple(members), 0.0, (), tuple(different.values())[::-1][:3])
+        return BehaviourGroup("waiting", tuple(members), 0.0, "", representatives(members))
 
 
 def is_blank(answer: CodeAnswer, exercise: Exercise) -> bool:

@@ -110,5 +110,5 @@ def _group(group: BehaviourGroup, verdicts: Mapping[str, Verdict]) -> dict[str, 
         "rows": [title for title in visible_failed_rows(first) if title in rows] if first else [],
         "diagnoses": [diagnosis.explanation for diagnosis in first.diagnoses if diagnosis in shared] if first else [],
         "error": first is None,
-        "follows_from": list(group.follows_from),
+        "follows_from": group.follows_from,
     }

@@ -271,5 +271,5 @@ def notebook_cells(course: Course, chapter: str, student: str) -> dict[str, Mapp
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         return {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell["metadata"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}

@@ -51,7 +51,7 @@ function drawGroup(group) {
   const box = make("article");
   box.append(make("h3", `${group.count} answers`));
   group.diagnoses.forEach((text) => box.append(make("p", text, "diagnosis")));
-  if (group.follows_from.length) box.append(make("p", `Follows from ${group.follows_from.join(", ")}`));
+  if (group.follows_from) box.append(make("p", `Follows from ${group.follows_from}`));
   if (group.error) box.append(make("p", "The code stopped with an error."));
   const rows = make("ul", "", "rows");
   group.rows.forEach((title) => rows.append(make("li", title)));

@@ -13,7 +13,6 @@ import pytest
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
 from autograder.marking.behaviour_groups import CodeAnswer, group_answers, read_code_answers
-from autograder.marking.code_answers import used_names
 from autograder.record.results import ExerciseResult, GradeResult, write_result
 from autograder.record.signatures import (
     Signature,
@@ -129,10 +128,10 @@ def test_a_group_has_the_diagnosis_of_its_members() -> None:
     assert [(group.diagnosis, len(group.members)) for group in groups] == [("two", 2), ("one", 1)]
 
 
-def test_groups_follow_from_what_all_members_call() -> None:
-    first, second = answer("a", wrong_calls=("causal_mask", "softmax")), answer("b", wrong_calls=("causal_mask",))
-    assert [group.follows_from for group in group_answers([first, second])] == [("causal_mask",)]
-    assert [group.follows_from for group in group_answers([first, second, answer("c")])] == [()]
+def test_group_follows_from_the_cause_of_all() -> None:
+    first, second = answer("a", cause="causal_mask"), answer("b", cause="causal_mask")
+    assert [group.follows_from for group in group_answers([first, second])] == ["causal_mask"]
+    assert [group.follows_from for group in group_answers([first, second, answer("c")])] == [""]
 
 
 def test_representatives_differ_and_frequent_texts_come_first() -> None:
@@ -144,20 +143,6 @@ def test_representatives_differ_and_frequent_texts_come_first() -> None:
 
 def test_no_answers_make_no_groups() -> None:
     assert group_answers([]) == []
-
-
-def test_used_names_are_read_from_the_text() -> None:
-    source = (
-        "def f(x):\n    mask = causal_mask(len(x))\n    def inner(y): return y\n    return inner(soft.lookup(mask))"
-    )
-    assert used_names(source) == {"causal_mask", "len", "soft"}
-    assert used_names("def f(") == used_names("(" * 100_000) == used_names("x = 1\n" * 100_000) == frozenset()
-
-
-def test_slow_to_parse_code_is_not_parsed() -> None:
-    """Python's parser takes time that grows with the square of an f-string's length; every reading of the chapter would wait for it."""
-    assert used_names("f'" + "{soft}" * 3_000 + "'") == {"soft"}
-    assert used_names("f'" + "{soft}" * 4_000 + "'") == frozenset()
 
 
 def finding(title: str, passed: bool, diagnosis: Diagnosis | None = None) -> Finding:
@@ -200,7 +185,7 @@ def test_answers_that_lost_points_are_read_by_exercise(graded_course: Course) ->
     answers = read_code_answers(graded_course, CHAPTER)
     assert list(answers) == ["causal_mask", "soft_lookup", "broken"]
     (mask,), (lookup,), (broken,) = answers.values()
-    assert mask.wrong_calls == ()
+    assert mask.cause == ""
     assert lookup == CodeAnswer(
         student="ann",
         exercise="soft_lookup",
@@ -211,7 +196,7 @@ def test_answers_that_lost_points_are_read_by_exercise(graded_course: Course) ->
         diagnosis="The scores are not scaled.",
         source="def soft_lookup(q): return merge_heads(causal_mask(q))",
         signature=SAME,
-        wrong_calls=("causal_mask",),
+        cause="causal_mask",
     )
     assert (broken.failed_rows, broken.message, broken.source) == ((), "SyntaxError: invalid syntax", "")
 

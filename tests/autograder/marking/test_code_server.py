@@ -58,7 +58,7 @@ def test_group_shows_each_different_text(visit):
 
 def test_group_says_what_it_follows_from(visit, monkeypatch):
     def follow(answers):
-        return [replace(group, follows_from=("soft_lookup",)) for group in group_answers(answers)]
+        return [replace(group, follows_from="soft_lookup") for group in group_answers(answers)]
 
     monkeypatch.setattr(code_questions, "group_answers", follow)
     assert 'Follows from <a href="/question/soft_lookup">soft_lookup</a>' in _text_of(visit, PAGE)
