@@ -1,6 +1,6 @@
-"""Enrol a class: bring a class list into the roster, and say who of it has handed in what.
+"""Enrol a class: merge a class list into the roster, and list what each student has handed in.
 
-A member of the list is matched to a student whom the course knows by the platform's number, then by an id, login, institution's number or
+A member of the list is matched to a known student by the platform's number, then by an id, login, institution's number or
 email address, then by the exact name. Each step takes only what is unique on both sides. What stays ambiguous is reported.
 
 Protects against:
@@ -38,7 +38,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.submission.problem import Problem
 
-# Says by which texts an entry can be matched.
+# Returns the texts by which an entry can be matched.
 Keys = Callable[[Student], Iterable[str]]
 
 
@@ -49,11 +49,11 @@ class Enrolment:
     Attributes:
         platform: whose export the list was, ``"canvas"`` or ``"moodle"``; empty for a plain table.
         added: students whom the course did not know.
-        updated: students whom the course knew, from submissions or an earlier list, and of whom something is new.
-        unchanged: students of whom nothing is new.
-        departed: students who were on the earlier list and are not on this one. They stay in the roster, for they have handed in something.
+        updated: students whom the course knew, from submissions or an earlier list, with something new.
+        unchanged: students with nothing new.
+        departed: students who were on the earlier list and are not on this one. They stay in the roster, because they handed in something.
         removed: those who have handed in nothing, by id with their name.
-        problems: lines that were left out, and students of whom it is open whose work is theirs.
+        problems: lines that were left out, and students whose submissions could not be determined.
     """
 
     platform: str
@@ -74,7 +74,7 @@ class Attendance:
 
 
 def enrol(course: Course, path: Path) -> Enrolment:
-    """Bring a class list into the roster, and return what that has changed.
+    """Merge a class list into the roster, and return what has changed.
 
     Raises:
         CourseError: if the list cannot be read, or the roster cannot be read or written. Nothing is changed then.
@@ -114,9 +114,9 @@ def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:
 def group_submitters(
     course: Course, chapter: str, roster: Mapping[str, Student], submitters: Iterable[str]
 ) -> dict[str, str]:
-    """Return who handed in for whom, by the id of each student on the class list who has nothing of their own.
+    """Return, for each listed student without a submission, the group member who handed in.
 
-    Only a chapter with ``groups = true`` in ``course.toml`` has any. Nobody is in the result whose group has two submissions.
+    Empty unless the chapter has ``groups = true`` in ``course.toml``. Groups with two submissions are left out.
 
     Args:
         course: the course.
@@ -170,7 +170,7 @@ def attendance(course: Course) -> list[Attendance]:
 
 
 def _match(members: Mapping[int, Student], people: Mapping[str, Student]) -> tuple[dict[int, str], list[Problem]]:
-    """Return the ids of those members whom the course has already, by line, and the members of whom that is open."""
+    """Return the ids of the members whom the course knows, by line, and a problem for each ambiguous member."""
     ids: dict[int, str] = {}
     ambiguous: dict[int, list[str]] = {}
     for keys in (_by_number, _by_text, _by_name):

@@ -20,6 +20,8 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 from autograder.authoring.rubrics import Rubric
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
+from autograder.marking import marks as marks_module
+from autograder.marking.journal import MarksJournal
 from autograder.marking.live import LiveApplication
 from autograder.marking.local_server import LocalApplication
 from autograder.marking.server import MarkingApplication
@@ -158,6 +160,26 @@ def dump(course: Course) -> Callable[[], list[str]]:
             connection.close()
 
     return write
+
+
+def die_while_marking(monkeypatch: pytest.MonkeyPatch, killed_at: str, give: Callable[[], object]) -> None:
+    """Give a mark in a process that is killed right before the gradebook's commit, or right after it."""
+    if (child := os.fork()) == 0:
+        write = marks_module.write_state
+
+        def write_and_die(*arguments: Any) -> None:
+            write(*arguments)
+            os._exit(9)
+
+        if killed_at == "before":
+            monkeypatch.setattr(marks_module, "write_state", write_and_die)
+        else:
+            monkeypatch.setattr(MarksJournal, "commit", lambda *_: os._exit(9))
+        try:
+            give()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
 class Client:

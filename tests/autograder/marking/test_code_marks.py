@@ -9,13 +9,11 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.errors import CourseError
-from autograder.marking import marks as marks_module
 from autograder.marking.code_questions import ChapterReader
-from autograder.marking.journal import MarksJournal
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState
 
-from .conftest import CHAPTER, CODE, EXERCISE, QUESTION, verdict_of, write_answer, write_outcome
+from .conftest import CHAPTER, CODE, EXERCISE, QUESTION, die_while_marking, verdict_of, write_answer, write_outcome
 
 
 @pytest.fixture
@@ -130,22 +128,7 @@ def test_more_points_than_the_exercise_has_are_refused(marks):
 @pytest.mark.parametrize("killed_at", ["before", "after"])
 def test_kill_between_journal_and_commit_is_recovered(marks, dump, monkeypatch, killed_at):
     untouched, versions = dump(), _versions(marks, "ada", "bob")
-    if (child := os.fork()) == 0:
-        write = marks_module.write_state
-
-        def write_and_die(*arguments):
-            write(*arguments)
-            os._exit(9)
-
-        if killed_at == "before":
-            monkeypatch.setattr(marks_module, "write_state", write_and_die)
-        else:
-            monkeypatch.setattr(MarksJournal, "commit", lambda *_: os._exit(9))
-        try:
-            marks.give(EXERCISE, versions, 2.5, "Mind the future.")
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    die_while_marking(monkeypatch, killed_at, lambda: marks.give(EXERCISE, versions, 2.5, "Mind the future."))
     marks.recover()
     assert len(marks.history()) == (killed_at == "after")
     for entry in marks.history():

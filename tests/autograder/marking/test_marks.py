@@ -9,12 +9,11 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.errors import CourseError
-from autograder.marking import marks as marks_module
 from autograder.marking.journal import MarksJournal
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState, read_questions
 
-from .conftest import CHAPTER, QUESTION, write_answer
+from .conftest import CHAPTER, QUESTION, die_while_marking, write_answer
 
 GIVEN = MarkState(2.5, False, "See the lesson.")
 
@@ -122,22 +121,7 @@ def test_impossible_points_are_refused(course, marks, points):
 @pytest.mark.parametrize("killed_at", ["before", "after"])
 def test_kill_around_the_commit_is_recovered(course, marks, dump, monkeypatch, killed_at):
     untouched, versions = dump(), _versions(course, "ada", "cyd")
-    if (child := os.fork()) == 0:
-        write = marks_module.write_state
-
-        def write_and_die(*arguments):
-            write(*arguments)
-            os._exit(9)
-
-        if killed_at == "before":
-            monkeypatch.setattr(marks_module, "write_state", write_and_die)
-        else:
-            monkeypatch.setattr(MarksJournal, "commit", lambda *_: os._exit(9))
-        try:
-            marks.give(QUESTION, versions, 2.5, "See the lesson.")
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    die_while_marking(monkeypatch, killed_at, lambda: marks.give(QUESTION, versions, 2.5, "See the lesson."))
     assert (dump() == untouched) is (killed_at == "before")
     marks.recover()
     history = marks.history()
