@@ -18,12 +18,10 @@ from autograder.checking.props import build
 from autograder.checking.request import Observation, Request, Value, WeightsError, WrongResultError
 from autograder.checking.tolerance import tolerance_for
 from autograder.checking.value_text import other_items, result_name, type_name
+from autograder.checking.verdict import NOT_WRITTEN
 
 # So many lines more are executed by a loop over three times as many items, two in the smaller case, if it looks at every other one.
 LOOP_LINES = 2
-
-# What is said of a stub.
-NOT_WRITTEN = "not written yet"
 
 Observations: TypeAlias = Sequence[Observation]
 Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]

@@ -25,7 +25,6 @@ from autograder.checking.example import example, which_case
 from autograder.checking.hidden_messages import FORBIDDEN, WRONG
 from autograder.checking.judges import (
     JUDGES,
-    NOT_WRITTEN,
     alike_at_a_glance,
     concerns_numbers,
     glance,
@@ -36,7 +35,7 @@ from autograder.checking.judges import (
 from autograder.checking.request import OUT_OF_MEMORY, Observation
 from autograder.checking.rows import Probe
 from autograder.checking.subject import Subject, UsesReferenceError
-from autograder.checking.verdict import FOLD, NOT_JUDGED, Diagnosis, Finding, Verdict
+from autograder.checking.verdict import FOLD, NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
 # Only the examined code itself interrupts a check, and then its calls so far are lost.

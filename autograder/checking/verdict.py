@@ -22,6 +22,8 @@ VERDICT_MIME = "application/vnd.tfcourse.verdict+json"
 # From this many rows on, rows that failed in the same way become one line.
 FOLD = 3
 
+# The message for a stub.
+NOT_WRITTEN = "not written yet"
 # The messages for a side row if no number, or not this one, is right.
 NOT_JUDGED = "not judged: the numbers are wrong"
 

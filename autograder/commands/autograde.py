@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +16,7 @@ from autograder.commands.grade_chapter import (
     needs_action,
     require_submissions,
     settings_for,
+    start_workers,
 )
 from autograder.commands.options import (
     OTHER_COURSE,
@@ -22,6 +25,11 @@ from autograder.commands.options import (
     required_chapters_argument,
 )
 from autograder.course.paths import course_folder, require_writable
+
+if TYPE_CHECKING:
+    from autograder.course.folder import Course
+    from autograder.engine.settings import GradingSettings
+    from autograder.engine.workers.executor import WorkerPool
 
 
 @click.command()
@@ -49,26 +57,41 @@ def autograde(
     Example:
       tfcourse autograde 03 --submissions ~/Downloads/submissions.zip
     """
-    from autograder.collecting.preflight import refuse_other_work
     from autograder.course.folder import Course
-    from autograder.course.lock import course_lock
     from autograder.engine.workers.executor import WorkerPool
-    from autograder.gradebook.reader import released_chapters
-    from autograder.grading.released_points import refuse_changed_points
 
     course = Course.open(course_folder(course_dir))
     require_writable(course.root, OTHER_COURSE)
+    with WorkerPool() as workers:
+        start_workers(workers, course, device, scheduler)
+        read_settings = partial(settings_for, course, jobs, device, allow_weaker, scheduler)
+        return _autograde(course, chapters, submissions, force, workers, read_settings)
+
+
+def _autograde(
+    course: Course,
+    chapters: tuple[str, ...],
+    submissions: Path | None,
+    force: bool,
+    workers: WorkerPool,
+    read_settings: Callable[[], GradingSettings],
+) -> CommandResult:
+    from autograder.collecting.preflight import refuse_other_work
+    from autograder.course.lock import course_lock
+    from autograder.gradebook.reader import released_chapters
+    from autograder.grading.released_points import refuse_changed_points
+
     names = released_chapters(course, chapters)
     for name in names:
         refuse_changed_points(course, name)
-    settings = settings_for(course, jobs, device, allow_weaker, scheduler)
+    settings = read_settings()
     if submissions is not None:
         for name in names:
             refuse_other_work(course, name, submissions)
     else:
         for name in names:
             require_submissions(course, name, partial(collect_in_place, course, name))
-    with course_lock(course), WorkerPool() as workers:
+    with course_lock(course):
         done = [autograde_chapter(course, name, submissions, settings, force, workers) for name in names]
     failed = any(data["missing"] or any(map(needs_action, data["results"])) for data, _ in done)
     return CommandResult([data for data, _ in done], "\n".join(text for _, text in done), EXIT_FAILED if failed else 0)

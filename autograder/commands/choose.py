@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import autograde_chapter, needs_action, settings_for
+from autograder.commands.grade_chapter import autograde_chapter, needs_action, settings_for, start_workers
 from autograder.commands.options import (
     OTHER_COURSE,
     course_option,
@@ -43,15 +43,18 @@ def choose(
     from autograder.course.folder import Course
     from autograder.course.lock import course_lock
     from autograder.engine.workers.executor import WorkerPool
-    from autograder.gradebook.reader import released_chapters
-    from autograder.grading.choose import choose as choose_notebook
 
     course = Course.open(course_folder(course_dir))
     require_writable(course.root, OTHER_COURSE)
-    (name,) = released_chapters(course, [chapter])
-    settings = settings_for(course, jobs, device, allow_weaker, scheduler)
-    with course_lock(course), WorkerPool() as workers:
-        choose_notebook(course, student, name, file)
-        data, text = autograde_chapter(course, name, None, settings, False, workers)
+    with WorkerPool() as workers:
+        start_workers(workers, course, device, scheduler)
+        from autograder.gradebook.reader import released_chapters
+        from autograder.grading.choose import choose as choose_notebook
+
+        (name,) = released_chapters(course, [chapter])
+        settings = settings_for(course, jobs, device, allow_weaker, scheduler)
+        with course_lock(course):
+            choose_notebook(course, student, name, file)
+            data, text = autograde_chapter(course, name, None, settings, False, workers)
     failed = any(needs_action(result) for result in data["results"] if result["student"] == student)
     return CommandResult(data, f"{student}, {name}: {file} counts\n{text}", EXIT_FAILED if failed else 0)

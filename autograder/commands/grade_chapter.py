@@ -48,6 +48,18 @@ def settings_for(
     )
 
 
+def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: str | None) -> None:
+    """Let workers import PyTorch while this process imports nbgrader.
+
+    The course's configuration, which says how to grade, needs nbgrader. So this supposes the CPU and the course's own seed; where it is
+    wrong, workers are started when the configuration has been read.
+    """
+    from autograder.engine.settings import GradingSettings
+
+    if device in ("auto", "cpu") and not scheduler and not Path("/dev/nvidiactl").exists():
+        workers.start(GradingSettings(seed=course.secret_seed()))
+
+
 def autograde_chapter(
     course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: WorkerPool
 ) -> tuple[dict[str, Any], str]:

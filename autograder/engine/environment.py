@@ -53,3 +53,9 @@ def kernel_environment(
         "TORCHDYNAMO_DISABLE": "1",
         "TRANSFORMERS_OFFLINE": "1",
     }
+
+
+def worker_environment(folder: str, device: str) -> dict[str, str]:
+    """Return the environment of a worker: this process's, with one thread, its own folder, and accelerators only where it grades on one."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return {**os.environ, **threads, **(NO_ACCELERATORS if device == "cpu" else {}), "TMPDIR": folder}

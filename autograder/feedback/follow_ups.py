@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from autograder.checking.judges import NOT_WRITTEN
-from autograder.checking.verdict import NOT_JUDGED, Finding, Verdict
+from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Finding, Verdict
 
 _ERROR = "it raised "
 _STUB = "NotImplementedError"

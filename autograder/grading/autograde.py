@@ -128,7 +128,7 @@ def autograde(
         read_course_file(course.root)  # A mistake in it is reported before anything runs.
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
-        provenance_future = aside.submit(provenance, limits)
+        provenance_future = aside.submit(provenance, limits, workers)
         run = _Run(
             course, manifest, limits, force, books, journal, submission_states(course, chapter), provenance_future
         )

@@ -13,6 +13,7 @@ from autograder.course.paths import shell_command
 from autograder.engine.interface import Execution
 from autograder.engine.jupyter.kernel_execute import KernelExecute
 from autograder.engine.settings import GradingSettings, limits_of
+from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.record.provenance import Provenance, environment, package_hash
 from autograder.submission.manifest import Manifest
@@ -72,9 +73,15 @@ def require_student_package(course: Course, manifest: Manifest) -> None:
         )
 
 
-def provenance(settings: GradingSettings) -> Provenance:
-    """Return the provenance of grades made on this machine, without the isolation of the process."""
-    return Provenance(checks_hash(), package_hash(settings.package), environment(), settings.limits())
+def provenance(settings: GradingSettings, workers: WorkerPool | None = None) -> Provenance:
+    """Return the provenance of grades made on this machine, without the isolation of the process.
+
+    Args:
+        settings: with the students' package.
+        workers: workers that can be asked about PyTorch; without them a new process imports it.
+    """
+    machine = environment(workers.cpu_capability) if workers is not None else environment()
+    return Provenance(checks_hash(), package_hash(settings.package), machine, settings.limits())
 
 
 def made_by(base: Provenance, execution: Execution, *, ran: bool) -> Provenance:

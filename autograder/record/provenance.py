@@ -7,7 +7,7 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -135,15 +135,19 @@ def package_hash(wheel: str) -> str:
     return digest.hexdigest()
 
 
-def environment() -> dict[str, str]:
-    """Return the properties of this machine that may decide a grade: versions, platform, and PyTorch's CPU capability."""
+def environment(cpu_capability: Callable[[], str] = lambda: "") -> dict[str, str]:
+    """Return the properties of this machine that may decide a grade: versions, platform, and PyTorch's CPU capability.
+
+    Args:
+        cpu_capability: asks a process that has imported PyTorch; if it returns an empty string, a new process is asked.
+    """
     versions = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for package in PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
             versions[package] = "absent"
-    versions["cpu capability"] = _cpu_capability()
+    versions["cpu capability"] = cpu_capability() or _cpu_capability()
     return versions
 
 

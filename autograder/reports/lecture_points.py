@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from autograder.checking.judges import NOT_WRITTEN
-from autograder.checking.verdict import NOT_JUDGED, Diagnosis, Finding
+from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding
 from autograder.record.results import ExerciseResult
 
 COUNT = 3

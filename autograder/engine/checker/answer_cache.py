@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -11,7 +11,6 @@ from nbformat import NotebookNode
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet
 from autograder.engine.checker.remote_subject import expect, observation_from_dict, packed_request
-from autograder.engine.settings import GradingSettings
 from autograder.engine.student.rpc_server import observation_to_dict
 from autograder.engine.transport.serialization import SerializationError, pack, unpack
 from autograder.static_analysis.cell_names import checked_names
@@ -22,11 +21,12 @@ class AnswerCache:
     """A cache of question sheets and their answers.
 
     Args:
-        settings: the seed of the hidden questions, and the device.
+        seed: the seed of the hidden questions.
+        device: where the checks put their tensors.
     """
 
-    def __init__(self, settings: GradingSettings) -> None:
-        self._settings = settings
+    def __init__(self, seed: int, device: str) -> None:
+        self._seed, self._device = seed, device
         self._sheets: dict[str, list[Sheet]] = {}
         self._learned: dict[tuple[str, int], int] = {}
         # Answers to exercises whose questions are not loaded yet.
@@ -37,7 +37,11 @@ class AnswerCache:
         from autograder.checks import exercises
 
         checked = {name for cell in notebook.cells if is_test(cell) for name in checked_names(cell.source)}
-        return sorted(checked & exercises().keys() - self._sheets.keys())
+        return self.without(checked & exercises().keys())
+
+    def without(self, names: Iterable[str]) -> list[str]:
+        """Return the exercises among ``names`` whose questions are not loaded yet, in alphabetical order."""
+        return sorted(set(names) - self._sheets.keys())
 
     def lay_in(self, names: Sequence[str]) -> None:
         """Load the questions of exercises."""
@@ -45,7 +49,7 @@ class AnswerCache:
 
         registry = exercises()
         for name in names:
-            seed, device = self._settings.seed or 0, self._settings.device
+            seed, device = self._seed, self._device
             # The visible sheet comes first: the hidden sheet builds on its answers.
             sheets = [
                 registry[name].sheet(hidden=False, seed=seed, device=device),

@@ -31,6 +31,7 @@ from autograder.engine.transport.channel import (
     receive_with_descriptors,
     send_with_descriptors,
 )
+from autograder.engine.transport.fork_server import ForkedByServer, kill_group
 
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
@@ -208,13 +209,23 @@ class ZygoteClient:
         settings: the sandbox settings of the children.
         environment: their environment variables.
         kernels: whether the children are Jupyter kernels, whose sockets lie in folders below :attr:`sockets`.
+        standby: the connection of a zygote that a fork server forks for this client; without one, or if it dies, the client starts one.
     """
 
-    def __init__(self, settings: SandboxSettings, environment: Mapping[str, str], *, kernels: bool = False) -> None:
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        environment: Mapping[str, str],
+        *,
+        kernels: bool = False,
+        standby: socket.socket | None = None,
+    ) -> None:
         self.settings = settings
         self._kernels = kernels
         self._environment = dict(environment)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._standby = standby
+        # None also for a zygote that a fork server has yet to fork.
+        self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
         self._control: socket.socket | None = None
         self._folder = ""
         self._ready = False
@@ -223,13 +234,29 @@ class ZygoteClient:
 
     def start(self) -> None:
         """Start the zygote unless it runs; return at once, while it prepares itself."""
-        if self._control is not None and self._process is not None and self._process.poll() is None:
+        if self._control is not None and (self._process is None or self._process.poll() is None):
             return
+        standby, self._standby = self._standby, None
         self.close()
-        ours, zygote_end = socket.socketpair()
         self._folder = tempfile.mkdtemp(prefix="tfcourse-")
         for name in ("root", "sockets"):
             os.mkdir(f"{self._folder}/{name}", 0o755)
+        self._control = standby or self._spawn()
+        self._ready = False
+        order = {
+            "settings": self.settings.to_dict(),
+            "environment": self._environment,
+            "root": f"{self._folder}/root",
+            "sockets": self.sockets if self._kernels else "",
+            "enters": bool(self._entered),
+        }
+        # If the zygote has ended, make_ready finds out.
+        with contextlib.suppress(OSError):
+            send_with_descriptors(self._control, json.dumps(order).encode(), [])
+
+    def _spawn(self) -> socket.socket:
+        """Start a program that becomes the zygote, and return the connection to it."""
+        ours, zygote_end = socket.socketpair()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.engine.student.zygote", str(zygote_end.fileno())],
             pass_fds=[zygote_end.fileno()],
@@ -239,15 +266,7 @@ class ZygoteClient:
             start_new_session=True,
         )
         zygote_end.close()
-        self._control = ours
-        self._ready = False
-        order = {
-            "settings": self.settings.to_dict(),
-            "root": f"{self._folder}/root",
-            "sockets": self.sockets if self._kernels else "",
-            "enters": bool(self._entered),
-        }
-        send_with_descriptors(ours, json.dumps(order).encode(), [])
+        return ours
 
     @property
     def sockets(self) -> str:
@@ -270,6 +289,9 @@ class ZygoteClient:
         assert control is not None
         control.settimeout(START_SECONDS)
         try:
+            if self._process is None:
+                self._process = ForkedByServer.announced(control, START_SECONDS)
+                control.settimeout(START_SECONDS)
             answer = json.loads(receive_with_descriptors(control, 0)[0])
         except (OSError, ClosedError) as error:
             raise ZygoteError("the process that forks student processes ended during its start") from error
@@ -401,13 +423,12 @@ class ZygoteClient:
 
     def close(self) -> None:
         """Kill the zygote and all its children."""
-        if self._control is not None:
-            self._control.close()
-            self._control = None
+        for connection in (self._control, self._standby):
+            if connection is not None:
+                connection.close()
+        self._control = self._standby = None
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            kill_group(self._process)
             self._process = None
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -53,6 +53,13 @@ _SELDOM = (
 _PAST_THE_DISPATCHER = ("_dispatch_get_computed_kernel_for_dispatch_key", "_jit_to_static_module")
 
 
+def import_seldom() -> None:
+    """Import the modules that students rarely import and exercises may forbid, so that forks need not."""
+    for name in _SELDOM:
+        if importlib.util.find_spec(name.partition(".")[0]) is not None:
+            importlib.import_module(name)
+
+
 @cache
 def install(*, namespaces: bool) -> None:
     """Add the hook to this process, once; its forks inherit the hook.
@@ -60,9 +67,7 @@ def install(*, namespaces: bool) -> None:
     Args:
         namespaces: whether each fork is the first process of its own namespace, so that it may kill all others there.
     """
-    for name in _SELDOM:
-        if importlib.util.find_spec(name.partition(".")[0]) is not None:
-            importlib.import_module(name)
+    import_seldom()
     refusal = _private("autograder.checking.refusal")
     refusal.prepare()
     del refusal.refused  # a function of contextlib with a reference to this module

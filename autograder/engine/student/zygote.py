@@ -29,12 +29,14 @@ import socket
 import sys
 import tempfile
 import traceback
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from autograder.engine.sandbox import linux, lockdown
-from autograder.engine.sandbox.settings import SandboxSettings
+from autograder.engine.sandbox.settings import PRELOAD, SandboxSettings
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
@@ -42,6 +44,10 @@ from autograder.engine.transport.channel import (
     receive_with_descriptors,
     send_with_descriptors,
 )
+from autograder.engine.transport.fork_server import FORK_SERVER, serve_forks
+
+if TYPE_CHECKING:
+    from autograder.engine.student.shell import CellShell
 
 # The most exit statuses to keep of children for which nobody has waited.
 _REMEMBERED = 64
@@ -49,11 +55,33 @@ _REMEMBERED = 64
 
 def main(descriptor: int) -> None:
     """Prepare, report the active isolation to the worker, and fork children until the worker closes the connection."""
-    control = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's business
     lockdown.raise_file_limit()
-    message, _ = receive_with_descriptors(control, 0)
+    _serve_worker(socket.socket(fileno=descriptor))
+
+
+def serve_zygotes(descriptor: int) -> None:
+    """Import what every submission needs, and fork a zygote for each worker, until the connection closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lockdown.raise_file_limit()
+    _start()
+    _import(PRELOAD)
+    _shell()
+    _warm_up("cpu")
+    serve_forks(socket.socket(fileno=descriptor), _be_zygote)
+
+
+def _be_zygote(order: dict[str, Any], descriptors: list[int]) -> None:
+    _serve_worker(socket.socket(fileno=descriptors[0]))
+
+
+def _serve_worker(control: socket.socket) -> None:
+    try:
+        message, _ = receive_with_descriptors(control, 0)
+    except (ClosedError, OSError):  # the worker is gone, or has found no use for this process
+        return
     order = json.loads(message)
+    _take_environment(order["environment"])
     if not order["sockets"] and not _ends_with_worker(control):
         return
     settings = SandboxSettings.from_dict(order["settings"])
@@ -84,6 +112,52 @@ def _ends_with_worker(control: socket.socket) -> bool:
     return not poll.poll(0)
 
 
+class _Start(NamedTuple):
+    """What this process had before its imports."""
+
+    temp_folder: str
+    variables: frozenset[str]
+
+
+@cache
+def _start() -> _Start:
+    return _Start(tempfile.gettempdir(), frozenset(os.environ))
+
+
+def _take_environment(variables: Mapping[str, str]) -> None:
+    """Replace the environment variables; those that imports have added stay. A fork has those of its server."""
+    added = {name: os.environ[name] for name in os.environ.keys() - _start().variables}
+    os.environ.clear()
+    os.environ.update({**variables, **added})
+    tempfile.tempdir = None
+
+
+@cache
+def _import(names: tuple[str, ...]) -> None:
+    for name in names:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    importlib.import_module("autograder.engine.student.audit")  # imported by name, and hidden afterwards
+    from autograder.engine.student import warm_up
+
+    warm_up.reduce_garbage_collection()
+
+
+@cache
+def _shell() -> CellShell:
+    from autograder.engine.student import warm_up
+
+    return warm_up.shell()
+
+
+@cache
+def _warm_up(device: str) -> None:
+    from autograder.engine.student import refusal_switch, warm_up
+
+    warm_up.checks(backward=device == "cpu")
+    refusal_switch.import_seldom()
+
+
 class _Zygote:
     def __init__(self, control: socket.socket, settings: SandboxSettings) -> None:
         self._control = control
@@ -95,7 +169,7 @@ class _Zygote:
 
     def prepare(self, root: str, sockets: str) -> None:
         """Import the packages that students use, and enter the private root."""
-        settings, outside, inherited = self._settings, tempfile.gettempdir(), set(os.environ)
+        settings, start = self._settings, _start()
         if settings.isolation == "none":
             self._import()
         else:
@@ -115,23 +189,17 @@ class _Zygote:
             os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), lockdown.SCRATCH))
             # The old folder is hidden now, but PyTorch's import has put a path inside it into the environment.
             tempfile.tempdir = None
-            for name in os.environ.keys() - inherited:
+            for name in os.environ.keys() - start.variables:
                 path = Path(os.environ[name])
-                if path.is_relative_to(outside) and not path.exists():
+                if path.is_relative_to(start.temp_folder) and not path.exists():
                     os.environ[name] = lockdown.SCRATCH
         _change_packages(lockdown.PACKAGES if self.moved_in and settings.packages else settings.packages)
 
     def _import(self) -> None:
-        for name in self._settings.preload:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-        importlib.import_module("autograder.engine.student.audit")  # imported by name, and hidden afterwards
-        from autograder.engine.student import warm_up
-
-        warm_up.reduce_garbage_collection()
+        _import(self._settings.preload)
         # A process has one shell, and a kernel brings its own.
-        self._shell = None if "ipykernel.kernelapp" in sys.modules else warm_up.shell()
-        warm_up.checks(backward=self._settings.device == "cpu")
+        self._shell = None if "ipykernel.kernelapp" in sys.modules else _shell()
+        _warm_up(self._settings.device)
         if self._shell is not None:
             from autograder.engine.student import refusal_switch
 
@@ -310,4 +378,7 @@ def _modules_in(folder: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    if sys.argv[1] == FORK_SERVER:
+        serve_zygotes(int(sys.argv[2]))
+    else:
+        main(int(sys.argv[1]))

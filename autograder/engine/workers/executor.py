@@ -8,23 +8,26 @@ replaces a crashed one receives all of them. Workers on other machines ask for t
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import threading
 from dataclasses import asdict
 from time import monotonic
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from autograder.engine.environment import NO_ACCELERATORS
+from autograder.engine.environment import worker_environment
 from autograder.engine.interface import Execution, Executor, Submission
+from autograder.engine.sandbox.linux import is_linux
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
+from autograder.engine.transport.fork_server import START_SECONDS, ForkedByServer, kill_group
+
+if TYPE_CHECKING:
+    from autograder.engine.workers.fork_servers import ForkServers
 
 KILLED = "the worker process that ran it was killed, twice"
 STOPPED = "grading was stopped"
@@ -52,39 +55,64 @@ class WorkerExecutor:
     Args:
         settings: limits, device and seed.
         news: the answers that it shares with other workers of the same seed and device; by default it shares none.
+        servers: fork the worker and its zygote; without them, or when they have died, the worker is a program of its own.
     """
 
-    def __init__(self, settings: GradingSettings, news: SharedAnswers | None = None) -> None:
+    def __init__(
+        self, settings: GradingSettings, news: SharedAnswers | None = None, servers: ForkServers | None = None
+    ) -> None:
         self._settings = settings
+        self._servers = servers
         self._news = news or SharedAnswers()
         self._heard = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
         self._channel: Channel | None = None
         self._folder, self._in_use = "", -1
         self._closed = False
 
-    def start(self) -> None:
-        """Start the worker and return at once, while it prepares itself."""
+    def start(self, chapter: str = "") -> None:
+        """Start the worker and return while it prepares itself.
+
+        Args:
+            chapter: what it will grade first: a fork server prepares the questions once for all its workers.
+        """
         # Imported here: Windows has no such locks.
         from autograder.engine.workers.temp_folders import locked_temp_folder, remove_abandoned
 
         remove_abandoned()
-        ours, worker_end = socket.socketpair()
         # The worker's temporary files are in a folder of this process, which removes it however the worker ends.
         self._folder, self._in_use = locked_temp_folder()
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        hidden = NO_ACCELERATORS if self._settings.device == "cpu" else {}
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "autograder.engine.workers.worker", str(worker_end.fileno())],
-            pass_fds=[worker_end.fileno(), self._in_use],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **threads, **hidden, "TMPDIR": self._folder},
-            start_new_session=True,
-        )
-        worker_end.close()
-        self._channel = Channel(ours, 2**31)
+        process, connection = self._fork(chapter) or self._spawn()
+        self._process = process
+        self._channel = Channel(connection, 2**31)
         self._heard = 0
         self._tell("settings", asdict(self._settings))
+
+    def _fork(self, chapter: str) -> tuple[ForkedByServer, socket.socket] | None:
+        """Have the worker forked; return None without fork servers that could."""
+        if self._servers is None or self._settings.device != "cpu" or not self._settings.warm:
+            return None
+        ours, worker_end = socket.socketpair()
+        try:
+            with worker_end:
+                self._servers.fork_worker(worker_end, self._in_use, self._folder, self._settings, chapter)
+            return ForkedByServer.announced(ours, START_SECONDS), ours
+        except (OSError, ClosedError):
+            ours.close()
+            return None
+
+    def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        """Start a program that becomes the worker."""
+        ours, worker_end = socket.socketpair()
+        with worker_end:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "autograder.engine.workers.worker", str(worker_end.fileno())],
+                pass_fds=[worker_end.fileno(), self._in_use],
+                stdin=subprocess.DEVNULL,
+                env=worker_environment(self._folder, self._settings.device),
+                start_new_session=True,
+            )
+        return process, ours
 
     def change(self, settings: GradingSettings, news: SharedAnswers | None = None) -> None:
         """Change the settings. The worker keeps its imports and its questions.
@@ -114,7 +142,7 @@ class WorkerExecutor:
         for _ in range(2):
             try:
                 if self._channel is None:
-                    self.start()
+                    self.start(submission.chapter)
                 if self._closed:  # another thread has closed it
                     self._end()
                     return Execution(submission.student, "", monotonic() - begin, STOPPED)
@@ -146,9 +174,7 @@ class WorkerExecutor:
             channel.close()
         if process is not None:
             # Its zygote has its own session, and ends when the worker's end of their connection closes.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            kill_group(process)
             shutil.rmtree(self._folder, ignore_errors=True)
             os.close(self._in_use)
 
@@ -159,6 +185,7 @@ class WorkerPool:
     def __init__(self) -> None:
         self._idle: list[WorkerExecutor] = []
         self._news: dict[tuple[int | None, str], SharedAnswers] = {}
+        self._servers: ForkServers | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -166,6 +193,23 @@ class WorkerPool:
     def __exit__(self, *error: object) -> None:
         while self._idle:
             self._idle.pop().close()
+        if self._servers is not None:
+            self._servers.close()
+
+    def start(self, settings: GradingSettings) -> None:
+        """Start what the pool's workers are forked from, and return at once, while it imports PyTorch.
+
+        Args:
+            settings: what is known of them so far. Workers on other devices, or with another seed, cost what they cost without this.
+        """
+        if self._servers is None and is_linux() and settings.warm and settings.device == "cpu":
+            from autograder.engine.workers.fork_servers import ForkServers
+
+            self._servers = ForkServers(settings)
+
+    def cpu_capability(self) -> str:
+        """Return the vector instructions that PyTorch uses in workers, such as ``"AVX512"``; empty if no fork server says so."""
+        return self._servers.cpu_capability() if self._servers is not None else ""
 
     def executor_for(self, settings: GradingSettings) -> Executor:
         """Lease a worker; closing it returns its process to the pool, unless it is still running a submission."""
@@ -173,8 +217,9 @@ class WorkerPool:
             return executor_for(settings)
         # Another seed gives other questions, and another device other answers.
         news = self._news.setdefault((settings.seed, settings.device), SharedAnswers())
+        self.start(settings)
         if not self._idle:
-            return _LeasedWorker(WorkerExecutor(settings, news), self._idle)
+            return _LeasedWorker(WorkerExecutor(settings, news, self._servers), self._idle)
         worker = self._idle.pop()
         worker.change(settings, news)
         return _LeasedWorker(worker, self._idle)

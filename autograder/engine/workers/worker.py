@@ -27,11 +27,12 @@ import socket
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbformat import NotebookNode, reader
 
@@ -40,8 +41,13 @@ from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import limit_memory, raise_file_limit
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
+from autograder.engine.transport.fork_server import FORK_SERVER, serve_forks
+from autograder.engine.workers.fork_servers import FOLDERS
 from autograder.engine.workers.forked_process import ForkedProcess
 from autograder.engine.workers.temp_folders import LOCK
+
+if TYPE_CHECKING:
+    from autograder.engine.checker.answer_cache import AnswerCache
 
 # Seconds that a checker may need for its own work, beyond the limit of a submission.
 _MARGIN_SECONDS = 120
@@ -51,8 +57,13 @@ _CHECKER_MB, _GROWN_MB = 4096, 256
 _SUBMISSIONS = 32
 
 
-def main(descriptor: int) -> None:
-    """Grade the submissions from a connection, until it closes."""
+def main(descriptor: int, standby: Standby | None = None) -> None:
+    """Grade the submissions from a connection, until it closes.
+
+    Args:
+        descriptor: of the connection.
+        standby: a zygote that may be there already.
+    """
     channel = Channel(socket.socket(fileno=descriptor), 2**31)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that the user started handles Ctrl-C
     raise_file_limit()
@@ -66,7 +77,8 @@ def main(descriptor: int) -> None:
                 if not isinstance(engine, Engine) or not engine.change(settings):
                     if engine is not None:
                         engine.close()
-                    engine = _create_executor(settings)
+                    engine = _create_executor(settings, standby)
+                    standby = None
                 continue
             assert engine is not None, "settings come first"
             if kind == "news":
@@ -83,16 +95,102 @@ def main(descriptor: int) -> None:
     finally:
         if engine is not None:
             engine.close()
-        if ((temp_folder := Path(tempfile.gettempdir())) / LOCK).is_file():
-            # The folder belongs to this process, and its creator may have been killed.
-            shutil.rmtree(temp_folder, ignore_errors=True)
+        _remove_temp_folder()
 
 
-def _create_executor(settings: GradingSettings) -> Executor:
-    from autograder.engine.jupyter.kernel_executor import KernelExecutor
+def serve_workers(descriptor: int) -> None:
+    """Import what all workers need, and fork workers until the connection closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise_file_limit()
+    _warm_up()
+    serve_forks(socket.socket(fileno=descriptor), _be_worker, _prepare)
+    _remove_temp_folder()
 
+
+def _prepare(order: dict[str, Any]) -> None:
+    """Make the questions of a chapter, once for all workers."""
+    from autograder.checks import exercises
+
+    if not order.get("chapter"):
+        return
+    cache = _answer_cache(order["seed"], "cpu")
+    names = sorted(name for name, exercise in exercises().items() if exercise.chapter == order["chapter"])
+    if lacking := cache.without(names):
+        cache.lay_in(lacking)
+        linux.use_large_pages()
+        gc.collect()
+        gc.freeze()
+
+
+def _be_worker(order: dict[str, Any], descriptors: list[int]) -> None:
+    if "tell" in order:
+        import torch
+
+        Channel(socket.socket(fileno=descriptors[0])).send(json.dumps(torch.backends.cpu.get_cpu_capability()).encode())
+        return
+    os.environ["TMPDIR"], tempfile.tempdir = order["folder"], None
+    connection, zygote, _ = descriptors  # the last one is the lock of its folder
+    main(connection, Standby(socket.socket(fileno=zygote), order["environment"]))
+
+
+def _remove_temp_folder() -> None:
+    """Remove this process's folder for temporary files, if it has one of its own: its creator may have been killed."""
+    if ((temp_folder := Path(tempfile.gettempdir())) / LOCK).is_file():
+        shutil.rmtree(temp_folder, ignore_errors=True)
+
+
+@cache
+def _warm_up() -> None:
+    """Import what checkers need, and run a shell once: those that are forked from here inherit it."""
+    import torch
+
+    import tfcourse
+    from autograder.checks import exercises
+    from autograder.engine.checker import answer_cache, checker  # noqa: F401 - the checker for those that are forked here
+    from autograder.engine.checker.remote_objects import RemoteNamespace
+    from autograder.engine.student import warm_up
+
+    torch.set_num_threads(1)
+    warm_up.reduce_garbage_collection()
+    tfcourse._installed_check()
+    exercises()
+    warm_up.shell(RemoteNamespace()).forget()
+
+
+@cache
+def _answer_cache(seed: int, device: str) -> AnswerCache:
+    """Return the questions and answers that this process has for a seed and a device."""
+    from autograder.engine.checker.answer_cache import AnswerCache
+
+    return AnswerCache(seed, device)
+
+
+class Standby(NamedTuple):
+    """A zygote that a fork server forks for this worker.
+
+    Attributes:
+        connection: the connection to it.
+        environment: its environment variables, without folders.
+    """
+
+    connection: socket.socket
+    environment: Mapping[str, str]
+
+    def for_students_of(self, environment: Mapping[str, str]) -> socket.socket | None:
+        """Return the connection if students' processes with an environment can be forked from there; else close it."""
+        if {name: value for name, value in environment.items() if name not in FOLDERS} == self.environment:
+            return self.connection
+        self.connection.close()
+        return None
+
+
+def _create_executor(settings: GradingSettings, standby: Standby | None) -> Executor:
     try:
-        return Engine(settings) if settings.warm else KernelExecutor(settings)
+        if settings.warm:
+            return Engine(settings, standby)
+        from autograder.engine.jupyter.kernel_executor import KernelExecutor
+
+        return KernelExecutor(settings)
     except OSError as error:  # no room for temporary files, no process, no memory
         return FailedExecutor(f"a worker could not be made ready ({type(error).__name__}: {error})")
 
@@ -120,9 +218,10 @@ class Engine:
 
     Args:
         settings: limits, device, seed and the students' package.
+        standby: a zygote that may be there already.
     """
 
-    def __init__(self, settings: GradingSettings) -> None:
+    def __init__(self, settings: GradingSettings, standby: Standby | None = None) -> None:
         from autograder.engine.checker.zygote_client import ZygoteClient
         from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
@@ -130,7 +229,9 @@ class Engine:
         self._folder = Path(tempfile.mkdtemp(prefix="tfcourse-"))
         self._packages = self._folder / "packages"
         packages = str(self._packages) if settings.package else ""
-        self._nursery = ZygoteClient(engine_settings(settings, packages), student_environment(settings, self._folder))
+        environment = student_environment(settings, self._folder)
+        connection = standby.for_students_of(environment) if standby is not None else None
+        self._nursery = ZygoteClient(engine_settings(settings, packages), environment, standby=connection)
         if settings.package:
             self._folder.chmod(0o755)
             self._packages.mkdir(mode=0o755)
@@ -143,22 +244,9 @@ class Engine:
         self._for_others = ""
         self._preparation = 0.0  # seconds of the last submission that do not count as its own
         # In parallel to the zygote's preparation.
+        _warm_up()
         os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
-        self._prepare()
-
-    def _prepare(self) -> None:
-        import torch
-
-        import tfcourse
-        from autograder.engine.checker import answer_cache, checker  # noqa: F401 - the checker for those that are forked here
-        from autograder.engine.checker.remote_objects import RemoteNamespace
-        from autograder.engine.student import warm_up
-
-        torch.set_num_threads(1)
-        warm_up.reduce_garbage_collection()
-        tfcourse._installed_check()  # checkers inherit the results
-        self._stock = answer_cache.AnswerCache(self._settings)
-        warm_up.shell(RemoteNamespace()).forget()
+        self._stock = _answer_cache(settings.seed or 0, settings.device)
 
     def change(self, settings: GradingSettings) -> bool:
         """Change to settings with another student package, and return whether they differ in nothing else.
@@ -380,4 +468,7 @@ def _unpacked(wheel: str, shelf: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    if sys.argv[1] == FORK_SERVER:
+        serve_workers(int(sys.argv[2]))
+    else:
+        main(int(sys.argv[1]))

@@ -11,7 +11,6 @@ from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.engine.checker.answer_cache import AnswerCache
-from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.serialization import pack
 
 NAME = "causal_mask"
@@ -19,7 +18,7 @@ NAME = "causal_mask"
 
 @pytest.fixture
 def stock() -> AnswerCache:
-    made = AnswerCache(GradingSettings(seed=11))
+    made = AnswerCache(11, "cpu")
     cell = new_code_cell(f"from tfcourse import check\ncheck({NAME}, hidden=True)")
     cell.metadata.nbgrader = {"grade": True, "grade_id": f"test_{NAME}", "locked": True}
     notebook = new_notebook(cells=[cell])
@@ -68,7 +67,7 @@ def test_news_that_come_before_the_questions_are_kept_for_them(stock: AnswerCach
     answer = sheet.answer(0, 0, 0)
     news = stock.news()
     sheet._answers.clear()
-    other = AnswerCache(GradingSettings(seed=11))
+    other = AnswerCache(11, "cpu")
     other.learn(news)
     assert not sheet.answered
     other.lay_in([NAME])

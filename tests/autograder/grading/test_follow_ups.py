@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.checking.judges import NOT_WRITTEN
-from autograder.checking.verdict import NOT_JUDGED, Diagnosis, Finding, Verdict
+from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
 from autograder.feedback.follow_ups import Outcome, follow_ups
 
 SCALE = Diagnosis("no scale", "The scores are not divided.", "why-scale")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from autograder.checking.judges import NOT_WRITTEN
-from autograder.checking.verdict import NOT_JUDGED, Diagnosis, Finding, Verdict
+from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
 from autograder.record.results import ExerciseResult
 from autograder.reports.lecture_points import lecture_points
 

@@ -1,0 +1,190 @@
+"""Fork processes from a fork server: a program that has imported what they need, and then does nothing but fork.
+
+PyTorch takes a second of processor time to import, in every process anew. Processes that are forked from one that has it share its pages.
+
+The server has one thread and answers nothing. A forked process announces itself over its own connection, with a descriptor of itself, so
+that nobody waits for a server that is still importing. When the server dies, an order that it had not read closes that connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from autograder.engine.transport.channel import ClosedError, receive_with_descriptors, send_with_descriptors
+
+# Seconds that a server may need for its imports.
+START_SECONDS = 120.0
+# The argument that makes a program a fork server.
+FORK_SERVER = "--fork-server"
+# The most connections and locks that one order hands over.
+_MOST_DESCRIPTORS = 4
+
+
+class ForkServer:
+    """A fork server, seen from the process that has started it.
+
+    Args:
+        module: the program; it is called with :data:`FORK_SERVER` and the descriptor of its connection.
+        environment: its environment variables.
+        descriptors: further descriptors that it inherits.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str], descriptors: Sequence[int] = ()) -> None:
+        self._lock = threading.Lock()
+        self._control, server_end = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, FORK_SERVER, str(server_end.fileno())],
+            pass_fds=[server_end.fileno(), *descriptors],
+            stdin=subprocess.DEVNULL,
+            env=dict(environment),
+            cwd="/",
+            start_new_session=True,
+        )
+        server_end.close()
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
+    def fork(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+        """Order a fork, and return at once.
+
+        Args:
+            order: tells the forked process what to do.
+            descriptors: what it inherits, its connection first.
+
+        Raises:
+            OSError: if the server has died.
+        """
+        with self._lock:
+            send_with_descriptors(self._control, json.dumps(order).encode(), descriptors)
+
+    def close(self) -> None:
+        """End the server. What it has forked goes on."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+
+
+class ForkedByServer:
+    """A process that a fork server has forked; it is no child of this one.
+
+    Args:
+        pid: its number.
+        handle: a pidfd of it, which this object closes.
+    """
+
+    def __init__(self, pid: int, handle: int) -> None:
+        self.pid = pid
+        self._handle = handle
+
+    @classmethod
+    def announced(cls, connection: socket.socket, seconds: float) -> ForkedByServer:
+        """Wait until the process at the other end of a connection announces itself.
+
+        Raises:
+            OSError: if it does not within that time, or the connection breaks.
+            ClosedError: if it never came into being.
+        """
+        connection.settimeout(seconds)
+        message, handles = receive_with_descriptors(connection, 1)
+        connection.settimeout(None)
+        if len(handles) != 1:
+            raise ClosedError
+        return cls(json.loads(message)["pid"], handles[0])
+
+    def poll(self) -> int | None:
+        """Return None while it runs, as ``Popen.poll`` does."""
+        return None if self._handle >= 0 and not _has_ended(self._handle, 0) else 0
+
+    def wait(self) -> int:
+        """Wait for its end."""
+        if self._handle >= 0:
+            _has_ended(self._handle, None)
+            os.close(self._handle)
+            self._handle = -1
+        return 0
+
+
+def kill_group(process: subprocess.Popen[bytes] | ForkedByServer) -> None:
+    """Kill a process that leads a group, and the group, and wait for its end."""
+    # The number of a forked process that has ended may be another's by now; a child keeps its number until somebody waits for it.
+    if isinstance(process, subprocess.Popen) or process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _has_ended(handle: int, milliseconds: int | None) -> bool:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(milliseconds))
+
+
+def serve_forks(
+    control: socket.socket,
+    run: Callable[[dict[str, Any], list[int]], None],
+    prepare: Callable[[dict[str, Any]], None] = lambda order: None,
+) -> None:
+    """Fork a process for each order, until the other end closes the connection.
+
+    Args:
+        control: the connection to the process that has started this one.
+        run: what a forked process does with its order and its descriptors.
+        prepare: what this process does with the order before it forks; later forks inherit it, too.
+    """
+    # Objects that exist now are never garbage: a fork that scanned them would copy each page that they are on.
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system buries the forks
+    while True:
+        try:
+            message, descriptors = receive_with_descriptors(control, _MOST_DESCRIPTORS)
+        except (ClosedError, OSError):
+            return
+        order = json.loads(message)
+        prepare(order)
+        if not os.fork():
+            _run_fork(control, run, order, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _run_fork(
+    control: socket.socket,
+    run: Callable[[dict[str, Any], list[int]], None],
+    order: dict[str, Any],
+    descriptors: list[int],
+) -> None:
+    """Be the forked process, and never return."""
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        control.close()
+        _announce(descriptors[0])
+        run(order, descriptors)
+        status = 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(status)
+
+
+def _announce(descriptor: int) -> None:
+    handle = os.pidfd_open(os.getpid())
+    with socket.socket(fileno=os.dup(descriptor)) as connection:
+        send_with_descriptors(connection, json.dumps({"pid": os.getpid()}).encode(), [handle])
+    os.close(handle)

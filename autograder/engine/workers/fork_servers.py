@@ -1,0 +1,88 @@
+"""Keep two fork servers for a pool of workers: one forks the workers, the other one their zygotes.
+
+They are two, and neither is forked from the other, so that a student's process has no ancestor that has held the reference, a question or
+the instructor's environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from autograder.engine.environment import worker_environment
+from autograder.engine.settings import GradingSettings
+from autograder.engine.transport.channel import Channel, ClosedError
+from autograder.engine.transport.fork_server import START_SECONDS, ForkedByServer, ForkServer
+from autograder.engine.workers.sandbox_settings import student_environment
+from autograder.engine.workers.temp_folders import locked_temp_folder
+
+# They differ between processes that are otherwise alike.
+FOLDERS = frozenset({"IPYTHONDIR", "TEMP", "TMP", "TMPDIR"})
+
+
+class ForkServers:
+    """The fork servers of a pool, which grades on the CPU.
+
+    Args:
+        settings: the seed of the workers: a process orders its sets by a number that it gets when it starts.
+    """
+
+    def __init__(self, settings: GradingSettings) -> None:
+        self._folder, self._in_use = locked_temp_folder()
+        for_students = {**student_environment(settings, Path(self._folder)), "TMPDIR": self._folder}
+        self._zygotes = ForkServer("autograder.engine.student.zygote", for_students, [self._in_use])
+        self._workers = ForkServer(
+            "autograder.engine.workers.worker", worker_environment(self._folder, settings.device), [self._in_use]
+        )
+        self._students_have = {name: value for name, value in for_students.items() if name not in FOLDERS}
+
+    def fork_worker(
+        self, connection: socket.socket, lock: int, folder: str, settings: GradingSettings, chapter: str
+    ) -> None:
+        """Order a worker and a zygote for it, and return at once.
+
+        Args:
+            connection: the worker's end of the connection to it.
+            lock: the descriptor of the lock of its temporary folder.
+            folder: that folder.
+            settings: its settings.
+            chapter: the chapter whose questions it needs first; they are made once for all workers. Empty for none.
+
+        Raises:
+            OSError: if the server of workers has died.
+        """
+        workers_end, zygotes_end = socket.socketpair()
+        with workers_end, zygotes_end:
+            order = {
+                "folder": folder,
+                "environment": self._students_have,
+                "seed": settings.seed or 0,
+                "chapter": chapter,
+            }
+            self._workers.fork(order, [connection.fileno(), workers_end.fileno(), lock])
+            try:
+                self._zygotes.fork({}, [zygotes_end.fileno()])
+            except OSError:  # the connection closes, and the worker starts a zygote
+                return
+
+    def cpu_capability(self) -> str:
+        """Return the vector instructions that PyTorch uses in workers; empty if the server of workers has died."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs, suppress(OSError):
+                self._workers.fork({"tell": "cpu capability"}, [theirs.fileno()])
+            with suppress(OSError, ClosedError, ValueError):
+                ForkedByServer.announced(ours, START_SECONDS).wait()
+                return str(json.loads(Channel(ours).receive()))
+        return ""
+
+    def close(self) -> None:
+        """End both servers and remove their folder."""
+        self._zygotes.close()
+        self._workers.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._in_use)
