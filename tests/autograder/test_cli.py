@@ -899,6 +899,21 @@ def test_help_waits_for_neither_torch_nor_nbgrader() -> None:
     assert done.stderr.strip() == "[]"
 
 
+def test_what_holds_the_gradebook_imports_no_torch() -> None:
+    """It costs a second and a half of every command; workers have it, in processes of their own."""
+    program = (
+        "import importlib, pkgutil, sys, autograder\n"
+        "for package in ('gradebook', 'collecting', 'record', 'feedback', 'grading', 'reports'):\n"
+        "    package = importlib.import_module(f'autograder.{package}')\n"
+        "    for info in pkgutil.iter_modules(package.__path__, f'{package.__name__}.'):\n"
+        "        importlib.import_module(info.name)\n"
+        "        assert 'torch' not in sys.modules, info.name\n"
+        "print('nbgrader' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("True", "")
+
+
 def test_what_starts_with_every_command_makes_no_grammars() -> None:
     """What nbformat imports would, for addresses that no notebook has: a second of every command and of every worker."""
     program = (

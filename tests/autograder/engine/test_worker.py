@@ -147,7 +147,11 @@ def family(pid: int) -> list[int]:
 
 def zygote_of(executor: WorkerExecutor) -> int:
     assert executor._process is not None
-    ours = children(executor._process.pid)
+    return zygote_below(executor._process.pid)
+
+
+def zygote_below(parent: int) -> int:
+    ours = children(parent)
     (found,) = [pid for pid in ours if b"autograder.engine.student.zygote" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return found
 
@@ -637,10 +641,10 @@ def test_a_run_with_another_package_finds_the_worker_warm_and_nothing_of_the_pac
             lent.close()
             assert lent.grade_one(submission(*BEFORE)).failure == STOPPED, "it was given back"
         (worker,) = workers._idle
-        zygote = zygote_of(worker)
-        kill_group(zygote)
+        assert workers._servers is not None
+        kill_group(zygote_below(workers._servers._zygotes.pid))
         again = Graded(worker.grade_one(submission(*LOOK_AROUND)))
-        assert zygote_of(worker) != zygote
+        assert zygote_of(worker), "the worker has started another one"
         worker.change(SETTINGS)
         without = Graded(worker.grade_one(submission(*BEFORE)))
         worker.change(replace(SETTINGS, package=packages["03"]))
