@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from statistics import median
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, time
 
 import nbformat
 from classroom import CHAPTER, Classroom, classroom
 from measure import Figures, Processors, Target, adopt_orphans, cost_of, wait_for_orphans
 
-from autograder.course.folder import CONFIG_NAME
+from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.serialization import pack, unpack
@@ -75,10 +75,14 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
         "tfcourse autograde --jobs 2": Way(count, lambda: tfcourse(room, 2)),
         "fork, sandbox, cells plainly (1 process)": Way(count, lambda: lower_bound(room)),
     }
+    alone = _with_one_submission(room, stock_folder.with_name("alone"))
+    seconds_alone: list[float] = []
     for number in range(rounds):
         for name, way in ways.items():
             way.turns.append(way.take())
             print(f"round {number + 1}: {name}: steady {way.turns[-1].steady:.3f} s each", file=sys.stderr, flush=True)
+        seconds_alone.append(one_submission(alone))
+        print(f"round {number + 1}: one submission: {seconds_alone[-1]:.2f} s", file=sys.stderr, flush=True)
     stock, one, two, _ = ways.values()
     columns = (
         "cold: wall s each",
@@ -99,7 +103,7 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
                 median(turn.cpu / way.students for turn in way.turns),
                 median(turn.steady for turn in way.turns),
                 f"{way.busy:.0%}" if way.busy else "",
-                f"{way.faster_than(stock, lambda turn, students: turn.cold / students):.1f}×" if cold else "",
+                f"{way.faster_than(stock, _whole_command):.1f}×" if cold else "",
                 f"{way.faster_than(stock):.1f}×",
             )
         )
@@ -107,6 +111,11 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
         Target("2 workers against stock, steady", two.faster_than(stock), 20, unit="×"),
         Target("1 worker against stock, steady", one.faster_than(stock), 9, unit="×"),
         Target("2 workers against 1, steady", two.faster_than(one), 1.8, unit="×"),
+        Target("2 workers against stock, the whole command", two.faster_than(stock, _whole_command), 12, unit="×"),
+        Target(
+            "from the command to the first grade", median(turn.first for turn in two.turns), 4, most=True, unit=" s"
+        ),
+        Target("one submission, to its feedback page", median(seconds_alone), 4, most=True, unit=" s"),
     ]
     figures.notes = [
         "Cold is the whole command from its start to its end, ours with feedback pages, divided by the submissions. Steady is what "
@@ -132,12 +141,18 @@ class Turn:
         cpu: seconds of processor time of it.
         steady: seconds that one more submission takes.
         busy: share of all processors' time that was used meanwhile, or 0 if nobody looked.
+        first: seconds from its start to the first recorded grade, or 0 if nobody looked.
     """
 
     cold: float
     cpu: float
     steady: float
     busy: float = 0.0
+    first: float = 0.0
+
+
+def _whole_command(turn: Turn, students: int) -> float:
+    return turn.cold / students
 
 
 @dataclass
@@ -191,6 +206,7 @@ def stock_nbgrader(room: Classroom, folder: Path, students: int) -> Turn:
 def tfcourse(room: Classroom, jobs: int) -> Turn:
     """Let our command grade all students."""
     command = [BIN / "tfcourse", "autograde", CHAPTER, "--force", "--jobs", str(jobs), "--course", room.course.root]
+    begin = time()
     with Processors() as processors:
         cost = cost_of(command)
     results = read_results(room.course, CHAPTER)
@@ -206,7 +222,25 @@ def tfcourse(room: Classroom, jobs: int) -> Turn:
     )
     first = len(times) // _WARM
     steady = (times[-1] - times[first]) / (len(times) - 1 - first)
-    return Turn(cost.wall, cost.cpu, steady, processors.busy(times[first], times[-1]))
+    return Turn(cost.wall, cost.cpu, steady, processors.busy(times[first], times[-1]), times[0] - begin)
+
+
+def _with_one_submission(room: Classroom, folder: Path) -> Course:
+    """Make a copy of the course with one student, of whom there is no feedback page yet."""
+    shutil.copytree(room.course.root, folder)
+    for student in room.students[1:]:
+        shutil.rmtree(folder / "submitted" / student)
+    return Course.open(folder)
+
+
+def one_submission(course: Course) -> float:
+    """Grade one submission, write its feedback page, and return the seconds of the whole command."""
+    shutil.rmtree(course.folder("feedback"), ignore_errors=True)
+    command = [BIN / "tfcourse", "autograde", CHAPTER, "--force", "--course", course.root]
+    seconds = cost_of(command).wall
+    if len(list(course.folder("feedback").glob("*/*/*.html"))) != 1:
+        raise RuntimeError(f"no feedback page in {course.folder('feedback')}")
+    return seconds
 
 
 def _last_run(room: Classroom) -> int:
