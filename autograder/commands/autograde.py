@@ -13,6 +13,7 @@ from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import (
     autograde_chapter,
     collect_in_place,
+    imports,
     needs_action,
     require_submissions,
     settings_for,
@@ -76,15 +77,16 @@ def _autograde(
     workers: WorkerPool,
     read_settings: Callable[[], GradingSettings],
 ) -> CommandResult:
-    from autograder.collecting.preflight import refuse_other_work
-    from autograder.course.lock import course_lock
-    from autograder.gradebook.reader import released_chapters
-    from autograder.grading.released_points import refuse_changed_points
+    with imports():
+        from autograder.collecting.preflight import refuse_other_work
+        from autograder.course.lock import course_lock
+        from autograder.gradebook.reader import released_chapters
+        from autograder.grading.released_points import refuse_changed_points
 
-    names = released_chapters(course, chapters)
+        names = released_chapters(course, chapters)
+        settings = read_settings()
     for name in names:
         refuse_changed_points(course, name)
-    settings = read_settings()
     if submissions is not None:
         for name in names:
             refuse_other_work(course, name, submissions)

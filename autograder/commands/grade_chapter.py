@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,6 +47,16 @@ def settings_for(
         allow_weaker=allow_weaker or settings.allow_weaker,
         scheduler=scheduler or settings.scheduler,
     )
+
+
+@contextmanager
+def imports() -> Iterator[None]:
+    """Look for no garbage while a block imports nbgrader, its database and its exporters: that takes a sixth of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: str | None) -> None:

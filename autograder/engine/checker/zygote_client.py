@@ -248,7 +248,6 @@ class ZygoteClient:
             "environment": self._environment,
             "root": f"{self._folder}/root",
             "sockets": self.sockets if self._kernels else "",
-            "enters": bool(self._entered),
         }
         # If the zygote has ended, make_ready finds out.
         with contextlib.suppress(OSError):

@@ -64,11 +64,14 @@ def serve_zygotes(descriptor: int) -> None:
     """Import what every submission needs, and fork a zygote for each worker, until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lockdown.raise_file_limit()
+    serve_forks(socket.socket(fileno=descriptor), _import_for_all, _be_zygote)
+
+
+def _import_for_all() -> None:
     _start()
     _import(PRELOAD)
     _shell()
     _warm_up("cpu")
-    serve_forks(socket.socket(fileno=descriptor), _be_zygote)
 
 
 def _be_zygote(order: dict[str, Any], descriptors: list[int]) -> None:
@@ -88,8 +91,6 @@ def _serve_worker(control: socket.socket) -> None:
     zygote = _Zygote(control, settings)
     try:
         zygote.prepare(order["root"], order["sockets"])
-        if not order["enters"]:  # else a fork would write to many of them and split them again
-            linux.use_large_pages()
     except Exception:
         _tell(control, {"failed": traceback.format_exc(limit=3)})
         return
@@ -166,6 +167,7 @@ class _Zygote:
         self._ended: dict[int, int] = {}
         self.moved_in = False
         self.problem = ""
+        self._large_pages = False
 
     def prepare(self, root: str, sockets: str) -> None:
         """Import the packages that students use, and enter the private root."""
@@ -217,11 +219,18 @@ class _Zygote:
                 return
             if "fork" in order:
                 self._fork(order["fork"], descriptors, order["token"])
+                self._use_large_pages()
             elif "enter" in order:
                 if not self._enter(order["enter"], order["token"]):
                     return
             else:
                 _tell(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
+
+    def _use_large_pages(self) -> None:
+        """Make later forks faster, once, while the first one runs: somebody waits for that one."""
+        if not self._large_pages:
+            linux.use_large_pages()
+            self._large_pages = True
 
     def _enter(self, folder: str, token: str) -> bool:
         """Fork a copy that loads a folder's packages and serves in place of this process; return whether to go on after it ends.
@@ -235,7 +244,7 @@ class _Zygote:
         with contextlib.suppress(BaseException):
             lockdown.die_with_parent()
             _change_packages(f"{lockdown.PACKAGES if self.moved_in else self._settings.packages}/{folder}")
-            linux.use_large_pages()
+            self._large_pages = False
             gc.collect()
             gc.freeze()
             _tell(self._control, {"entered": folder, "token": token})

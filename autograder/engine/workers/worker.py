@@ -102,8 +102,7 @@ def serve_workers(descriptor: int) -> None:
     """Import what all workers need, and fork workers until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise_file_limit()
-    _warm_up()
-    serve_forks(socket.socket(fileno=descriptor), _be_worker, _prepare)
+    serve_forks(socket.socket(fileno=descriptor), _warm_up, _be_worker, _prepare)
     _remove_temp_folder()
 
 
