@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from autograder.static_analysis.cell_names import LONGEST, Outline, definitions_in_text, outline
 
 # Characters of one notebook for Python's parser: about a second, and more code than a year's homework.
 BUDGET = 1_000_000
+# Longer cells are not kept for the next notebook.
+_SHORT = 5_000
+
+
+@lru_cache(maxsize=2_048)
+def _outline_of_short_cell(source: str, bodies: frozenset[str], *, parse: bool) -> Outline:
+    """Return the outline of a cell. Most cells of a notebook, such as tests and empty answers, stand in all others of its chapter, too."""
+    return outline(source, bodies, parse=parse)
 
 
 class CellReader:
@@ -33,7 +43,8 @@ class CellReader:
         """Return the outline of a cell: what it does at its top level."""
         result = self._outlines.get(source)
         if result is None:
-            result = self._outlines[source] = outline(source, self._bodies, parse=self.may_parse(source))
+            read = _outline_of_short_cell if len(source) <= _SHORT else outline
+            result = self._outlines[source] = read(source, self._bodies, parse=self.may_parse(source))
         return result
 
     def mentioned(self, text: str) -> frozenset[str]:
