@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from autograder.static_analysis import cell_names
+from autograder.submission import cell_reader
 from autograder.submission.cell_reader import BUDGET, CellReader
 from autograder.submission.intake import Intake, take_in
 from autograder.submission.manifest import Manifest, SourceCell
@@ -84,6 +85,7 @@ NOTEBOOKS: dict[str, Callable[[int], Iterator[Cell]]] = {
 
 
 def read(cells: list[Cell]) -> Intake:
+    cell_reader._outline_of_short_cell.cache_clear()  # as if no notebook had been read before
     return take_in(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode(), MANIFEST)
 
 
