@@ -20,7 +20,7 @@ def _own_mounts() -> tuple[str, ...]:
     return ("unshare", *as_root, "--mount", "--propagation", "private", "sh", "-euc")
 
 
-def _killed(module: str, seed: int, times: int) -> Fault:
+def _killed(module: str, seed: int, times: int, *, server: bool = False) -> Fault:
     """Kill a process of the run, several times, at moments that the seed draws. The command itself is started again."""
 
     def fault(trial: Trial) -> None:
@@ -28,7 +28,7 @@ def _killed(module: str, seed: int, times: int) -> Fault:
         run = trial.start()
         for _ in range(times):
             time.sleep(moments.uniform(0.1, 0.8) * trial.subject.seconds)
-            run.kill(module)
+            run.kill(module, server=server)
             if run.process.poll() is not None or not module:
                 run.wait()
                 run = trial.start()
@@ -121,6 +121,11 @@ FAULTS: dict[str, Fault] = {
         f"{name} killed, round {seed}": _killed(module, seed, times=4 if seed else 3)
         for name, module in _MODULES.items()
         for seed in range(3)
+    },
+    **{
+        f"the server of {name.split()[-1]}s killed": _killed(module, 0, times=1, server=True)
+        for name, module in _MODULES.items()
+        if module
     },
     **{f"a disk with {spare // 1024} KiB left": _disk_full(spare) for spare in (4 << 10, 64 << 10, 512 << 10, 2 << 20)},
     "a gradebook that is read-only": _gradebook_read_only,

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder.engine.transport.fork_server import FORK_SERVER
+
 from .grades import written
 
 COMMAND = Path(sys.executable).parent / "tfcourse"
@@ -91,15 +93,21 @@ class Run:
         """Return everything that the runs of this course have printed."""
         return self._log.read_text(errors="replace")
 
-    def processes(self, module: str) -> list[int]:
-        """Return the ids of the run's processes whose command line names a module; the empty name stands for the command itself."""
+    def processes(self, module: str, *, server: bool = False) -> list[int]:
+        """Return the ids of the run's processes whose command line names a module.
+
+        Args:
+            module: the module; the empty name stands for the command itself.
+            server: whether to return the fork server of such processes, and not the processes.
+        """
         if not module:
             return [self.process.pid]
-        return [pid for pid in _descendants(self.process.pid) if module in _command_line(pid)]
+        processes = (pid for pid in _descendants(self.process.pid) if module in _command_line(pid))
+        return [pid for pid in processes if _is_fork_server(pid) == server]
 
-    def kill(self, module: str) -> bool:
-        """Kill one process of the run; False if there is none (any more)."""
-        for pid in self.processes(module):
+    def kill(self, module: str, *, server: bool = False) -> bool:
+        """Kill one process of the run, chosen as for :meth:`processes`; False if there is none (any more)."""
+        for pid in self.processes(module, server=server):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -154,3 +162,15 @@ def _command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
+
+
+def _is_fork_server(pid: int) -> bool:
+    """Return whether a process is a fork server. What it forks has its command line, but not its parent."""
+    return FORK_SERVER in _command_line(pid) and FORK_SERVER not in _command_line(_parent(pid))
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    except OSError:
+        return 0

@@ -17,6 +17,13 @@ from autograder.static_analysis.cell_names import checked_names
 from autograder.submission.test_cells import is_test
 
 
+def exercises_of(chapter: str) -> list[str]:
+    """Return the names of a chapter's exercises. This imports all checks."""
+    from autograder.checks import exercises
+
+    return [name for name, exercise in exercises().items() if exercise.chapter == chapter]
+
+
 class AnswerCache:
     """A cache of question sheets and their answers.
 
@@ -31,6 +38,12 @@ class AnswerCache:
         self._learned: dict[tuple[str, int], int] = {}
         # Answers to exercises whose questions are not loaded yet.
         self._early: dict[str, list[Any]] = {}
+
+    def lay_in_chapter(self, chapter: str) -> bool:
+        """Load the questions of a chapter's exercises; return whether any were missing."""
+        missing = self.without(exercises_of(chapter))
+        self.lay_in(missing)
+        return bool(missing)
 
     def lacks(self, notebook: NotebookNode) -> list[str]:
         """Return the exercises that a notebook's test cells check and whose questions are not loaded yet."""

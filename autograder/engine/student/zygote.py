@@ -29,7 +29,7 @@ import socket
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -60,11 +60,11 @@ def main(descriptor: int) -> None:
     _serve_worker(socket.socket(fileno=descriptor))
 
 
-def serve_zygotes(descriptor: int) -> None:
+def serve_zygotes(arguments: Sequence[str]) -> None:
     """Import what every submission needs, and fork a zygote for each worker, until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lockdown.raise_file_limit()
-    serve_forks(socket.socket(fileno=descriptor), _import_for_all, _be_zygote)
+    serve_forks(arguments, _import_for_all, _be_zygote)
 
 
 def _import_for_all() -> None:
@@ -388,6 +388,6 @@ def _modules_in(folder: str) -> list[str]:
 
 if __name__ == "__main__":
     if sys.argv[1] == FORK_SERVER:
-        serve_zygotes(int(sys.argv[2]))
+        serve_zygotes(sys.argv[2:])
     else:
         main(int(sys.argv[1]))

@@ -13,6 +13,7 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -35,16 +36,19 @@ class ForkServer:
     """A fork server, seen from the process that has started it.
 
     Args:
-        module: the program; it is called with :data:`FORK_SERVER` and the descriptor of its connection.
+        module: the program; it is called with :data:`FORK_SERVER`, the descriptor of its connection, and the folder.
         environment: its environment variables.
+        folder: its folder for temporary files, which it removes when the connection closes: this process may have been killed.
         descriptors: further descriptors that it inherits.
     """
 
-    def __init__(self, module: str, environment: Mapping[str, str], descriptors: Sequence[int] = ()) -> None:
+    def __init__(
+        self, module: str, environment: Mapping[str, str], folder: str, descriptors: Sequence[int] = ()
+    ) -> None:
         self._lock = threading.Lock()
         self._control, server_end = socket.socketpair()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, FORK_SERVER, str(server_end.fileno())],
+            [sys.executable, "-P", "-m", module, FORK_SERVER, str(server_end.fileno()), folder],
             pass_fds=[server_end.fileno(), *descriptors],
             stdin=subprocess.DEVNULL,
             env=dict(environment),
@@ -134,7 +138,7 @@ def _has_ended(handle: int, milliseconds: int | None) -> bool:
 
 
 def serve_forks(
-    control: socket.socket,
+    arguments: Sequence[str],
     warm_up: Callable[[], None],
     run: Callable[[dict[str, Any], list[int]], None],
     prepare: Callable[[dict[str, Any]], None] = lambda order: None,
@@ -142,11 +146,12 @@ def serve_forks(
     """Fork a process for each order, until the other end closes the connection.
 
     Args:
-        control: the connection to the process that has started this one.
+        arguments: of the program, after :data:`FORK_SERVER`.
         warm_up: imports what all forked processes need.
         run: what a forked process does with its order and its descriptors.
         prepare: what this process does with the order before it forks; later forks inherit it, too.
     """
+    control = socket.socket(fileno=int(arguments[0]))
     gc.disable()  # imports make little garbage, and looking for it takes a sixth of their time
     warm_up()
     # Objects that exist now are never garbage: a fork that scanned them would copy each page that they are on.
@@ -157,6 +162,7 @@ def serve_forks(
         try:
             message, descriptors = receive_with_descriptors(control, _MOST_DESCRIPTORS)
         except (ClosedError, OSError):
+            shutil.rmtree(arguments[1], ignore_errors=True)
             return
         order = json.loads(message)
         prepare(order)

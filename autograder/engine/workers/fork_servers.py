@@ -34,9 +34,12 @@ class ForkServers:
     def __init__(self, settings: GradingSettings) -> None:
         self._folder, self._in_use = locked_temp_folder()
         for_students = {**student_environment(settings, Path(self._folder)), "TMPDIR": self._folder}
-        self._zygotes = ForkServer("autograder.engine.student.zygote", for_students, [self._in_use])
+        self._zygotes = ForkServer("autograder.engine.student.zygote", for_students, self._folder, [self._in_use])
         self._workers = ForkServer(
-            "autograder.engine.workers.worker", worker_environment(self._folder, settings.device), [self._in_use]
+            "autograder.engine.workers.worker",
+            worker_environment(self._folder, settings.device),
+            self._folder,
+            [self._in_use],
         )
         self._students_have = {name: value for name, value in for_students.items() if name not in FOLDERS}
 
@@ -71,10 +74,10 @@ class ForkServers:
 
     def cpu_capability(self) -> str:
         """Return the vector instructions that PyTorch uses in workers; empty if the server of workers has died."""
-        ours, theirs = socket.socketpair()
+        ours, workers_end = socket.socketpair()
         with ours:
-            with theirs, suppress(OSError):
-                self._workers.fork({"tell": "cpu capability"}, [theirs.fileno()])
+            with workers_end, suppress(OSError):
+                self._workers.fork({"tell": "cpu capability"}, [workers_end.fileno()])
             with suppress(OSError, ClosedError, ValueError):
                 ForkedByServer.announced(ours, START_SECONDS).wait()
                 return str(json.loads(Channel(ours).receive()))

@@ -3,22 +3,11 @@
 The worker holds the reference, the checks, and all questions and answers so far. It forks checkers, which do the grading: no checker
 recomputes what an earlier one has computed, and a crashed checker loses nothing. A checker grades several submissions, one after the
 other, because forking and warming up another one costs a tenth of a submission.
-
-A checker grades up to 32 submissions, each in its own shell, if their graded cells only call checks. A checker for each submission would
-cost a fork, an exit, and everything that a process does slowly the first time: half of the checker's processor time. Three rules keep
-submissions independent. The points of a submission do not depend on those before it, which a test asserts. Graded cells that do more than
-import, name values and call `check` could change something in their process, so a new checker follows them; a new one also follows a
-checker that has grown by 256 MiB. A checker that crashes or hangs costs no points: a new one grades the submission again. If that one
-crashes too, the grader has failed, and only a submission that loses its checkers again in the next run gets no points. The fork was never
-a security boundary: a checker is not sandboxed, so code that took over a checker would not need a second submission.
 """
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import gc
-import hashlib
 import json
 import os
 import shutil
@@ -26,35 +15,19 @@ import signal
 import socket
 import sys
 import tempfile
-import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from nbformat import NotebookNode, reader
+from typing import Any
 
 from autograder.engine.interface import Execution, Executor, Submission
 from autograder.engine.sandbox import linux
-from autograder.engine.sandbox.lockdown import limit_memory, raise_file_limit
+from autograder.engine.sandbox.lockdown import raise_file_limit
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
 from autograder.engine.transport.fork_server import FORK_SERVER, serve_forks
-from autograder.engine.workers.fork_servers import FOLDERS
-from autograder.engine.workers.forked_process import ForkedProcess
+from autograder.engine.workers.engine import Engine, Standby, answer_cache, warm_up_worker
 from autograder.engine.workers.temp_folders import LOCK
-
-if TYPE_CHECKING:
-    from autograder.engine.checker.answer_cache import AnswerCache
-
-# Seconds that a checker may need for its own work, beyond the limit of a submission.
-_MARGIN_SECONDS = 120
-# MiB that a checker may add to the memory that it shares with its worker; the growth in MiB after which a new checker replaces it; and
-# the number of submissions after which a new one replaces it in any case.
-_CHECKER_MB, _GROWN_MB = 4096, 256
-_SUBMISSIONS = 32
 
 
 def main(descriptor: int, standby: Standby | None = None) -> None:
@@ -95,27 +68,21 @@ def main(descriptor: int, standby: Standby | None = None) -> None:
     finally:
         if engine is not None:
             engine.close()
-        _remove_temp_folder()
+        if ((temp_folder := Path(tempfile.gettempdir())) / LOCK).is_file():
+            # The folder belongs to this process, and its creator may have been killed.
+            shutil.rmtree(temp_folder, ignore_errors=True)
 
 
-def serve_workers(descriptor: int) -> None:
+def serve_workers(arguments: Sequence[str]) -> None:
     """Import what all workers need, and fork workers until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise_file_limit()
-    serve_forks(socket.socket(fileno=descriptor), _warm_up, _be_worker, _prepare)
-    _remove_temp_folder()
+    serve_forks(arguments, warm_up_worker, _be_worker, _prepare)
 
 
 def _prepare(order: dict[str, Any]) -> None:
     """Make the questions of a chapter, once for all workers."""
-    from autograder.checks import exercises
-
-    if not order.get("chapter"):
-        return
-    cache = _answer_cache(order["seed"], "cpu")
-    names = sorted(name for name, exercise in exercises().items() if exercise.chapter == order["chapter"])
-    if lacking := cache.without(names):
-        cache.lay_in(lacking)
+    if order.get("chapter") and answer_cache(order["seed"], "cpu").lay_in_chapter(order["chapter"]):
         linux.use_large_pages()
         gc.collect()
         gc.freeze()
@@ -130,57 +97,6 @@ def _be_worker(order: dict[str, Any], descriptors: list[int]) -> None:
     os.environ["TMPDIR"], tempfile.tempdir = order["folder"], None
     connection, zygote, _ = descriptors  # the last one is the lock of its folder
     main(connection, Standby(socket.socket(fileno=zygote), order["environment"]))
-
-
-def _remove_temp_folder() -> None:
-    """Remove this process's folder for temporary files, if it has one of its own: its creator may have been killed."""
-    if ((temp_folder := Path(tempfile.gettempdir())) / LOCK).is_file():
-        shutil.rmtree(temp_folder, ignore_errors=True)
-
-
-@cache
-def _warm_up() -> None:
-    """Import what checkers need, and run a shell once: those that are forked from here inherit it."""
-    import torch
-
-    import tfcourse
-    from autograder.checks import exercises
-    from autograder.engine.checker import answer_cache, checker  # noqa: F401 - the checker for those that are forked here
-    from autograder.engine.checker.remote_objects import RemoteNamespace
-    from autograder.engine.student import warm_up
-
-    torch.set_num_threads(1)
-    warm_up.reduce_garbage_collection()
-    tfcourse._installed_check()
-    exercises()
-    warm_up.shell(RemoteNamespace()).forget()
-
-
-@cache
-def _answer_cache(seed: int, device: str) -> AnswerCache:
-    """Return the questions and answers that this process has for a seed and a device."""
-    from autograder.engine.checker.answer_cache import AnswerCache
-
-    return AnswerCache(seed, device)
-
-
-class Standby(NamedTuple):
-    """A zygote that a fork server forks for this worker.
-
-    Attributes:
-        connection: the connection to it.
-        environment: its environment variables, without folders.
-    """
-
-    connection: socket.socket
-    environment: Mapping[str, str]
-
-    def for_students_of(self, environment: Mapping[str, str]) -> socket.socket | None:
-        """Return the connection if students' processes with an environment can be forked from there; else close it."""
-        if {name: value for name, value in environment.items() if name not in FOLDERS} == self.environment:
-            return self.connection
-        self.connection.close()
-        return None
 
 
 def _create_executor(settings: GradingSettings, standby: Standby | None) -> Executor:
@@ -212,262 +128,8 @@ class FailedExecutor:
         """Do nothing: there are no resources."""
 
 
-class Engine:
-    """Runs submissions in sandboxed processes and grades them in a checker.
-
-    Args:
-        settings: limits, device, seed and the students' package.
-        standby: a zygote that may be there already.
-    """
-
-    def __init__(self, settings: GradingSettings, standby: Standby | None = None) -> None:
-        from autograder.engine.checker.zygote_client import ZygoteClient
-        from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
-
-        self._settings = settings
-        self._folder = Path(tempfile.mkdtemp(prefix="tfcourse-"))
-        self._packages = self._folder / "packages"
-        packages = str(self._packages) if settings.package else ""
-        environment = student_environment(settings, self._folder)
-        connection = standby.for_students_of(environment) if standby is not None else None
-        self._nursery = ZygoteClient(engine_settings(settings, packages), environment, standby=connection)
-        if settings.package:
-            self._folder.chmod(0o755)
-            self._packages.mkdir(mode=0o755)
-            self._nursery.enter(_unpacked(settings.package, self._packages))
-        self._nursery.start()
-        self._checker: ForkedProcess | None = None
-        # Known mistakes' answers from the cache, in base64: for the next checker, the present checker, and other workers.
-        self._for_stock: list[str] = []
-        self._for_checker: list[str] = []
-        self._for_others = ""
-        self._preparation = 0.0  # seconds of the last submission that do not count as its own
-        # In parallel to the zygote's preparation.
-        _warm_up()
-        os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
-        self._stock = _answer_cache(settings.seed or 0, settings.device)
-
-    def change(self, settings: GradingSettings) -> bool:
-        """Change to settings with another student package, and return whether they differ in nothing else.
-
-        The earlier packages are removed: the package of a later chapter contains this chapter's solutions.
-        """
-        from autograder.engine.checker.zygote_client import ZygoteError
-
-        both = settings.package and self._settings.package
-        if not both or settings != replace(self._settings, package=settings.package):
-            return False
-        if settings.package != self._settings.package:
-            self._settings = settings
-            for path in self._packages.iterdir():
-                shutil.rmtree(path)
-            self._dismiss()
-            with contextlib.suppress(ZygoteError):  # the next submission notices and starts a new one
-                self._nursery.enter(_unpacked(settings.package, self._packages))
-        return True
-
-    def grade_one(self, submission: Submission) -> Execution:
-        """Run a submission. Never raises for what the submission does."""
-        begin, self._for_others, self._preparation = monotonic(), "", 0.0
-        result = self._attempt(submission)
-        if "again" in result or "lost" in result:
-            # The zygote or the checker has died, perhaps not because of the submission: try once more.
-            result = self._attempt(submission)
-        seconds = monotonic() - begin - self._preparation
-        if "lost" in result:
-            # The machine may be short of memory. But a submission that makes grading impossible must not keep an earlier grade: send
-            # the result to record if this happens again in another run.
-            failure = f"grading it did not come to an end, twice ({result['lost']})"
-            return Execution(submission.student, as_ungradable(submission.notebook, result["lost"]), seconds, failure)
-        if "notebook" not in result:
-            # A failure of the grader or the machine. If it happens again in the next run, no earlier grade may survive.
-            notebook = as_ungradable(submission.notebook, result["failure"]) if result.get("by_submission") else ""
-            return Execution(submission.student, notebook, seconds, result.get("again") or result["failure"])
-        if result["news"]:
-            self._for_others = result["news"]
-            self._for_stock.append(result["news"])
-        return Execution(
-            submission.student,
-            result["notebook"],
-            seconds,
-            isolation=result["isolation"],
-            layers=tuple(result["layers"]),
-            signatures=result["signatures"],
-        )
-
-    def tell(self) -> str:
-        """Return the known mistakes' new answers from the last submission."""
-        return self._for_others
-
-    def hear(self, news: str) -> None:
-        """Add another worker's answers."""
-        self._for_stock.append(news)
-        self._for_checker.append(news)
-
-    def _learn(self, news: list[str]) -> None:
-        for answers in news:
-            self._stock.learn(base64.b64decode(answers))
-        news.clear()
-
-    def _attempt(self, submission: Submission) -> dict[str, Any]:
-        from autograder.engine.checker.zygote_client import ZygoteError
-
-        try:
-            with self._preparing():
-                if self._nursery.make_ready():
-                    self._dismiss()  # the checker is connected to the previous zygote
-        except ZygoteError as error:
-            self._nursery.close()
-            return {"again": str(error)}
-        if self._settings.device != "cpu":  # a CUDA context does not survive a fork
-            notebook = reader.reads(submission.notebook)
-            with self._preparing():
-                self._stock.lay_in(self._stock.lacks(notebook))
-                self._learn(self._for_stock)
-            return self._check(submission, notebook)
-        result = self._checked(submission)
-        if "lacks" in result:
-            # A checker's new questions end with it. So the worker loads them and forks a new checker.
-            self._dismiss()
-            with self._preparing():
-                self._stock.lay_in(result["lacks"])
-                linux.use_large_pages()
-            result = self._checked(submission)
-        if "notebook" not in result:
-            # A checker that died within a message leaves the zygote waiting for the rest, and a student's process running.
-            self._dismiss()
-            self._nursery.close()
-        return result
-
-    @contextlib.contextmanager
-    def _preparing(self) -> Iterator[None]:
-        """Keep what all submissions profit from out of the time of the one that happens to come first."""
-        begin = monotonic()
-        try:
-            yield
-        finally:
-            self._preparation += monotonic() - begin
-
-    def _checked(self, submission: Submission) -> dict[str, Any]:
-        """Grade a submission in a checker, and return its answer."""
-        if self._checker is None:
-            self._learn(self._for_stock)
-            self._for_checker.clear()
-            gc.freeze()  # the checker shares present memory until either process writes to it
-            self._checker = ForkedProcess(self._serve)
-        question = {"submission": asdict(submission), "news": self._for_checker}
-        result = self._checker.ask(question, self._settings.submission_seconds + _MARGIN_SECONDS)
-        self._for_checker.clear()
-        if result.pop("leaves", True):
-            self._dismiss()
-        return result
-
-    def _dismiss(self) -> None:
-        if self._checker is not None:
-            self._checker.close()
-            self._checker = None
-
-    def _serve(self, channel: Channel) -> None:
-        """Grade submissions from a connection in a checker, until it closes or a new checker should take over.
-
-        Graded cells that do more than call checks may change global state of the process (a default of PyTorch, an attribute of a module)
-        and fail to restore it: then the next submission gets a new checker.
-        """
-        # A huge answer fails in this process, and does not use up the machine's memory.
-        limit_memory(_CHECKER_MB)
-        held = linux.own_memory()
-        for remaining in reversed(range(_SUBMISSIONS)):
-            question = json.loads(channel.receive())
-            submission = Submission(**question["submission"])
-            self._learn(question["news"])
-            notebook = reader.reads(submission.notebook)
-            lacks = self._stock.lacks(notebook)
-            result = {"lacks": lacks} if lacks else self._check(submission, notebook)
-            leaves = not remaining or not _only_asks(notebook)
-            del notebook
-            gc.collect()
-            gc.freeze()  # surviving objects will survive; the collector need not scan them again
-            leaves = leaves or linux.own_memory() - held > _GROWN_MB * 2**20
-            channel.send(json.dumps({**result, "leaves": leaves}).encode())
-
-    def _check(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
-        """Grade a submission in this process."""
-        from autograder.engine import seeding
-        from autograder.engine.checker.checker import Checker
-        from autograder.engine.checker.remote_objects import RemoteNamespace
-        from autograder.engine.checker.zygote_client import ZygoteError
-        from autograder.engine.student.shell import make_shell
-
-        limit = self._settings.answers_mb * 2**20
-        seeding.seed_all(self._settings.student_seed)
-        shell = make_shell(RemoteNamespace())
-        checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
-        try:
-            checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
-            # Plain JSON: nbformat's formatting for readers takes ten times as long.
-            executed = json.dumps(notebook, ensure_ascii=False)
-        except ZygoteError as error:
-            return {"again": str(error)}
-        except Exception as error:  # any exception here is the grader's fault and must not cost the student points
-            by_machine = isinstance(error, (OSError, MemoryError))
-            return {"failure": f"{type(error).__name__}: {error}", "by_submission": not by_machine}
-        finally:
-            shell.forget()  # nothing may remain for the next submission
-        return {
-            "notebook": executed,
-            "news": base64.b64encode(self._stock.news()).decode(),
-            "isolation": checker.isolation,
-            "layers": checker.layers,
-            "signatures": checker.signatures,
-        }
-
-    def close(self) -> None:
-        """End the checker and the zygote, and remove unpacked packages."""
-        self._dismiss()
-        self._nursery.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _only_asks(notebook: NotebookNode) -> bool:
-    """Return whether the notebook's cells that run in a checker only call checks."""
-    from autograder.static_analysis.cell_names import only_calls_check
-    from autograder.submission.test_cells import is_locked, is_test
-
-    return all(
-        only_calls_check(cell.source)
-        for cell in notebook.cells
-        if cell.cell_type == "code" and (is_test(cell) or is_locked(cell))
-    )
-
-
-def as_ungradable(notebook: str, reason: str) -> str:
-    """Return a notebook whose test cells have the error that grading did not finish."""
-    from autograder.submission.problem import Problem, add_problems
-    from autograder.submission.test_cells import error_output, is_test
-
-    message = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
-    content = reader.reads(notebook)
-    for cell in content.cells:
-        if is_test(cell):
-            cell.outputs = [error_output("not gradable", message)]
-    add_problems(content, [Problem("grading stopped", message, do="Look at its code, or replay it.", fatal=True)])
-    return json.dumps(content, ensure_ascii=False)
-
-
-def _unpacked(wheel: str, shelf: Path) -> str:
-    """Unpack a package into a folder that students' processes, which run as another user, can read; return the folder's name."""
-    name = hashlib.sha256(Path(wheel).read_bytes()).hexdigest()[:16]
-    folder = shelf / name
-    folder.mkdir(mode=0o755)
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    for path in folder.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return name
-
-
 if __name__ == "__main__":
     if sys.argv[1] == FORK_SERVER:
-        serve_workers(int(sys.argv[2]))
+        serve_workers(sys.argv[2:])
     else:
         main(int(sys.argv[1]))

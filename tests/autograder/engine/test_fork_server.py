@@ -19,7 +19,7 @@ from autograder.checks import exercises
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import ClosedError
 from autograder.engine.transport.fork_server import ForkedByServer, kill_group
-from autograder.engine.workers import worker
+from autograder.engine.workers import engine, worker
 from autograder.engine.workers.executor import WorkerExecutor, WorkerPool
 
 from .test_worker import BEFORE, Graded, children, family, submission, until, zygote_below, zygote_of
@@ -135,10 +135,10 @@ def _runs(pid: int) -> bool:
 def test_a_chapter_has_its_questions_before_workers_are_forked() -> None:
     names = [name for name, exercise in exercises().items() if exercise.chapter == CHAPTER]
     seed = 20_031
-    assert worker._answer_cache(seed, "cpu").without(names) == sorted(names)
+    assert engine.answer_cache(seed, "cpu").without(names) == sorted(names)
     worker._prepare({"seed": seed, "chapter": CHAPTER})
-    assert worker._answer_cache(seed, "cpu").without(names) == []
-    assert worker._answer_cache(seed + 1, "cpu").without(names) == sorted(names)
+    assert engine.answer_cache(seed, "cpu").without(names) == []
+    assert engine.answer_cache(seed + 1, "cpu").without(names) == sorted(names)
 
 
 def test_a_connection_that_nobody_takes_is_no_process() -> None:

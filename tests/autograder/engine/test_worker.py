@@ -30,8 +30,8 @@ from nbgrader.utils import determine_grade
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.engine import as_ungradable
 from autograder.engine.workers.executor import KILLED, STOPPED, SharedAnswers, WorkerExecutor, WorkerPool, executor_for
-from autograder.engine.workers.worker import as_ungradable
 from autograder.submission.problem import Problem, problems_of
 
 SEED = 918_273_645

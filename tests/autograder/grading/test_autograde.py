@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.worker import as_ungradable
+from autograder.engine.workers.engine import as_ungradable
 from autograder.errors import CourseError
 from autograder.feedback.pages import write_feedback
 from autograder.gradebook.transactions import _Unit
