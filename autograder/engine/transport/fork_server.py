@@ -184,8 +184,8 @@ def _run_fork(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         control.close()
-        _announce(descriptors[0])
-        run(order, descriptors)
+        if _announce(descriptors[0]):
+            run(order, descriptors)
         status = 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -193,8 +193,14 @@ def _run_fork(
         os._exit(status)
 
 
-def _announce(descriptor: int) -> None:
+def _announce(descriptor: int) -> bool:
+    """Tell the other end of a connection who this is; return whether somebody is there."""
     handle = os.pidfd_open(os.getpid())
-    with socket.socket(fileno=os.dup(descriptor)) as connection:
-        send_with_descriptors(connection, json.dumps({"pid": os.getpid()}).encode(), [handle])
-    os.close(handle)
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as connection:
+            send_with_descriptors(connection, json.dumps({"pid": os.getpid()}).encode(), [handle])
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

@@ -113,12 +113,16 @@ def test_without_the_server_of_zygotes_a_worker_starts_one() -> None:
 
 def test_servers_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "import os, signal, tempfile\nfrom autograder.engine.settings import GradingSettings\n"
+        "import os, signal, socket, tempfile\nfrom autograder.engine.settings import GradingSettings\n"
         "from autograder.engine.workers.executor import WorkerPool\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\npool = WorkerPool()\npool.start(GradingSettings(seed=1))\n"
-        "print(pool._servers._workers.pid, pool._servers._zygotes.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
+        "print(pool._servers._workers.pid, pool._servers._zygotes.pid, flush=True)\n"
+        "ours, theirs = socket.socketpair()\n"
+        "pool._servers.fork_worker(theirs, theirs.fileno(), '', GradingSettings(seed=1), '')\nos.kill(os.getpid(), signal.SIGKILL)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False)
+    # Standard error stays open until the servers have ended, too.
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stderr == "", "nobody is told of a worker that nobody waits for"
     servers = [int(pid) for pid in ran.stdout.split()]
     assert len(servers) == 2
     until(lambda: not any(_runs(pid) for pid in servers))
