@@ -1,5 +1,6 @@
 """What tests in several folders share."""
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -81,6 +82,26 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Reporter(config, os.environ[REPORTS]))
     if ACCELERATOR not in os.environ:
         config.pluginmanager.register(Elsewhere())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Return the scheduler that shares the tests out; None leaves the choice to pytest-xdist."""
+    from .scheduling import scheduler
+
+    return scheduler(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage less often: there are hundreds of megabytes to look through, and little of them is garbage."""
+    gc.set_threshold(20_000)
+
+
+@pytest.fixture(scope="session")
+def shared_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of a test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if hasattr(request.config, "workerinput") else base
 
 
 @pytest.fixture(scope="session")
