@@ -138,6 +138,11 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
+def page(reused_page: Any) -> Any:
+    return reused_page
+
+
+@pytest.fixture
 def open_page(page: Any, tmp_path: Path) -> Open:
     """Open a page from the disk that shows drawings, as a lesson's page would."""
 
