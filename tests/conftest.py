@@ -18,6 +18,7 @@ from autograder.authoring import lesson_cache
 
 from .pretend.own_process import ACCELERATOR, REPORTS, Elsewhere, Reporter
 from .pretend.own_process import accelerator as name_of_accelerator
+from .scheduling import place_of, scheduler
 
 # Outputs of lessons that tests have executed stay apart from those that a build shows, and all tests share them.
 lesson_cache.EXECUTIONS = Path(".cache", "site-tests", "execution")
@@ -33,10 +34,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-# Lessons first, for the site finds their outputs where their tests leave them; then what takes long in one file: others fill the time.
-FIRST = ("chapters", "students", "attacks", "pages")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,8 +84,6 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Return the scheduler that shares the tests out; None leaves the choice to pytest-xdist."""
-    from .scheduling import scheduler
-
     return scheduler(config, log)
 
 
@@ -111,13 +106,10 @@ def accelerator() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the folders that are best begun with first, and leave the rest in order; with ``--chapter``, leave other chapters out."""
+    """Put the tests that are best begun with first, and leave the rest in order; with ``--chapter``, leave other chapters out."""
     if number := config.getoption("--chapter"):
         items[:] = [item for item in items if _is_about(item, number)]
-    folders = [item.path.relative_to(Path(__file__).parent).parts[0] for item in items]
-    places = {folder: place for place, folder in enumerate(FIRST)}
-    order = sorted(range(len(items)), key=lambda i: places.get(folders[i], len(FIRST)))
-    items[:] = [items[i] for i in order]
+    items.sort(key=lambda item: place_of(item.path))
 
 
 def _is_about(item: pytest.Item, number: str) -> bool:
