@@ -14,8 +14,8 @@ HERE = Path(__file__).parent
 BY_EXERCISE = "tests/autograder/checks/"
 # Tests in which a chapter takes a minute, and has nothing in common with the others.
 BY_TEST = "tests/students/"
-# Lessons come first, for the site finds their outputs where their tests leave them; then the checks, whose recordings the students' packages
-# need; then the files that keep one process busy for minutes. The many short files that are not named fill the time at the end.
+# Lessons come first, for the site finds their outputs where their tests leave them; then the checks, whose recordings go into the students'
+# packages; then the files that keep one process busy for minutes. The many short files that are not named fill the time at the end.
 FIRST = (
     "chapters",
     "autograder/checks",
