@@ -49,13 +49,13 @@ class RecordedAnswers:
     def __init__(self, sheet: Sheet) -> None:
         self._contents: dict[int, tuple[Request, Hashable]] = {}
         self._nearest: dict[Hashable, Recorded | None] = {}
-        self.known: dict[Hashable, Recorded] = {}
+        self.visible: dict[Hashable, Recorded] = {}
         self.counterparts: dict[Hashable, Hashable] = {}
         for section in sheet.sections:
             groups = [probe.requests for probe in section.probes]
             for requests, answers in zip(groups[: section.visible], section.expected, strict=False):
                 pairs = zip(requests, answers, strict=True)
-                self.known.update(zip(map(self.content, requests), pairs, strict=True))
+                self.visible.update(zip(map(self.content, requests), pairs, strict=True))
             if section.visible is not None:
                 for old, new in zip(groups[: section.visible], groups[section.visible :], strict=False):
                     self.counterparts.update(zip(map(self.content, new), map(self.content, old), strict=True))
@@ -71,7 +71,7 @@ class RecordedAnswers:
         """Return the visible question with the nearest inputs, and its answer; None if no question has the same action."""
         key = self.content(request)
         if key not in self._nearest:
-            alike = [entry for entry in self.known.values() if entry[0].action == request.action]
+            alike = [entry for entry in self.visible.values() if entry[0].action == request.action]
             self._nearest[key] = min(alike, key=lambda entry: _distance(entry[0], request), default=None)
         return self._nearest[key]
 
@@ -93,10 +93,10 @@ class NearestAnswer:
 
     def observe(self, request: Request) -> Observation:
         """Return the recorded answer to a visible question, or a fitted one."""
-        key, known = self._recorded.content(request), self._recorded.known
-        if key in known:
-            return known[key][1]
-        entry = known[self._counterparts[key]] if key in self._counterparts else self._recorded.nearest(request)
+        key, visible = self._recorded.content(request), self._recorded.visible
+        if key in visible:
+            return visible[key][1]
+        entry = visible[self._counterparts[key]] if key in self._counterparts else self._recorded.nearest(request)
         return Observation() if entry is None else self._fit(*entry, request)
 
     def observe_groups(
