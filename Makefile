@@ -33,9 +33,9 @@ site: $(READY)
 
 # The machinery's exhaustive part: attacks, the corpus of odd files, the engine, one page of each kind.
 DEEP := tests/semester tests/students tests/attacks tests/corpus tests/faults tests/nbgrader tests/pages tests/pretend tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
-# Two workers on two cores: a thread each, or they wait for each other's. A file's tests stay together: they share what is slow to make, such
-# as the built site. Their order, which tests/conftest.py gives, is kept.
-PYTEST := OMP_NUM_THREADS=1 $(RUN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not nbgrader and not audit"
+# A process per core, at most four, for each takes a gigabyte; one thread each, or they wait for each other's. A file's tests stay together: they
+# share what is slow to make, such as the built site (tests/scheduling.py). Their order, which tests/conftest.py gives, is kept.
+PYTEST := OMP_NUM_THREADS=1 $(RUN)/pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not nbgrader and not audit"
 
 ## make test    style, types, and the course: reference, checks, lessons, authoring
 test: $(READY) lint
@@ -48,7 +48,7 @@ test-deep: $(READY)
 ## make test-chapter N=05   style, and one chapter: its reference against the oracles, its checks, its lesson
 test-chapter: $(READY)
 	$(RUN)/ruff check -q . && $(RUN)/ruff format -q --check .
-	OMP_NUM_THREADS=1 $(RUN)/pytest -q -n 2 --dist worksteal --chapter $(N) tests
+	OMP_NUM_THREADS=1 $(RUN)/pytest -q -n logical --maxprocesses 4 --dist worksteal --chapter $(N) tests
 
 ## make test-nbgrader   nbgrader's own tests, with the engine switched on; takes minutes
 test-nbgrader: $(READY)

@@ -1,5 +1,6 @@
 """What tests in several folders share."""
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -17,6 +18,7 @@ from autograder.authoring import lesson_cache
 
 from .pretend.own_process import ACCELERATOR, REPORTS, Elsewhere, Reporter
 from .pretend.own_process import accelerator as name_of_accelerator
+from .scheduling import place_of, scheduler
 
 # Outputs of lessons that tests have executed stay apart from those that a build shows, and all tests share them.
 lesson_cache.EXECUTIONS = Path(".cache", "site-tests", "execution")
@@ -32,10 +34,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-# Lessons first, for the site finds their outputs where their tests leave them; then what takes long in one file: others fill the time.
-FIRST = ("chapters", "students", "attacks", "pages")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,6 +81,28 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Elsewhere())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Return the scheduler that shares the tests out; None leaves the choice to pytest-xdist."""
+    return scheduler(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the tests what takes seconds again and again."""
+    # There are hundreds of megabytes of objects to look through, and little of them is garbage.
+    gc.set_threshold(20_000)
+    if (api := sys.modules.get("nbgrader.api")) is not None:
+        # For each new gradebook, nbgrader starts a program that answers the same.
+        api.get_alembic_version = cache(api.get_alembic_version)
+
+
+@pytest.fixture(scope="session")
+def shared_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of a test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if hasattr(request.config, "workerinput") else base
+
+
 @pytest.fixture(scope="session")
 def accelerator() -> str:
     """The device of a test marked ``cuda``: CUDA where there is one, else the pretend accelerator."""
@@ -90,13 +110,10 @@ def accelerator() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the folders that are best begun with first, and leave the rest in order; with ``--chapter``, leave other chapters out."""
+    """Put the tests that are best begun with first, and leave the rest in order; with ``--chapter``, leave other chapters out."""
     if number := config.getoption("--chapter"):
         items[:] = [item for item in items if _is_about(item, number)]
-    folders = [item.path.relative_to(Path(__file__).parent).parts[0] for item in items]
-    places = {folder: place for place, folder in enumerate(FIRST)}
-    order = sorted(range(len(items)), key=lambda i: places.get(folders[i], len(FIRST)))
-    items[:] = [items[i] for i in order]
+    items.sort(key=lambda item: place_of(item.path))
 
 
 def _is_about(item: pytest.Item, number: str) -> bool:

@@ -32,43 +32,72 @@ from autograder.checking.sheet import Sheet, decide
 # A fit adapts a recorded answer: from the recorded request, its answer, and the new request.
 Fit: TypeAlias = Callable[[Request, Observation, Request], Observation]
 
+# A recorded request with its answer.
+Recorded: TypeAlias = tuple[Request, Observation]
+
 # The distance for a difference of structure; a difference of values adds at most 1 per argument.
 _OTHER_NAMES, _OTHER_TYPE, _OTHER_SHAPE = 1_000.0, 100.0, 10.0
+
+
+class RecordedAnswers:
+    """The visible questions of a sheet with their answers, by content.
+
+    Args:
+        sheet: all questions, visible and hidden; the answers to hidden ones are not used.
+    """
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._contents: dict[int, tuple[Request, Hashable]] = {}
+        self._nearest: dict[Hashable, Recorded | None] = {}
+        self.visible: dict[Hashable, Recorded] = {}
+        self.counterparts: dict[Hashable, Hashable] = {}
+        for section in sheet.sections:
+            groups = [probe.requests for probe in section.probes]
+            for requests, answers in zip(groups[: section.visible], section.expected, strict=False):
+                pairs = zip(requests, answers, strict=True)
+                self.visible.update(zip(map(self.content, requests), pairs, strict=True))
+            if section.visible is not None:
+                for old, new in zip(groups[: section.visible], groups[section.visible :], strict=False):
+                    self.counterparts.update(zip(map(self.content, new), map(self.content, old), strict=True))
+
+    def content(self, request: Request) -> Hashable:
+        """Return the content of a request, which is hashed once."""
+        if id(request) not in self._contents:
+            # An object that is kept keeps its id.
+            self._contents[id(request)] = request, content(request)
+        return self._contents[id(request)][1]
+
+    def nearest(self, request: Request) -> Recorded | None:
+        """Return the visible question with the nearest inputs, and its answer; None if no question has the same action."""
+        key = self.content(request)
+        if key not in self._nearest:
+            alike = [entry for entry in self.visible.values() if entry[0].action == request.action]
+            self._nearest[key] = min(alike, key=lambda entry: _distance(entry[0], request), default=None)
+        return self._nearest[key]
 
 
 class NearestAnswer:
     """A subject that answers from the visible questions of a sheet.
 
     Args:
-        sheet: all questions, visible and hidden; the answers to hidden ones are not used.
+        recorded: the visible questions and their answers.
         fit: how a recorded answer is fitted to a question.
         counterparts: match a hidden question with the visible one of the same case maker, as a student could who understands how questions
             are generated; by default the nearest question is found by its inputs.
     """
 
-    def __init__(self, sheet: Sheet, fit: Fit, *, counterparts: bool = False) -> None:
+    def __init__(self, recorded: RecordedAnswers, fit: Fit, *, counterparts: bool = False) -> None:
+        self._recorded = recorded
         self._fit = fit
-        self._known: dict[Hashable, tuple[Request, Observation]] = {}
-        self._counterparts: dict[Hashable, Hashable] = {}
-        for section in sheet.sections:
-            groups = [probe.requests for probe in section.probes]
-            for requests, answers in zip(groups[: section.visible], section.expected, strict=False):
-                self._known.update(zip(map(content, requests), zip(requests, answers, strict=True), strict=True))
-            if counterparts and section.visible is not None:
-                for old, new in zip(groups[: section.visible], groups[section.visible :], strict=False):
-                    self._counterparts.update(zip(map(content, new), map(content, old), strict=True))
+        self._counterparts = recorded.counterparts if counterparts else {}
 
     def observe(self, request: Request) -> Observation:
         """Return the recorded answer to a visible question, or a fitted one."""
-        named = content(request)
-        if named in self._known:
-            return self._known[named][1]
-        if named in self._counterparts:
-            return self._fit(*self._known[self._counterparts[named]], request)
-        alike = [entry for entry in self._known.values() if entry[0].action == request.action]
-        if not alike:
-            return Observation()
-        return self._fit(*min(alike, key=lambda entry: _distance(entry[0], request)), request)
+        key, visible = self._recorded.content(request), self._recorded.visible
+        if key in visible:
+            return visible[key][1]
+        entry = visible[self._counterparts[key]] if key in self._counterparts else self._recorded.nearest(request)
+        return Observation() if entry is None else self._fit(*entry, request)
 
     def observe_groups(
         self, groups: Sequence[Sequence[Request]], *, forbidden: Sequence[str] = ()
@@ -85,7 +114,8 @@ def points_by_lookup(exercise: Exercise, *, seed: int = 0) -> float:
     if not inspect.signature(exercise.reference).parameters:
         return 0.0
     sheet = exercise.sheet(hidden=True, seed=seed)
-    ways = [NearestAnswer(sheet, fit, counterparts=counterparts) for fit in FITS for counterparts in (False, True)]
+    recorded = RecordedAnswers(sheet)
+    ways = [NearestAnswer(recorded, fit, counterparts=counterparts) for fit in FITS for counterparts in (False, True)]
     return max(decide(sheet, way).score for way in ways)
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,36 @@ def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821
     A test that wants errors, or a page without JavaScript, makes its own context from `chromium`.
     """
     complaints: list[str] = []
+    with _offline_page(chromium, complaints) as page:
+        yield page
+    assert not complaints, f"the page complained: {complaints}"
+
+
+@pytest.fixture(scope="module")
+def _reused_page(chromium: "Browser") -> Iterator[tuple["Page", list[str]]]:  # noqa: F821
+    complaints: list[str] = []
+    with _offline_page(chromium, complaints) as page:
+        yield page, complaints
+
+
+@pytest.fixture
+def reused_page(_reused_page: tuple["Page", list[str]]) -> Iterator["Page"]:  # noqa: F821
+    """Like `page`, but all tests of a file have the same one: a new page takes as long as a short test.
+
+    It is for tests that leave no settings behind: each loads its document anew.
+    """
+    page, complaints = _reused_page
+    page.mouse.move(0, 0)
+    yield page
+    page.goto("about:blank")
+    complained = complaints[:]
+    complaints.clear()
+    assert not complained, f"the page complained: {complained}"
+
+
+@contextmanager
+def _offline_page(chromium: "Browser", complaints: list[str]) -> Iterator["Page"]:  # noqa: F821
+    """Yield a page without a network, whose errors and requests to other places go to a list."""
     context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 900})
     context.set_default_timeout(120_000)  # a machine that has much to do, or that is held up, is no fault of the site's
     page = context.new_page()
@@ -119,7 +150,6 @@ def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821
     )
     yield page
     context.close()
-    assert not complaints, f"the page complained: {complaints}"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +63,19 @@ FAULTS = """() => {
   const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   const inside = (a, b) => a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
   for (const svg of document.querySelectorAll(".tfcourse-drawing svg")) {
-    const canvas = svg.getBoundingClientRect();
+    const canvas = svg.getBoundingClientRect(), scene = svg.closest("[data-scene]").dataset.scene;
     if (!canvas.width) continue;
     const texts = [...svg.querySelectorAll("text")].map((text) => ({says: text.textContent, box: text.getBoundingClientRect()}));
     const rects = [...svg.querySelectorAll("rect")].map((rect) => rect.getBoundingClientRect());
     for (const {says, box} of texts) {
-      if (!inside(inset(box, 0.5), canvas)) faults.push(`'${says}' leaves the canvas`);
+      if (!inside(inset(box, 0.5), canvas)) faults.push(`${scene}: '${says}' leaves the canvas`);
       const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2;
       const around = rects.filter((r) => r.left < x && x < r.right && r.top < y && y < r.bottom)
         .sort((a, b) => a.width * a.height - b.width * b.height)[0];
-      if (around && !inside(inset(box, 1), around)) faults.push(`'${says}' overflows its box`);
+      if (around && !inside(inset(box, 1), around)) faults.push(`${scene}: '${says}' overflows its box`);
     }
     texts.forEach((one, i) => texts.slice(i + 1).forEach((other) => {
-      if (meet(inset(one.box, 1.5), inset(other.box, 1.5))) faults.push(`'${one.says}' touches '${other.says}'`);
+      if (meet(inset(one.box, 1.5), inset(other.box, 1.5))) faults.push(`${scene}: '${one.says}' touches '${other.says}'`);
     }));
     for (const path of svg.querySelectorAll("path")) {
       const matrix = path.getScreenCTM(), length = path.getTotalLength();
@@ -84,14 +84,32 @@ FAULTS = """() => {
         const {x, y} = path.getPointAtLength(at).matrixTransform(matrix);
         texts.filter(({box}) => meet(inset(box, 2), {left: x, right: x, top: y, bottom: y})).forEach(({says}) => crossed.add(says));
       }
-      crossed.forEach((says) => faults.push(`a line crosses '${says}'`));
+      crossed.forEach((says) => faults.push(`${scene}: a line crosses '${says}'`));
     }
   }
   return faults;
 }"""
 
-SMALLEST_TEXT = """() => Math.min(...[...document.querySelectorAll(".tfcourse-drawing svg")].filter((svg) => svg.clientWidth).flatMap(
-  (svg) => [...svg.querySelectorAll("text")].map((text) => parseFloat(text.getAttribute("font-size")) * text.getScreenCTM().a)))"""
+# The size of the smallest text of every scene.
+SMALLEST_TEXT = """() => {
+  const sizes = {};
+  for (const svg of document.querySelectorAll(".tfcourse-drawing svg")) {
+    if (!svg.clientWidth) continue;
+    const texts = [...svg.querySelectorAll("text")];
+    sizes[svg.closest("[data-scene]").dataset.scene] =
+      Math.min(...texts.map((text) => parseFloat(text.getAttribute("font-size")) * text.getScreenCTM().a));
+  }
+  return sizes;
+}"""
+
+# Of every scene: the widths of the layouts that are shown, and its box.
+BOXES = """() => Object.fromEntries([...document.querySelectorAll(".tfcourse-drawing")].map((box) => [
+  box.closest("[data-scene]").dataset.scene,
+  {
+    layouts: [...box.querySelectorAll("svg")].map((svg) => svg.getBoundingClientRect().width).filter((width) => width),
+    client: box.clientWidth, scroll: box.scrollWidth, tabIndex: box.tabIndex,
+  },
+]))"""
 
 
 def scene_functions() -> Iterator[tuple[str, Callable[..., Drawing]]]:
@@ -104,32 +122,48 @@ def scene_functions() -> Iterator[tuple[str, Callable[..., Drawing]]]:
 
 
 SCENES = {function.__name__: (chapter, function) for chapter, function in scene_functions()}
+CHAPTERS = sorted({chapter for chapter, _ in SCENES.values()})
 
 
 def draw(name: str) -> Drawing:
     return SCENES[name][1](*ARGUMENTS.get(name, ()))
 
 
+def scenes_of(chapter: str) -> dict[str, Drawing]:
+    """Return the drawings of a chapter, which a lesson's page shows together."""
+    return {name: draw(name) for name, (place, _) in SCENES.items() if place == chapter}
+
+
 Open = Callable[..., Any]
 
 
 @pytest.fixture
-def open_page(page: Any, tmp_path: Path) -> Open:
-    """Open a page from the disk that shows a drawing, as a lesson's page would."""
+def page(reused_page: Any) -> Any:
+    return reused_page
 
-    def open_it(drawing: Drawing, *, theme: str = "light", size: tuple[int, int] = PAGE) -> Any:
+
+@pytest.fixture
+def open_page(page: Any, tmp_path: Path) -> Open:
+    """Open a page from the disk that shows drawings, as a lesson's page would."""
+
+    def open_it(drawings: Mapping[str, Drawing], *, theme: str = "light", size: tuple[int, int] = PAGE) -> Any:
         spec = importlib.util.find_spec("pydata_sphinx_theme")
         assert spec is not None
         assert spec.origin is not None
         theme_style = Path(spec.origin).parent / "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"
         links = "".join(f'<link rel="stylesheet" href="{f.as_uri()}">' for f in (theme_style, STATIC / "custom.css"))
-        targets = "".join(f'<h2 id="{target[1:]}">{target}</h2>' for target in dict.fromkeys(drawing.links))
+        linked = dict.fromkeys(target for drawing in drawings.values() for target in drawing.links)
+        targets = "".join(f'<h2 id="{target[1:]}">{target}</h2>' for target in linked)
+        cells = "".join(
+            f'<div class="cell" data-scene="{name}"><div class="cell_output"><div class="output text_html">'
+            f"{drawing.to_html(alt='A drawing of a machine.')}</div></div></div>"
+            for name, drawing in drawings.items()
+        )
         (tmp_path / "page.html").write_text(
             f'<!doctype html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8"><title>Drawing</title>{links}'
             '</head><body style="display: block"><main class="bd-content" style="display: block">'
             f'<article class="bd-article" style="width: {size[1]}px; margin: auto; padding: 0"><h1>Drawing</h1>'
-            '<div class="cell"><div class="cell_output"><div class="output text_html">'
-            f"{drawing.to_html(alt='A drawing of a machine.')}</div></div></div>{targets}</article></main></body></html>",
+            f"{cells}{targets}</article></main></body></html>",
             encoding="utf-8",
         )
         page.set_viewport_size({"width": size[0], "height": 900})
@@ -140,30 +174,34 @@ def open_page(page: Any, tmp_path: Path) -> Open:
 
 
 @pytest.mark.parametrize("size", [PAGE, PHONE], ids=["page", "phone"])
-@pytest.mark.parametrize("name", SCENES)
-def test_text_fits_its_box_and_touches_nothing(open_page: Open, name: str, size: tuple[int, int]) -> None:
-    assert open_page(draw(name), size=size).evaluate(FAULTS) == []
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_text_fits_its_box_and_touches_nothing(open_page: Open, chapter: str, size: tuple[int, int]) -> None:
+    assert open_page(scenes_of(chapter), size=size).evaluate(FAULTS) == []
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_text_is_large_enough_to_read(open_page: Open, name: str) -> None:
-    assert open_page(draw(name)).evaluate(SMALLEST_TEXT) >= 12
-    assert open_page(draw(name), size=PHONE).evaluate(SMALLEST_TEXT) >= 11
+@pytest.mark.parametrize(("size", "least"), [(PAGE, 12), (PHONE, 11)], ids=["page", "phone"])
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_text_is_large_enough_to_read(open_page: Open, chapter: str, size: tuple[int, int], least: int) -> None:
+    drawings = scenes_of(chapter)
+    sizes = open_page(drawings, size=size).evaluate(SMALLEST_TEXT)
+    assert sizes.keys() == drawings.keys()
+    assert {name: smallest for name, smallest in sizes.items() if smallest < least} == {}
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_a_phone_shows_one_layout_with_nothing_cut_off(open_page: Open, name: str) -> None:
-    page = open_page(draw(name), size=PHONE)
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_phone_shows_one_layout_with_nothing_cut_off(open_page: Open, chapter: str) -> None:
+    drawings = scenes_of(chapter)
+    page = open_page(drawings, size=PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    layouts = page.locator(".tfcourse-drawing svg").evaluate_all(
-        "all => all.map((svg) => svg.getBoundingClientRect().width)"
-    )
-    (width,) = [width for width in layouts if width]
-    box = page.locator(".tfcourse-drawing").evaluate("box => [box.clientWidth, box.scrollWidth, box.tabIndex]")
-    assert width <= box[0] or box[2] == 0, (
-        "a drawing that is wider than the phone can be reached and scrolled by keyboard"
-    )
-    assert box[1] == pytest.approx(max(width, box[0]), abs=1)
+    boxes = page.evaluate(BOXES)
+    assert boxes.keys() == drawings.keys()
+    for name, found in boxes.items():
+        assert len(found["layouts"]) == 1, name
+        (width,) = found["layouts"]
+        assert width <= found["client"] or found["tabIndex"] == 0, (
+            f"{name} is wider than the phone, and must be reached and scrolled by keyboard"
+        )
+        assert found["scroll"] == pytest.approx(max(width, found["client"]), abs=1), name
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -177,7 +215,7 @@ def test_links_lead_to_sections_of_the_lesson(name: str) -> None:
 
 
 def test_every_part_of_the_map_is_reached_by_keyboard(open_page: Open) -> None:
-    page = open_page(draw("transformer_map"))
+    page = open_page({"transformer_map": draw("transformer_map")})
     links = page.locator("[class^=tfd-wide] a")
     reached = []
     for _ in range(links.count()):
@@ -189,17 +227,18 @@ def test_every_part_of_the_map_is_reached_by_keyboard(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("name", SCENES)
-def test_axe_finds_nothing_to_complain_about(open_page: Open, axe: Any, name: str, theme: str) -> None:
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_axe_finds_nothing_to_complain_about(open_page: Open, axe: Any, chapter: str, theme: str) -> None:
+    drawings = scenes_of(chapter)
     for size in (PAGE, PHONE):
-        page = open_page(draw(name), theme=theme, size=size)
+        page = open_page(drawings, theme=theme, size=size)
         # Preloading would read style sheets with XMLHttpRequest, which a page from a disk may not do.
         violations = axe.run(page, options={"preload": False}).response["violations"]
         assert not [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations]
 
 
 def test_dark_page_has_no_light_box_around_the_drawing(open_page: Open) -> None:
-    page = open_page(draw("lstm_cell"), theme="dark")
+    page = open_page({"lstm_cell": draw("lstm_cell")}, theme="dark")
     box = page.locator(".text_html").evaluate("element => getComputedStyle(element).backgroundColor")
     assert box == "rgba(0, 0, 0, 0)"
 
@@ -207,9 +246,9 @@ def test_dark_page_has_no_light_box_around_the_drawing(open_page: Open) -> None:
 def test_a_drawing_that_is_wide_scrolls_in_its_own_box(open_page: Open, axe: Any) -> None:
     drawing = Drawing(600, 80)
     box(drawing, "far to the right", Rect(440, 20, 150, 40))
-    page = open_page(drawing, size=PHONE)
+    page = open_page({"wide": drawing}, size=PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    assert page.evaluate(SMALLEST_TEXT) >= 12
+    assert page.evaluate(SMALLEST_TEXT)["wide"] >= 12
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("document.querySelector('.tfcourse-drawing').scrollLeft > 0")
@@ -225,9 +264,9 @@ def test_the_faults_are_found_where_they_are(open_page: Open) -> None:
     drawing.text((160, 100), "other")
     drawing.text((250, 60), "crossed")
     arrow(drawing, (200, 60), (299, 60))
-    assert sorted(open_page(drawing).evaluate(FAULTS)) == [
-        "'leaves' leaves the canvas",
-        "'one' touches 'other'",
-        "'overflows' overflows its box",
-        "a line crosses 'crossed'",
+    assert sorted(open_page({"scene": drawing}).evaluate(FAULTS)) == [
+        "scene: 'leaves' leaves the canvas",
+        "scene: 'one' touches 'other'",
+        "scene: 'overflows' overflows its box",
+        "scene: a line crosses 'crossed'",
     ]

@@ -20,7 +20,9 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.course.folder import Course
+from autograder.release.answer_keys import record_answer_keys
 from autograder.release.secret_texts import Secrets, project_secrets
+from autograder.release.student_build import CACHE as RECORDINGS
 from autograder.release.student_files import student_files
 from tfcourse import attention, multihead
 
@@ -248,6 +250,10 @@ def unsynced(tmp_path: Path) -> SmallCourse:
 def _synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = make_project(tmp_path_factory.mktemp("synced") / "project")
     sync(project.root, registry=REGISTRY)
+    with pytest.MonkeyPatch.context() as patch:
+        # Tests that release chapters of a copy find them recorded: to record them takes a process that imports PyTorch.
+        patch.setattr("autograder.checks.exercises", lambda: REGISTRY)
+        record_answer_keys(REGISTRY.values(), project.root / RECORDINGS)
     return project.root
 
 

@@ -6,6 +6,7 @@ Nothing here names an exercise: a new chapter is examined as soon as its checks,
 import importlib
 import importlib.util
 import inspect
+import pickle
 import pkgutil
 import re
 import sys
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,14 @@ import pytest
 import torch
 
 import tfcourse
-from autograder.checking.recorded import read_sheet, write_sheet
+from autograder.atomic_files import write_atomically
+from autograder.checking.recorded import read_sheet
 from autograder.checking.request import content
 from autograder.checking.sheet import Heard, Sheet, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
+from autograder.release.answer_keys import record_answer_keys
+from autograder.release.student_build import CACHE as RECORDINGS
 from autograder.selftest import quality
 
 ROOT = Path(__file__).parents[3]
@@ -69,17 +74,60 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@cache
-def examined(name: str) -> quality.Quality:
-    """The quality of one exercise's check."""
-    return quality.examine(exercise(name))
+@pytest.fixture(scope="session")
+def examined(shared_folder: Path) -> Callable[[str], quality.Quality]:
+    """Return a function that measures the quality of one exercise's check, once for all processes of the test run."""
+    folder = shared_folder / "quality"
+    folder.mkdir(exist_ok=True)
+
+    @cache
+    def measured(name: str) -> quality.Quality:
+        path = folder / name
+        if not path.exists():
+            write_atomically(path, pickle.dumps(quality.examine(exercise(name))), durable=False)
+        result: quality.Quality = pickle.loads(path.read_bytes())
+        return result
+
+    return measured
 
 
-def recorded(name: str, folder: Path) -> Sheet:
-    """The visible sheet of an exercise, written to a file and read from it."""
-    path = folder / f"{name}.safetensors"
-    write_sheet(exercise(name).sheet(), path)
-    return read_sheet(path)
+@pytest.fixture(scope="session")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that gives the recorded visible sheet of an exercise as a file, as the students' package has it.
+
+    The builds of students' packages in other tests find the recordings that these tests have made.
+    """
+    folder = tmp_path_factory.mktemp("recordings")
+
+    @cache
+    def written(name: str) -> Path:
+        (data,) = record_answer_keys([exercise(name)], ROOT / RECORDINGS).values()
+        (folder / name).write_bytes(data)
+        return folder / name
+
+    return written
+
+
+@pytest.fixture(scope="session")
+def recorded(recording: Callable[[str], Path]) -> Callable[[str], Sheet]:
+    """Return a function that reads the recorded sheet of an exercise, once."""
+    return cache(lambda name: read_sheet(recording(name)))
+
+
+@pytest.fixture
+def subjects(monkeypatch: pytest.MonkeyPatch) -> list[LocalSubject]:
+    """Have all checks of a test examine a solution as one subject, which does nothing twice; return those subjects."""
+    made: dict[tuple[Any, ...], LocalSubject] = {}
+    kept: list[LocalSubject] = []
+
+    def subject(*arguments: Any) -> LocalSubject:
+        if arguments not in made:
+            made[arguments] = LocalSubject(*arguments)
+            kept.append(made[arguments])
+        return made[arguments]
+
+    monkeypatch.setattr("autograder.checks.LocalSubject", subject)
+    return kept
 
 
 def alternatives() -> dict[str, list[Callable[..., Any]]]:
@@ -124,7 +172,7 @@ def stub_of(reference: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @every_exercise
-def test_every_known_mistake_keeps_what_its_class_may_keep_and_is_recognised_as_itself(name):
+def test_every_known_mistake_keeps_what_its_class_may_keep_and_is_recognised_as_itself(name, examined):
     faults = quality.faults_of(examined(name))
     assert not faults, "sharpen a row, weigh it otherwise, or ask a question that tells two mistakes apart"
 
@@ -149,8 +197,8 @@ def test_every_edit_of_a_known_mistake_fits_the_reference(name):
 
 
 @every_exercise
-def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name, tmp_path):
-    sheet, live = recorded(name, tmp_path), exercise(name).sheet()
+def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name, recorded):
+    sheet, live = recorded(name), exercise(name).sheet()
     for i, item in enumerate(exercise(name).misconceptions):
         heard = Heard(answers=[live.answers_of(i, j) for j in range(len(live.sections))])
         verdict = reach(sheet, heard)
@@ -159,9 +207,22 @@ def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name,
 
 
 @every_exercise
-def test_a_stub_earns_nothing_and_is_told_that_it_is_not_written_yet(name, tmp_path):
+def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, recorded):
+    sheet = recorded(name)
+    places = product(range(len(sheet.misconceptions)), range(len(sheet.sections)))
+    mistakes = [sheet.answers_of(mistake, section) for mistake, section in places]
+    for answers, counted in [*((s.expected, False) for s in sheet.sections), *((given, True) for given in mistakes)]:
+        for observation in (seen for given in answers for seen in given):
+            assert observation.functions == ()
+            kind, _, text = (observation.error or "").partition(": ")
+            assert not text or kind == "WeightsError", "of weights that do not fit, names and shapes"
+            assert counted or observation.operations is observation.largest is None
+
+
+@every_exercise
+def test_a_stub_earns_nothing_and_is_told_that_it_is_not_written_yet(name, recorded):
     stub = stub_of(exercise(name).reference)
-    verdicts = [check(stub), check(stub, hidden=True), decide(recorded(name, tmp_path), LocalSubject(stub))]
+    verdicts = [check(stub), check(stub, hidden=True), decide(recorded(name), LocalSubject(stub))]
     for verdict in verdicts:
         assert verdict.score == 0
         assert {finding.message for finding in verdict.findings} == {"not written yet"}
@@ -173,21 +234,23 @@ def test_a_stub_earns_nothing_and_is_told_that_it_is_not_written_yet(name, tmp_p
 
 @every_exercise
 @visible_and_hidden
-def test_the_reference_gets_all_the_points_live_and_recorded(name, hidden, tmp_path):
+def test_the_reference_gets_all_the_points_live_and_recorded(name, hidden, recorded):
     subject = LocalSubject(exercise(name).reference)
     verdict = decide(exercise(name).sheet(hidden=hidden), subject)
     assert verdict.passed, str(verdict)
     assert verdict.score == verdict.max_score == exercise(name).points
     if not hidden:
-        assert decide(recorded(name, tmp_path), subject).to_dict() == check(exercise(name).reference).to_dict()
+        assert decide(recorded(name), subject).to_dict() == check(exercise(name).reference).to_dict()
 
 
 @one_alternative
-def test_another_right_solution_gets_all_the_points_visible_hidden_and_recorded(name, solution, tmp_path):
+def test_another_right_solution_gets_all_the_points_visible_hidden_and_recorded(name, solution, recorded, subjects):
     assert solution.__name__ == name, "a check finds its exercise by the solution's name"
-    for verdict in (check(solution), check(solution, hidden=True), check(solution, hidden=True, seed=1)):
+    # The questions of the visible sheet are the first ones of the hidden sheet.
+    for verdict in (check(solution, hidden=True), check(solution, hidden=True, seed=1)):
         assert verdict.passed, str(verdict)
-    verdict = decide(recorded(name, tmp_path), LocalSubject(solution))
+    (subject,) = subjects
+    verdict = decide(recorded(name), subject)
     assert verdict.passed, str(verdict)
 
 
@@ -243,6 +306,11 @@ def asks_the_same_always(name):
     return not inspect.signature(exercise(name).reference).parameters
 
 
+def asked_by(sections):
+    """What each question of some sections asks, as something to compare."""
+    return [tuple(map(content, probe.requests)) for section in sections for probe in section.probes]
+
+
 @every_exercise
 def test_hidden_questions_are_other_questions(name):
     visible, hidden = exercise(name).sheet(), exercise(name).sheet(hidden=True)
@@ -250,16 +318,15 @@ def test_hidden_questions_are_other_questions(name):
         assert len(more.probes) > len(some.probes)
     if asks_the_same_always(name):
         return
-    asked = Counter(repr(probe.requests) for section in visible.sections for probe in section.probes)
-    added = Counter(repr(probe.requests) for section in hidden.sections for probe in section.probes) - asked
+    asked = Counter(asked_by(visible.sections))
+    added = Counter(asked_by(hidden.sections)) - asked
     assert set(added) - set(asked), "every hidden question is a visible one over again"
 
 
 @every_exercise
-def test_another_seed_asks_other_questions_and_each_mistake_fails_the_same(name):
-    other = exercise(name).sheet(hidden=True, seed=1)
-    same = repr(other.sections[0].probes) == repr(exercise(name).sheet(hidden=True).sections[0].probes)
-    assert same == asks_the_same_always(name)
+def test_another_seed_asks_other_questions_and_each_mistake_fails_the_same(name, examined):
+    first, other = (exercise(name).sheet(hidden=True, seed=seed).sections[:1] for seed in (0, 1))
+    assert (asked_by(first) == asked_by(other)) == asks_the_same_always(name)
     for item, outcome in zip(exercise(name).misconceptions, examined(name).outcomes, strict=True):
         findings = quality.verdict_of(exercise(name), item, seed=1).findings
         failed = tuple(finding.aspect for finding in findings if not finding.passed)
@@ -366,13 +433,12 @@ def test_every_exercise_of_the_course_s_package_has_a_check():
 
 
 @every_exercise
-def test_a_recording_is_small_enough_to_be_handed_out(name, tmp_path):
-    recorded(name, tmp_path)
+def test_a_recording_is_small_enough_to_be_handed_out(name, recording):
     largest = LARGEST_OF_A_MODEL if name in MODELS else LARGEST_RECORDING
-    assert (tmp_path / f"{name}.safetensors").stat().st_size <= largest
+    assert recording(name).stat().st_size <= largest
 
 
-def test_the_pages_about_the_grader_s_quality_are_up_to_date():
+def test_the_pages_about_the_grader_s_quality_are_up_to_date(examined):
     assert quality.FOLDER == ROOT / "docs" / "grader-quality"
     found = quality.pages(map(examined, NAMES))
     assert {path.name: path.read_text(encoding="utf-8") for path in quality.FOLDER.glob("*.md")} == found, (
