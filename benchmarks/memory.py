@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from classroom import CHAPTER, classroom
 from family import memory
@@ -23,6 +25,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
+
+Seen = TypeVar("Seen")
 
 EARLY, LOOKED_AT = 100, 10
 # So much may be chance: how much of what is shared has been touched by whom, and what an allocator holds back.
@@ -96,26 +100,32 @@ def notebook(triangle: str) -> object:
     )
 
 
-def _while_grading(executor: WorkerExecutor, grade) -> tuple[float, float, int]:
+def _while_grading(executor: WorkerExecutor, grade: Callable[[], None]) -> tuple[float, float, int]:
     process = executor._process
     assert process is not None
-    seen: list[dict[int, int]] = []
+    seen = watched(lambda: memory(process.pid), grade)
+    most = max(seen, key=lambda one: sum(one.values()))
+    return sum(most.values()) / 2**20, max(most.values()) / 2**20, max(map(len, seen))
+
+
+def watched(look: Callable[[], Seen], work: Callable[[], None]) -> list[Seen]:
+    """Return what a look gives, again and again, while something is done."""
+    seen: list[Seen] = []
     over = threading.Event()
 
-    def look() -> None:
+    def watch() -> None:
         while not over.is_set():
-            seen.append(memory(process.pid))
+            seen.append(look())
             over.wait(0.01)
 
-    watcher = threading.Thread(target=look)
+    watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        grade()
+        work()
     finally:
         over.set()
         watcher.join()
-    most = max(seen, key=lambda one: sum(one.values()))
-    return sum(most.values()) / 2**20, max(most.values()) / 2**20, max(map(len, seen))
+    return seen
 
 
 if __name__ == "__main__":

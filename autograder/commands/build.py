@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,12 +88,22 @@ def _build(
     from autograder.release.leaks import find_leaks, refuse_leaks, site_materials
     from autograder.release.parts_index import PARTS_INDEX
     from autograder.release.secret_texts import project_secrets
-    from autograder.release.student_files import student_files
+    from autograder.release.student_files import StudentFiles
     from autograder.site.build import build_site
 
-    step("students' files")
-    downloads = student_files(root, root / ".cache" / "student", only=only)
-    site = build_site(root, output=output, downloads=downloads, chapters=shown, progress=step)
+    step("students' notebooks, and the lessons in them")
+    files = StudentFiles(root, root / ".cache" / "student", only)
+    step("students' packages, beside the pages")
+    with ThreadPoolExecutor(1) as thread:
+        packages = thread.submit(files.add_packages)
+        site = build_site(
+            root,
+            output=output,
+            downloads=files.paths,
+            complete_downloads=packages.result,
+            chapters=shown,
+            progress=step,
+        )
     step("searching the pages for solutions")
     refuse_leaks(
         find_leaks(site_materials(site.output), project_secrets(root), root / PARTS_INDEX),

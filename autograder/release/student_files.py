@@ -82,24 +82,48 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
     Raises:
         CourseError: if a chapter has faults, a file reveals a solution, or a file cannot be written.
     """
-    notebooks, code = {}, code_hash(root)
-    for chapter in chapters(root):
-        if only is None or chapter.name in only:
+    files = StudentFiles(root, out_dir, only)
+    files.add_packages()
+    return files.paths
+
+
+class StudentFiles:
+    """The downloads of :func:`student_files` in two steps.
+
+    The constructor writes the notebooks: nbgrader changes the process's working folder for that, and lessons run on all processors.
+    :meth:`add_packages` can run in a thread beside other work.
+
+    Attributes:
+        paths: the files by chapter, also those that are not written yet.
+    """
+
+    def __init__(self, root: Path, out_dir: Path, only: Sequence[str] | None = None) -> None:
+        self._root, self._code = root, code_hash(root)
+        self._folders = {item: out_dir / item.name for item in chapters(root) if only is None or item.name in only}
+        self.paths: dict[str, list[Path]] = {}
+        for chapter, folder in self._folders.items():
             raise_if_drifted(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
-            notebooks[chapter] = out_dir / chapter.name / f"{chapter.name}.ipynb"
-            write_all_or_none({notebooks[chapter]: _notebook(root, chapter, code)})
-    lessons = lesson_notebooks(list(notebooks))
-    # The last package first: it needs the question sheets of all chapters, which are then recorded together.
-    wheels = {chapter: _wheel(root, chapter, code, notebooks[chapter].parent) for chapter in reversed(notebooks)}
-    files = {chapter.name: [notebook, wheels[chapter]] for chapter, notebook in notebooks.items()}
-    for chapter, notebook in notebooks.items():
-        if chapter.name in lessons:
-            files[chapter.name].append(notebook.with_name(lesson_name(chapter)))
-            write_all_or_none({files[chapter.name][-1]: lessons[chapter.name]})
-    materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
-    leaks = find_leaks(materials, project_secrets(root), root / PARTS_INDEX)
-    refuse_leaks(leaks, "the downloads would give solutions away")
-    return files
+            notebook = folder / f"{chapter.name}.ipynb"
+            write_all_or_none({notebook: _notebook(root, chapter, self._code)})
+            self.paths[chapter.name] = [notebook, folder / wheel_name(root, chapter)]
+        lessons = lesson_notebooks(list(self._folders))
+        for chapter, folder in self._folders.items():
+            if chapter.name in lessons:
+                self.paths[chapter.name].append(folder / lesson_name(chapter))
+                write_all_or_none({folder / lesson_name(chapter): lessons[chapter.name]})
+
+    def add_packages(self) -> None:
+        """Write the packages, and search all files for solutions.
+
+        Raises:
+            CourseError: if a file reveals a solution, or a file cannot be written.
+        """
+        # The last package first: it needs the question sheets of all chapters, which are then recorded together.
+        for chapter, folder in reversed(self._folders.items()):
+            _wheel(self._root, chapter, self._code, folder)
+        materials = [Material(path, chapter) for chapter, paths in self.paths.items() for path in paths]
+        leaks = find_leaks(materials, project_secrets(self._root), self._root / PARTS_INDEX)
+        refuse_leaks(leaks, "the downloads would give solutions away")
 
 
 def _notebook(root: Path, chapter: Chapter, code: str) -> bytes:
@@ -108,14 +132,13 @@ def _notebook(root: Path, chapter: Chapter, code: str) -> bytes:
     return cached_artifact(root, f"notebook-{chapter.tag}", key, lambda: released_notebook(chapter))
 
 
-def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> Path:
+def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> None:
     """Write a chapter's student wheel to a folder, from the cache if the code is unchanged."""
     path = folder / wheel_name(root, chapter)
     content = cached_artifact(
         root, f"wheel-{chapter.tag}", [code], lambda: build_student_wheel(root, chapter, folder).read_bytes()
     )
     write_all_or_none({path: content})
-    return path
 
 
 def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: Path) -> list[Path]:

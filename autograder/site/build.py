@@ -28,7 +28,7 @@ import yaml
 from autograder.authoring.lesson_cache import execution_cache_path, prune_execution_caches
 from autograder.errors import CourseError
 from autograder.site.build_log import RunReport, error_tail, plain, read_report, warnings_in
-from autograder.site.downloads import check_downloads
+from autograder.site.downloads import check_downloads, copy_downloads
 from autograder.site.incremental import remove_unused_pictures, skeleton_key
 from autograder.site.page_parts.closed_chapters import closed_documents, open_contents
 
@@ -72,6 +72,7 @@ def build_site(
     output: Path | None = None,
     cache: Path | None = None,
     downloads: Mapping[str, Sequence[Path]] | None = None,
+    complete_downloads: Callable[[], object] | None = None,
     chapters: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> SiteReport:
@@ -82,6 +83,7 @@ def build_site(
         output: where the site goes, ``book/_build/html`` by default. An existing folder is replaced if it is empty or an older site.
         cache: folder for what makes the next build quick, ``.cache/site`` by default.
         downloads: students' files to offer, by chapter, for example ``{"03_scaled_dot_product": [notebook, wheel]}``.
+        complete_downloads: returns when the files of ``downloads`` are written; they are needed when the pages are built, not before.
         chapters: names of the chapters that the site has; all by default.
         progress: is told each step, one line at a time.
 
@@ -97,13 +99,18 @@ def build_site(
     _check_course(root)
     _check_jupyter_book()
     offered = {chapter: [path.resolve() for path in paths] for chapter, paths in (downloads or {}).items()}
-    _check_downloads(offered, chapters or chapters_of(root))
+    if complete_downloads is None:
+        _check_downloads(offered, chapters or chapters_of(root))
     output = site_folder(root, output)
     cache = (cache or root / _CACHE).resolve()
     with _writing(output, cache):
         _check_output(output)
         with _alone(cache):
             report = _run(root, cache, offered, chapters, progress or (lambda line: None))
+            if complete_downloads is not None:
+                complete_downloads()
+                _check_downloads(offered, chapters or chapters_of(root))
+            copy_downloads(offered, cache / "_build" / "html")
             _publish(cache / "_build" / "html", output)
     seconds = time.monotonic() - started
     return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)

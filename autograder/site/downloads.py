@@ -44,13 +44,13 @@ def download_links(downloads: Mapping[str, Sequence[str]], chapter: str) -> list
     ]
 
 
-def copy_downloads(downloads: Mapping[str, Sequence[str]], site: Path) -> list[Path]:
+def copy_downloads(downloads: Mapping[str, Sequence[Path]], site: Path) -> list[Path]:
     """Copy the files into a built site and return where they lie."""
     copied = []
     for chapter, files in downloads.items():
         folder = site / FOLDER / chapter
         folder.mkdir(parents=True, exist_ok=True)
-        copied += [Path(shutil.copyfile(file, folder / Path(file).name)) for file in files]
+        copied += [Path(shutil.copyfile(file, folder / file.name)) for file in files]
     return copied
 
 

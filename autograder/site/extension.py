@@ -42,7 +42,7 @@ from autograder.site.chapter_page import ChapterPage, chapter_bar, header_button
 from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
-from autograder.site.downloads import copy_downloads, download_links
+from autograder.site.downloads import download_links
 from autograder.site.front_page.register import register
 from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
@@ -187,7 +187,6 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     """Complete the output folder and write the report."""
     if exception is None and app.builder.format == "html":
         copy_mathjax(Path(app.outdir) / "_static")
-        copy_downloads(app.config.tfcourse_downloads, Path(app.outdir))
         _write_entrance(app)
     if app.config.tfcourse_report:
         Path(app.config.tfcourse_report).write_text(json.dumps(_report(app), indent=1), encoding="utf-8")

@@ -105,7 +105,8 @@ def module_source(path: Path) -> ModuleSource:
         raise CourseError(f"the module cannot be read ({error.strerror})", where=path) from error
 
 
-@lru_cache(maxsize=64)
+# Room for all modules of the course: a student build asks for one after the other, which would push each out of a smaller cache.
+@lru_cache(maxsize=1024)
 def _module_text(path: Path, modified: int, size: int) -> ModuleSource:
     module = ModuleSource(path, path.read_text(encoding="utf-8"))
     try:

@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -162,7 +163,8 @@ def test_a_build_tells_how_much_there_is_to_read(
     lesson = f"chapters/{CHAPTER}/lesson"
     site = SiteReport(project / "site", (lesson,), 12.0, {lesson: 3.0}, {lesson: 4826})
     monkeypatch.setattr("autograder.site.build.build_site", lambda *_, **__: site)
-    monkeypatch.setattr("autograder.release.student_files.student_files", lambda *_, **__: {})
+    files = SimpleNamespace(paths={}, add_packages=lambda: None)
+    monkeypatch.setattr("autograder.release.student_files.StudentFiles", lambda *_: files)
     for name in ("leaks.find_leaks", "secret_texts.project_secrets", "leaks.site_materials"):
         monkeypatch.setattr(f"autograder.release.{name}", lambda *_: [])
     assert f"{CHAPTER}: a lesson of 4,826 words" in run("build").output

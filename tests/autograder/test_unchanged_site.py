@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import Result
@@ -40,7 +41,8 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         return SiteReport(folder, (LESSON,), 12.0, {LESSON: 3.0}, {LESSON: 4826})
 
     monkeypatch.setattr("autograder.site.build.build_site", build_site)
-    monkeypatch.setattr("autograder.release.student_files.student_files", lambda *_, **__: {})
+    files = SimpleNamespace(paths={}, add_packages=lambda: None)
+    monkeypatch.setattr("autograder.release.student_files.StudentFiles", lambda *_: files)
     for name in ("leaks.find_leaks", "secret_texts.project_secrets", "leaks.site_materials"):
         monkeypatch.setattr(f"autograder.release.{name}", lambda *_: [])
     return done

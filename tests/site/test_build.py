@@ -157,6 +157,34 @@ def test_an_instructors_notebook_is_not_published(course: Path, tmp_path: Path) 
         build_site(course, downloads={"01_first": [notebook]})
 
 
+def test_students_files_can_be_written_beside_the_pages(course: Path, tmp_path: Path) -> None:
+    wheel = tmp_path / "tfcourse-1.whl"
+    steps: list[str] = []
+
+    def complete() -> None:
+        assert any("build succeeded" in step for step in steps), "the files were waited for before the pages were built"
+        wheel.write_bytes(b"wheel")
+
+    report = build_site(course, downloads={"01_first": [wheel]}, complete_downloads=complete, progress=steps.append)
+    assert (report.output / "_downloads/01_first/tfcourse-1.whl").read_bytes() == b"wheel"
+    assert "tfcourse-1.whl" in (report.output / "chapters/01_first/lesson.html").read_text()
+
+
+def test_site_is_not_published_where_its_downloads_are_refused(course: Path, tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise CourseError("the downloads would give solutions away")
+
+    with pytest.raises(CourseError, match="give solutions away"):
+        build_site(course, downloads={"01_first": [tmp_path / "tfcourse-1.whl"]}, complete_downloads=refuse)
+    with pytest.raises(SiteError, match="does not exist"):
+        build_site(course, downloads={"01_first": [tmp_path / "tfcourse-1.whl"]}, complete_downloads=write_nothing)
+    assert not (course / "book/_build/html").exists()
+
+
+def write_nothing() -> None:
+    """Write nothing."""
+
+
 def test_a_folder_that_holds_something_else_is_not_replaced(course: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -48,6 +48,6 @@ def test_links_put_the_notebook_first_and_stay_below_the_site() -> None:
 def test_copies_lie_where_the_links_point(tmp_path: Path) -> None:
     source = tmp_path / "tfcourse.whl"
     source.write_bytes(b"wheel")
-    copy_downloads({CHAPTER: [str(source)]}, tmp_path / "html")
+    copy_downloads({CHAPTER: [source]}, tmp_path / "html")
     ((_, address),) = download_links({CHAPTER: [str(source)]}, CHAPTER)
     assert (tmp_path / "html" / address).read_bytes() == b"wheel"

@@ -20,7 +20,7 @@ from autograder.authoring.solution_notebook import source_notebook
 from autograder.errors import CourseError
 from autograder.release.student_build import build_student_wheel
 from autograder.release.student_module import student_module
-from autograder.static_analysis.definitions import ModuleSource
+from autograder.static_analysis.definitions import ModuleSource, _module_text
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -428,3 +428,10 @@ def test_a_package_and_the_notebook_beside_it_say_the_same_release_of_the_checks
     stamp = source_notebook(small.chapter(FIRST)).metadata["tfcourse"]["checks"]
     assert stamp.startswith("0.3.0+")
     assert f'STAMP = "{stamp}"' in contents(wheels[FIRST])["autograder/checking/stamp.py"].decode()
+
+
+def test_cache_of_sources_holds_all_modules_of_the_course() -> None:
+    modules = sum(
+        1 for folder in ("tfcourse", "autograder") for _ in (Path(__file__).parents[3] / folder).rglob("*.py")
+    )
+    assert _module_text.cache_parameters()["maxsize"] >= modules
