@@ -34,7 +34,8 @@ class ForkServers:
     def __init__(self, settings: GradingSettings) -> None:
         self._folder, self._in_use = locked_temp_folder()
         for_students = {**student_environment(settings, Path(self._folder)), "TMPDIR": self._folder}
-        self._zygotes = ForkServer("autograder.engine.student.zygote", for_students, self._folder, [self._in_use])
+        # No student's process may inherit a file of this machine, so the server of zygotes does not hold the folder's lock.
+        self._zygotes = ForkServer("autograder.engine.student.zygote", for_students, self._folder)
         self._workers = ForkServer(
             "autograder.engine.workers.worker",
             worker_environment(self._folder, settings.device),

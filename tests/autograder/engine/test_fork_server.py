@@ -27,12 +27,17 @@ from .test_worker import BEFORE, Graded, children, family, submission, until, zy
 SETTINGS = GradingSettings(seed=918_273_645)
 SECRET = "TFCOURSE_TEST_TOKEN"
 CHAPTER = "03_scaled_dot_product"
-# What a student's process can find out about its start: variables, the order of sets, random numbers, and what /proc tells.
+# What a student's process can find out about its start: variables, the order of sets, random numbers, open files.
 LOOK = """
-import os, random, torch
+import os, random, stat, torch
 own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "IPYTHONDIR")}
 print(sorted(own.items()))
 print(hash("a"), random.random(), torch.rand(1).item(), torch.get_num_threads())
+for descriptor in range(3, 1_000):
+    try:
+        print(stat.filemode(os.fstat(descriptor).st_mode))
+    except OSError:
+        pass
 """
 AT_THE_START = "print(open('/proc/self/environ').read())"
 
@@ -62,6 +67,8 @@ def test_forked_processes_behave_as_programs_of_their_own(pool: WorkerPool) -> N
     forked.close()
     assert one.points == other.points == {"good": 1}
     assert one.printed(0) == other.printed(0)
+    assert set(one.printed(0).split()) >= {"srwxrwxrwx"}, "its connections"
+    assert "-rw-------" not in one.printed(0), "no file"
     assert one.execution.layers == other.execution.layers
 
 
