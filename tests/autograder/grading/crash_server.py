@@ -24,6 +24,7 @@ from nbgrader.converters.base import BaseConverter
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+import autograder.commands.autograde as autograde_command
 from autograder.commands.main import main
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
@@ -216,7 +217,8 @@ def serve() -> None:
     """Answer until there are no more questions."""
     autograde.executions = executions
     known = provenance.Provenance("checks", environment=provenance.environment())
-    autograde.provenance = lambda settings: known  # asked once, and not by every process
+    autograde.provenance = lambda settings, workers: known  # asked once, and not by every process
+    autograde_command.start_workers = lambda *arguments: None  # nothing would be forked from them
     for line in sys.stdin:
         asked = json.loads(line)
         child = os.fork()
