@@ -1,6 +1,6 @@
 """Memory of a worker that has graded every chapter, against one that has graded a single one.
 
-    python benchmarks/memory_chapters.py [--students 6] [--json FILE]
+    python benchmarks/memory_chapters.py [--students 5] [--json FILE]
 
 One worker grades chapter 03's submissions of a sample class, then those of all other chapters, then chapter 03's again. While it grades
 chapter 03, its whole family is looked at: the worker, the checker that it forks, and the processes on the students' side. What they share
@@ -50,7 +50,7 @@ class Assignment:
 def main() -> None:
     """Measure, print the table, and write it if asked to."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--students", type=int, default=6, help="how many submissions of each chapter (default: 6)")
+    parser.add_argument("--students", type=int, default=5, help="how many submissions of each chapter (default: 5)")
     parser.add_argument("--json", type=Path, help="where to write the figures for write_docs.py")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
@@ -86,7 +86,7 @@ def _assignment(course: Course, name: str, students: list[str]) -> Assignment:
     return Assignment(name, package, notebooks)
 
 
-def measured(assignments: list[Assignment]) -> list[tuple[str, float, float, float, float]]:
+def measured(assignments: list[Assignment]) -> list[tuple[str, int, int, int, int]]:
     """Return the memory while the first chapter is graded: at first, and after all others."""
     first, *others = assignments
     executor = WorkerExecutor(GradingSettings(seed=1, package=first.package))
@@ -100,7 +100,7 @@ def measured(assignments: list[Assignment]) -> list[tuple[str, float, float, flo
         executor.close()
 
 
-def _seen(executor: WorkerExecutor, assignment: Assignment) -> tuple[float, float, float, float]:
+def _seen(executor: WorkerExecutor, assignment: Assignment) -> tuple[int, int, int, int]:
     """Return the most that the family takes while a chapter is graded, and the parts of it, in MiB."""
     process = executor._process
     assert process is not None
@@ -116,7 +116,7 @@ def _seen(executor: WorkerExecutor, assignment: Assignment) -> tuple[float, floa
     checkers = [pid for pid in most if pid != process.pid and programs[pid] == programs[process.pid]]
     worker, checker = most.get(process.pid, 0), sum(most[pid] for pid in checkers)
     family = sum(most.values())
-    return tuple(size / 2**20 for size in (family, worker, checker, family - worker - checker))  # type: ignore[return-value]
+    return tuple(round(size / 2**20) for size in (family, worker, checker, family - worker - checker))  # type: ignore[return-value]
 
 
 def _program(pid: int) -> str:

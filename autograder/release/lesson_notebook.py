@@ -68,7 +68,6 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
             _, notebooks[chapter.name] = cache.merge_match_into_notebook(notebook)
         except KeyError:
             waiting.append((chapter, notebook))
-    waiting.reverse()  # the last chapters take longest, and a long lesson should not start last
     with ThreadPoolExecutor(max(2, available_cores())) as threads:
         for (chapter, notebook), seconds in zip(waiting, threads.map(_execute, waiting), strict=True):
             bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
