@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from autograder.commands.console import progress_bar
@@ -65,10 +66,12 @@ def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: s
     The course's configuration, which says how to grade, needs nbgrader. So this supposes the CPU and the course's own seed; where it is
     wrong, workers are started when the configuration has been read.
     """
+    from autograder.engine.sandbox.isolation import available_layers
     from autograder.engine.settings import GradingSettings
 
     if device in ("auto", "cpu") and not scheduler and not Path("/dev/nvidiactl").exists():
         workers.start(GradingSettings(seed=course.secret_seed()))
+        Thread(target=available_layers, daemon=True).start()  # it waits for a process, and keeps what it has learned
 
 
 def autograde_chapter(

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from autograder.engine.interface import Execution, Executor, Submission
-from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import raise_file_limit
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel, ClosedError
@@ -83,8 +82,6 @@ def serve_workers(arguments: Sequence[str]) -> None:
 def _prepare(order: dict[str, Any]) -> None:
     """Make the questions of a chapter, once for all workers."""
     if order.get("chapter") and answer_cache(order["seed"], "cpu").lay_in_chapter(order["chapter"]):
-        linux.use_large_pages()
-        gc.collect()
         gc.freeze()
 
 
