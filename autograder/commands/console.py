@@ -30,6 +30,9 @@ EXIT_FAILED, WRONG = 1, 2
 # Shells add this to the number of the signal that stopped a command.
 _BY_SIGNAL = 128
 
+# When a signal that came in the wrong moment is raised once more.
+_AFTER_CALLBACK_SECONDS = 0.01
+
 STOPPED_TEXT = "stopped. What was finished is kept; run the same command again to go on."
 
 _errors = Console(stderr=True, highlight=False)
@@ -83,20 +86,33 @@ def _stopped_in_good_order() -> Iterator[list[int]]:
     """
     stopped_by: list[int] = []
     before: dict[int, Any] = {}
+    show_unraisable = sys.unraisablehook
 
     def stop(number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
         stopped_by.append(number)
         raise KeyboardInterrupt
 
+    def stop_after_callback(lost: Any) -> None:
+        # A signal that comes while Python frees an object is lost in that object's callback. So a timer raises it once more.
+        if lost.exc_type is not KeyboardInterrupt:
+            show_unraisable(lost)
+        elif hasattr(signal, "setitimer"):
+            before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, signal.default_int_handler))
+            signal.setitimer(signal.ITIMER_REAL, _AFTER_CALLBACK_SECONDS)
+
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) == signal.SIG_DFL:
                 before[number] = signal.signal(number, stop)
+        sys.unraisablehook = stop_after_callback
     try:
         yield stopped_by
     finally:
+        sys.unraisablehook = show_unraisable
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
 

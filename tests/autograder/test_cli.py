@@ -868,6 +868,20 @@ def test_the_entry_point_is_stopped_by_ctrl_c_and_its_like_without_a_traceback(
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_while_an_object_is_freed_stops_a_command(project: Path, number: str, code: int) -> None:
+    program = (
+        "import signal, time\nimport autograder.authoring.sync as library\nfrom autograder.commands.main import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"class Object:\n    def __del__(self):\n        signal.raise_signal(signal.{number})\n        time.sleep(0)\n"
+        "def work(*a, **k):\n    Object()\n    time.sleep(60)\nlibrary.sync = work\nmain(['sync'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=project, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith("tfcourse: stopped.")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_signal_that_is_to_be_ignored_stays_so(
     project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

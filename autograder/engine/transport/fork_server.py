@@ -187,6 +187,8 @@ def _run_fork(
         if _announce(descriptors[0]):
             run(order, descriptors)
         status = 0
+    except ConnectionError:
+        pass  # who would wait for this process has ended
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
