@@ -111,7 +111,7 @@ def _stopped_in_good_order() -> Iterator[list[int]]:
         yield stopped_by
     finally:
         sys.unraisablehook = show_unraisable
-        if hasattr(signal, "setitimer"):
+        if getattr(signal, "SIGALRM", 0) in before:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
