@@ -53,11 +53,20 @@ _SELDOM = (
 _PAST_THE_DISPATCHER = ("_dispatch_get_computed_kernel_for_dispatch_key", "_jit_to_static_module")
 
 
-def import_seldom() -> None:
-    """Import the modules that students rarely import and exercises may forbid, so that forks need not."""
+@cache
+def prepare() -> None:
+    """Import the modules that students rarely import and exercises may forbid, and take away what leads past the dispatcher.
+
+    Call it before ``gc.freeze()``: what is frozen is found by no search for references.
+    """
     for name in _SELDOM:
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
             importlib.import_module(name)
+    # PyTorch itself does not use them.
+    for name in _PAST_THE_DISPATCHER:
+        for holder in gc.get_referrers(getattr(torch._C, name)):
+            if isinstance(holder, dict):
+                holder.pop(name, None)
 
 
 @cache
@@ -67,17 +76,14 @@ def install(*, namespaces: bool) -> None:
     Args:
         namespaces: whether each fork is the first process of its own namespace, so that it may kill all others there.
     """
-    import_seldom()
+    prepare()
+    if any(hasattr(torch._C, name) for name in _PAST_THE_DISPATCHER):
+        raise RuntimeError("students could call kernels past the dispatcher, which refuses forbidden ones")
     refusal = _private("autograder.checking.refusal")
     refusal.prepare()
     del refusal.refused  # a function of contextlib with a reference to this module
     private_self = _private(__name__)
     hook = private_self.hook_of(refusal.refuse, refusal.release, namespaces)
-    # PyTorch itself does not use them.
-    for name in _PAST_THE_DISPATCHER:
-        for holder in gc.get_referrers(getattr(torch._C, name)):
-            if isinstance(holder, dict):
-                holder.pop(name, None)
     _hide([vars(refusal), vars(private_self), refusal, private_self, hook])
     sys.addaudithook(hook)
 

@@ -156,7 +156,7 @@ def _warm_up(device: str) -> None:
     from autograder.engine.student import refusal_switch, warm_up
 
     warm_up.checks(backward=device == "cpu")
-    refusal_switch.import_seldom()
+    refusal_switch.prepare()
 
 
 class _Zygote:
