@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autograder.engine.interface import Submission
-from autograder.engine.workers import worker
+from autograder.engine.workers import engine as engine_module
 
 
 class Clock:
@@ -25,8 +25,8 @@ class Clock:
 
 def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(worker, "monotonic", clock)
-    monkeypatch.setattr(worker.linux, "use_large_pages", lambda: clock.pass_by(1))
+    monkeypatch.setattr(engine_module, "monotonic", clock)
+    monkeypatch.setattr(engine_module.linux, "use_large_pages", lambda: clock.pass_by(1))
     results: list[dict[str, Any]] = [
         {"lacks": []},
         {"notebook": "{}", "news": "", "isolation": "sandbox", "layers": [], "signatures": {}},
@@ -50,10 +50,10 @@ def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPa
         clock.pass_by(2)
         return results.pop(0)
 
-    engine = worker.Engine.__new__(worker.Engine)
-    engine._settings = worker.GradingSettings(device="cpu")
+    engine = engine_module.Engine.__new__(engine_module.Engine)
+    engine._settings = engine_module.GradingSettings(device="cpu")
     engine._nursery = engine._stock = Parts()  # type: ignore[assignment]
     engine._checker = None
-    monkeypatch.setattr(worker.Engine, "_checked", checked)
+    monkeypatch.setattr(engine_module.Engine, "_checked", checked)
     work = Submission("ada", "03", "{}")
     assert [engine.grade_one(work).seconds for _ in range(2)] == [4, 2]
