@@ -93,10 +93,10 @@ def _stopped_in_good_order() -> Iterator[list[int]]:
         stopped_by.append(number)
         raise KeyboardInterrupt
 
-    def stop_after_callback(lost: Any) -> None:
+    def stop_after_callback(unraisable: Any) -> None:
         # A signal that comes while Python frees an object is lost in that object's callback. So a timer raises it once more.
-        if lost.exc_type is not KeyboardInterrupt:
-            show_unraisable(lost)
+        if unraisable.exc_type is not KeyboardInterrupt:
+            show_unraisable(unraisable)
         elif hasattr(signal, "setitimer"):
             before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, signal.default_int_handler))
             signal.setitimer(signal.ITIMER_REAL, _AFTER_CALLBACK_SECONDS)
