@@ -13,11 +13,11 @@ from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import (
     autograde_chapter,
     collect_in_place,
-    imports,
     needs_action,
     require_submissions,
     settings_for,
     start_workers,
+    without_garbage_collection,
 )
 from autograder.commands.options import (
     OTHER_COURSE,
@@ -77,7 +77,7 @@ def _autograde(
     workers: WorkerPool,
     read_settings: Callable[[], GradingSettings],
 ) -> CommandResult:
-    with imports():
+    with without_garbage_collection():
         from autograder.collecting.preflight import refuse_other_work
         from autograder.course.lock import course_lock
         from autograder.gradebook.reader import released_chapters

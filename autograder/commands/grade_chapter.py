@@ -51,7 +51,7 @@ def settings_for(
 
 
 @contextmanager
-def imports() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Look for no garbage while a block imports nbgrader, its database and its exporters: that takes a sixth of the time."""
     gc.disable()
     try:
