@@ -18,6 +18,11 @@ NAME = "scaled_dot_product_attention"
 SETUP = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 
 
+@pytest.fixture(scope="module")
+def sheet() -> Sheet:
+    return exercises()[NAME].sheet(hidden=True, seed=5)
+
+
 @pytest.fixture
 def student() -> Iterator[Student]:
     made = Student()
@@ -25,18 +30,25 @@ def student() -> Iterator[Student]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def sheet() -> Sheet:
-    return exercises()[NAME].sheet(hidden=True, seed=5)
+@pytest.fixture
+def refusing(sheet: Sheet) -> Iterator[Student]:
+    """A process in which the exercise's forbidden functions are refused, as the grader makes it."""
+    made = Student(forbidden=sheet.forbidden)
+    yield made
+    made.close()
+
+
+def define(student: Student, source: str) -> None:
+    """Run a cell as the grader does where functions are refused: it goes on below what fails."""
+    student.conversation.ask({"do": "define", "source": source, "complete": True})
 
 
 @pytest.mark.parametrize("count", [0, 4], ids=["from the first call", "after the rules"])
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-def test_a_hidden_call_earns_nothing(student: Student, sheet: Sheet, way: str, count: int) -> None:
-    assert student.run(SETUP + dedent(HONEST)), student.outputs
-    assert student.run(way), student.outputs
-    assert student.run(LATER.format(count=count)), student.outputs
-    verdict = decide(sheet, student.names[NAME].__subject__())
+def test_a_hidden_call_earns_nothing(refusing: Student, sheet: Sheet, way: str, count: int) -> None:
+    for cell in (SETUP + dedent(HONEST), way, LATER.format(count=count)):
+        define(refusing, cell)
+    verdict = decide(sheet, refusing.names[NAME].__subject__())
     assert verdict.score == 0, [finding.message for finding in verdict.findings]
 
 
@@ -46,6 +58,6 @@ def test_each_way_leads_to_the_function_where_nothing_is_forbidden(student: Stud
     assert student.run("q = torch.rand(1, 2, 3)\nassert ready(q, q, q, None).shape == q.shape"), student.outputs
 
 
-def test_the_same_code_without_the_call_earns_something(student: Student, sheet: Sheet) -> None:
-    student.run(SETUP + dedent(HONEST) + "ready = honest\n" + LATER.format(count=4))
-    assert decide(sheet, student.names[NAME].__subject__()).score > 0
+def test_the_same_code_without_the_call_earns_something(refusing: Student, sheet: Sheet) -> None:
+    refusing.run(SETUP + dedent(HONEST) + "ready = honest\n" + LATER.format(count=4))
+    assert decide(sheet, refusing.names[NAME].__subject__()).score > 0

@@ -1,16 +1,25 @@
 """Grade one notebook: run the student's cells in the student's process, and graded cells here with proxies for the student's objects.
 
-A cell that breaks a limit fails alone. If the student's process died, the cells above run again in a new process, and grading continues
-below.
+Two rules keep hidden questions hidden and forbidden functions forbidden:
+
+- *Visible first.* All cells run, and all visible questions are asked, before the first hidden question. After that, nothing that the process
+  says reaches a page but right or wrong. Names are bound for the hidden questions as they were when the visible ones were asked.
+- *A process for each set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For each
+  other set that the notebook's exercises forbid, a new process refuses these functions from its first line on, runs the cells again
+  for what they define, and is asked about these exercises.
+
+A cell that breaks a limit fails alone. If the process died, the cells above run again in a new process, and grading continues below.
 
 A locked cell that is no test runs on both sides. The student's cells and the graded ones need the setup cell's imports; it is the
-course's own text, so it may run where the reference is.
+course's own text, so it may run where the reference is. A test cell that does more than call checks runs in its place among the cells; as in
+nbgrader itself, what it tells is its author's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -19,13 +28,22 @@ from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.hidden_messages import told_kind
+from autograder.checking.request import Observation
 from autograder.engine.checker.behaviour import signature_of
-from autograder.engine.checker.remote_objects import RemoteNamespace, proxy_for
+from autograder.engine.checker.remote_objects import (
+    RemoteNamespace,
+    RemoteObject,
+    StudentError,
+    proxy_for,
+    reference_of,
+)
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.zygote_client import StudentProcess
 from autograder.engine.settings import GradingSettings
 from autograder.engine.student.shell import CellShell, Outputs
+from autograder.engine.transport.serialization import ProtocolError
 from autograder.static_analysis.cell_ast import syntax_error
+from autograder.static_analysis.cell_names import checked_names, only_calls_check
 from autograder.static_analysis.suspicious_code import find_suspicious
 from autograder.submission.problem import Problem, add_problems, problems_of
 from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
@@ -36,12 +54,39 @@ _TOLD = 300
 _REPORTED = 12
 
 
+@dataclass
+class _VisibleAnswers:
+    """What a student's process answered to the visible questions of a test cell.
+
+    Attributes:
+        outputs: collects the cell's outputs.
+        names: the exercises' names, with proxies for what they were bound to.
+        known: the answers, by number of the object and packed request.
+        broken: the limit that was broken, if any.
+    """
+
+    outputs: Outputs
+    names: dict[str, Any] = field(default_factory=dict)
+    known: dict[Any, Observation] = field(default_factory=dict)
+    broken: LimitError | None = None
+
+    def refer_to(self, names: dict[str, Any]) -> None:
+        """Refer to the same objects in a process that replaces the one that answered."""
+        numbers = {
+            reference_of(self.names[name]).number: reference_of(proxy).number
+            for name, proxy in names.items()
+            if isinstance(proxy, RemoteObject) and isinstance(self.names.get(name), RemoteObject)
+        }
+        self.known = {(numbers.get(number, number), packed): answer for (number, packed), answer in self.known.items()}
+        self.names = names
+
+
 class Checker:
     """Runs one notebook.
 
     Args:
         settings: the limits.
-        new_child: makes a sandboxed process for the student's code.
+        new_child: makes a sandboxed process for the student's code that refuses the named functions.
         how_it_ended: tells the exit status of one that has ended.
         shell: where graded cells run.
     """
@@ -49,7 +94,7 @@ class Checker:
     def __init__(
         self,
         settings: GradingSettings,
-        new_child: Callable[[], StudentProcess],
+        new_child: Callable[[Sequence[str]], StudentProcess],
         how_it_ended: Callable[[StudentProcess], int],
         shell: CellShell,
     ) -> None:
@@ -60,14 +105,17 @@ class Checker:
         self._names = shell.user_ns
         self._child: StudentProcess | None = None
         self._conversation: StudentClient | None = None
+        self._forbidden: tuple[str, ...] = ()
+        self._visible: dict[int, _VisibleAnswers] = {}
         self._problems: list[Problem] = []
         self._reported: dict[str, None] = {}  # in order, without repetitions
         self._files: dict[str, bytes] = {}
+        self._complete: set[int] = set()
         self._deadly: set[int] = set()
         self._cpu_seconds = 0.0
         self.layers: tuple[str, ...] = ()
         self.isolation = "none"
-        self._asked = False  # whether a test has been run
+        self._asked = False  # whether a test cell that does more than call checks has been run
         # What wrong answers returned, by exercise, for instructors who group them.
         self.signatures: dict[str, dict[str, Any]] = {}
 
@@ -85,15 +133,47 @@ class Checker:
                 if is_test(cell):
                     cell.outputs = [error_output("not gradable", fatal.what)]
             return
-        self._stop_at = monotonic() + self._settings.submission_seconds
+        cells = [
+            (index, cell)
+            for index, cell in enumerate(notebook.cells)
+            if cell.cell_type == "code" and cell.source.strip()
+        ]
+        tests = {index: forbidden_by(cell) for index, cell in cells if is_deferred(cell)}
         try:
-            self._start(notebook, 0)
-            for index, cell in enumerate(notebook.cells):
-                if cell.cell_type == "code" and cell.source.strip():
-                    self._cell(notebook, cell, index)
+            self._renew_time()
+            self._run_first_process(notebook, cells, tests)
+            for forbidden in dict.fromkeys(names for names in tests.values() if names):
+                self._run_process(notebook, cells, {index for index, names in tests.items() if names == forbidden})
         finally:
             self._end()
         add_problems(notebook, [*self._problems, *self._worth_a_look(notebook)])
+
+    def _run_first_process(
+        self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, tuple[str, ...]]
+    ) -> None:
+        """Run all cells for their outputs, and ask about exercises that forbid nothing."""
+        self._start(notebook, 0)
+        for index, cell in cells:
+            if index not in tests:
+                self._cell(notebook, cell, index)
+            elif not tests[index]:
+                self._ask_visible(notebook, cell, index)
+        # The questions to come have as much time as the cells had: no late cell takes it away from earlier exercises.
+        self._renew_time()
+        self._ask_hidden(notebook)
+        self._end()
+
+    def _run_process(self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: set[int]) -> None:
+        """Ask about the exercises in some test cells, all of which forbid the same functions, in a process that refuses them."""
+        self._forbidden = forbidden_by(notebook.cells[min(tests)])
+        self._start(notebook, 0)
+        for index, cell in cells:
+            if index in tests:
+                self._ask_visible(notebook, cell, index)
+            elif not is_test(cell) and index < max(tests):
+                self._define(notebook, cell, index)
+        self._ask_hidden(notebook)
+        self._end()
 
     def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
@@ -108,13 +188,9 @@ class Checker:
         return [Problem("worth a look", text, do="It cost nothing; a person should read it.") for text in remarks]
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
-        conversation = self._conversation
-        if self._is_time_up():
-            self._fail(cell, index, "time used up", "The submission had used up its time.")
-            return
+        """Run a cell, and keep its outputs."""
+        conversation = self._available(cell, index)
         if conversation is None:
-            downs = self._settings.restarts + 1
-            self._fail(cell, index, "kernel died", f"{downs} cells brought the process down; this one was not run.")
             return
         test = is_test(cell)
         outputs = Outputs(self._settings.kept_output, trusted=test)
@@ -124,24 +200,131 @@ class Checker:
             self._asked = True
             self._shell.run(cell.source, outputs.add)
         else:
-            self._students(cell, conversation)
+            self._run_students(cell, index, conversation)
             if is_locked(cell):
                 # Graded cells may use what the course's own cells define. Their output is already in the notebook.
                 self._shell.run(cell.source, lambda output: None)
-        cell.outputs = from_dict(outputs.items)
-        cell.execution_count = None
-        ended = datetime.now(UTC)
-        cell.metadata["execution"] = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": ended.isoformat()}
+        _show(cell, outputs, begun)
         self._judge(cell, index, conversation.broken)
-        if test and (described := signature_of(cell.outputs, conversation.known, self._settings.device)):
-            self.signatures[described[0]] = described[1]
-        if not conversation.alive:
-            self._deadly.add(index)
-            self._restart(notebook, index + 1)
+        if test:
+            self._describe(cell, conversation)
+        self._go_on(notebook, index)
 
-    def _students(self, cell: NotebookNode, conversation: StudentClient) -> None:
+    def _ask_visible(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
+        """Ask the visible questions of a test cell."""
+        conversation = self._available(cell, index)
+        if conversation is None:
+            return
+        outputs = Outputs(self._settings.kept_output, trusted=True)
+        visible = self._visible[index] = _VisibleAnswers(outputs)
+        conversation.begin(self._allowance(cell), _printed(outputs))
+        try:
+            visible.names = self._look_up(cell)
+            for name, candidate in visible.names.items():
+                if isinstance(candidate, RemoteObject):
+                    self._hear(name, candidate)
+            conversation.ask({"do": "remember", "cell": index})
+        except LimitError:  # the client keeps the error
+            pass
+        except Exception as error:
+            del self._visible[index]
+            self._fail(cell, index, "no verdict", f"The answers could not be judged ({type(error).__name__}).")
+        visible.known, visible.broken = conversation.known, conversation.broken
+        self._go_on(notebook, index)
+
+    def _look_up(self, cell: NotebookNode) -> dict[str, Any]:
+        """Return what the exercises' names in a test cell are bound to in the student's process."""
+        found = {}
+        for name in sorted(checked_names(cell.source)):
+            with suppress(KeyError, ProtocolError, StudentError):  # then the test cell says that it is not defined
+                found[name] = self._names[name]
+        return found
+
+    def _hear(self, name: str, candidate: RemoteObject) -> None:
+        from autograder.checking.sheet import hear
+        from autograder.checks import exercises
+
+        exercise = exercises().get(name)
+        if exercise is not None:
+            sheet = exercise.sheet(hidden=False, seed=self._settings.seed or 0, device=self._settings.device)
+            hear(sheet, candidate.__subject__())
+
+    def _ask_hidden(self, notebook: NotebookNode) -> None:
+        """Run the test cells whose visible questions are answered. From here on nothing that the process says is told."""
+        for index in list(self._visible):
+            cell = notebook.cells[index]
+            conversation = self._available(cell, index)
+            visible = self._visible.pop(index)
+            if conversation is None:
+                continue
+            begun = datetime.now(UTC)
+            conversation.begin(self._allowance(cell), lambda output: None)
+            if visible.broken is None:
+                with suppress(LimitError):
+                    conversation.ask({"do": "recall", "cell": index})
+            conversation.known = visible.known
+            conversation.broken = conversation.broken or visible.broken
+            with self._only_known(visible.names):
+                self._shell.run(cell.source, visible.outputs.add)
+            _show(cell, visible.outputs, begun)
+            broken = conversation.broken
+            if broken is not None and visible.broken is None:
+                # Its own text could depend on a hidden question.
+                broken = LimitError(broken.kind, "A hidden question was not answered within the limits.")
+            self._judge(cell, index, broken)
+            self._describe(cell, conversation)
+            self._go_on(notebook, index, upto=len(notebook.cells))
+
+    @contextmanager
+    def _only_known(self, names: Mapping[str, Any]) -> Iterator[None]:
+        """Give a test cell names that were looked up before the first hidden question, and no others of the student's."""
+        if isinstance(self._names, RemoteNamespace):
+            self._names.conversation = None
+        self._names.update(names)
+        try:
+            yield
+        finally:
+            for name in names:
+                self._names.pop(name, None)
+            if isinstance(self._names, RemoteNamespace):
+                self._names.conversation = self._conversation
+
+    def _available(self, cell: NotebookNode, index: int) -> StudentClient | None:
+        """Return the client of the student's process; None, with a problem, if it may not run this cell."""
+        if self._is_time_up():
+            self._fail(cell, index, "time used up", "The submission had used up its time.")
+            return None
+        if self._conversation is None:
+            downs = self._settings.restarts + 1
+            self._fail(cell, index, "kernel died", f"{downs} cells brought the process down; this one was not run.")
+        return self._conversation
+
+    def _describe(self, cell: NotebookNode, conversation: StudentClient) -> None:
+        if described := signature_of(cell.outputs, conversation.known, self._settings.device):
+            self.signatures[described[0]] = described[1]
+
+    def _go_on(self, notebook: NotebookNode, index: int, upto: int | None = None) -> None:
+        """Note what the student's process reports, and replace it if the cell has ended it."""
+        if self._child is not None:
+            self._reported |= dict.fromkeys(self._child.reports())
+        if self._conversation is not None and not self._conversation.alive:
+            self._deadly.add(index)
+            self._restart(notebook, index + 1 if upto is None else upto)
+
+    def _run_students(self, cell: NotebookNode, index: int, conversation: StudentClient) -> None:
         with suppress(LimitError):  # the client keeps the error, and judging the cell reports it
-            conversation.ask({"do": "run", "source": cell.source})
+            if conversation.ask({"do": "run", "source": cell.source}).get("value") is True:
+                self._complete.add(index)
+
+    def _define(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
+        """Run a cell once more, for what it defines."""
+        conversation = self._conversation
+        if conversation is None or self._is_time_up() or index in self._deadly:
+            return
+        conversation.begin(self._allowance(cell), lambda output: None)
+        with suppress(LimitError):
+            conversation.ask({"do": "define", "source": cell.source, "complete": index in self._complete})
+        self._go_on(notebook, index)
 
     def _judge(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
         """Report a cell's failure where its outputs do not show it."""
@@ -161,7 +344,7 @@ class Checker:
         if error is not None:
             message = f"The cell raised {error.ename}: {error.evalue.strip()}"[:_TOLD]
             if self._asked:
-                # The student's code has seen the hidden questions by now, and could print one of them in an error message.
+                # A test of the author's own may have shown hidden values to the student's code, which could print them here.
                 silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_error(cell.source)
                 message = f"The cell raised SyntaxError: {fault}" if fault else silent
@@ -187,14 +370,14 @@ class Checker:
         )
 
     def _start(self, notebook: NotebookNode, upto: int) -> None:
-        """Start a new process and run the cells above ``upto`` in it."""
-        self._child = child = self._new_child()
+        """Start a process that refuses the forbidden functions, and run the cells above ``upto`` in it."""
+        self._child = child = self._new_child(self._forbidden)
         self.layers, self.isolation = child.layers, child.isolation
-        conversation = StudentClient(child, self._how_it_ended, lambda reference: proxy_for(conversation, reference))
+        conversation = StudentClient(
+            child, self._how_it_ended, lambda reference: proxy_for(conversation, reference), self._forbidden
+        )
         self._conversation = conversation
         conversation.begin(self._allowance({}), lambda output: None)
-        with suppress(LimitError):  # the next request to a process that has ended reports the failure
-            conversation.give_key()
         with suppress(LimitError):  # code that opens a file that does not fit gets FileNotFoundError
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
@@ -204,13 +387,24 @@ class Checker:
             if self._is_time_up():
                 self._end()
                 return
-            if cell.cell_type == "code" and cell.source.strip() and not is_test(cell) and index not in self._deadly:
-                conversation.begin(self._allowance(cell), lambda output: None)
-                self._students(cell, conversation)
-                if not conversation.alive:
-                    self._deadly.add(index)
-                    self._restart(notebook, upto)
-                    return
+            if cell.cell_type != "code" or not cell.source.strip() or index in self._deadly:
+                continue
+            conversation.begin(self._allowance(cell), lambda output: None)
+            if index in self._visible:
+                with suppress(LimitError):
+                    self._visible[index].refer_to(self._look_up(cell))
+                    conversation.ask({"do": "remember", "cell": index})
+            elif not is_test(cell):
+                what = {"do": "define", "complete": index in self._complete} if self._forbidden else {"do": "run"}
+                with suppress(LimitError):
+                    conversation.ask({**what, "source": cell.source})
+            if not conversation.alive:
+                self._deadly.add(index)
+                self._restart(notebook, upto)
+                return
+
+    def _renew_time(self) -> None:
+        self._stop_at, self._cpu_seconds = monotonic() + self._settings.submission_seconds, 0.0
 
     def _is_time_up(self) -> bool:
         return monotonic() >= self._stop_at or self._cpu_seconds >= self._settings.submission_cpu_seconds
@@ -223,9 +417,29 @@ class Checker:
     def _end(self) -> None:
         if self._child is not None:
             self._cpu_seconds += self._child.cpu_seconds()
-            self._reported |= dict.fromkeys(self._child.reports())
+            self._reported |= dict.fromkeys(self._child.last_reports())
             self._child.close()
         self._child = self._conversation = None
+
+
+def is_deferred(cell: NotebookNode) -> bool:
+    """Return whether a test cell only calls checks, so that its hidden questions can wait until all cells have run."""
+    return is_test(cell) and bool(checked_names(cell.source)) and only_calls_check(cell.source)
+
+
+def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
+    """Return the names of the functions that the exercises in a test cell forbid, in alphabetical order."""
+    from autograder.checks import exercises
+
+    known = exercises()
+    return tuple(sorted({item for name in checked_names(cell.source) if name in known for item in known[name].forbidden}))
+
+
+def _show(cell: NotebookNode, outputs: Outputs, begun: datetime) -> None:
+    cell.outputs = from_dict(outputs.items)
+    cell.execution_count = None
+    times = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": datetime.now(UTC).isoformat()}
+    cell.metadata["execution"] = times
 
 
 def _printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:

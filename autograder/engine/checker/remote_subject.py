@@ -1,9 +1,8 @@
 """Observe a student's function or class in its own process; validate the form of each observation that comes back.
 
 An answer that arrives as the very bytes of the reference's answer is neither decoded nor judged: it is right. Between a third and three
-quarters of five students' answers were right to the last bit. Visible questions are answered from memory within a cell: `check(f)` and
-`check(f, hidden=True)` stand together, and the second asks what the first asked. The answers are kept until the cell ends and no longer,
-so that a function with a state is not judged by an older one.
+quarters of five students' answers were right to the last bit. No question is sent twice for one test cell: `check(f)` and
+`check(f, hidden=True)` share the answers to the visible questions.
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ from autograder.engine.student.rpc_server import observation_to_dict
 from autograder.engine.transport.serialization import ProtocolError, Reference, SerializationError, pack, unpack
 
 MAX_TEXT = 1_000
-
-# The error of a process whose student code changed the grader's modules.
-UNPROVEN = "Exception: the process does not refuse what the exercise forbids"
 
 # Serialized requests, with the request objects: every student answers the same sheet, so each request is serialized once.
 _packed: dict[int, tuple[Request, bytes]] = {}
@@ -57,7 +53,10 @@ class RemoteSubject:
 
         Args:
             groups: the requests.
-            forbidden: names of functions that are refused during these requests.
+            forbidden: names of functions that the process must refuse.
+
+        Raises:
+            RuntimeError: if the process allows one of them.
         """
         cached, number = self._conversation.known, self._reference.number
         keys = [[(number, packed_request(request)) for request in group] for group in groups]
@@ -75,22 +74,21 @@ class RemoteSubject:
         return [[cached[key] for key in names] for names in keys]
 
     def _ask(self, groups: Sequence[Sequence[Request]], forbidden: Sequence[str]) -> list[list[Observation]]:
-        sizes, exercise = [len(group) for group in groups], self._reference.name
-        nonce, proof = self._conversation.refusal(exercise, forbidden) if forbidden else (b"", None)
-        question = {"do": "observe", "of": self._reference, "exercise": exercise, "forbidden": list(forbidden)}
-        question |= {"nonce": nonce, "sizes": sizes, "requests": []}
+        if not self._conversation.forbidden.issuperset(forbidden):
+            raise RuntimeError(f"the process allows what {self._reference.name} forbids: name it in the test cell's check(…)")
+        sizes = [len(group) for group in groups]
+        question = {"do": "observe", "of": self._reference, "backward": "backward" in forbidden}
+        question |= {"sizes": sizes, "requests": []}
         packed = [packed_request(request) for group in groups for request in group]
         parts: dict[int, Any] = {}
         try:
-            answer = self._conversation.ask(question, *packed, parts=parts, most=len(groups) + 1)
+            answer = self._conversation.ask(question, *packed, parts=parts, most=len(groups))
             instead = _malformed("its answer does not match the request")
             raised = answer.get("raised")
             if isinstance(raised, dict) and raised.get("type") == KeyboardInterrupt.__name__:
                 instead = Observation(error=KeyboardInterrupt.__name__)  # the interrupt ended the reply, too
         except LimitError as error:
             instead = Observation(error=f"{_NAMES[error.kind]}: {error.message}")
-        if proof is not None and parts and parts.pop(len(groups), None) != proof:
-            parts, instead = {}, Observation(error=UNPROVEN)
         observations = []
         for number, size in enumerate(sizes):
             part = parts.get(number)

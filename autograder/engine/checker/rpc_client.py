@@ -20,7 +20,6 @@ count.
 from __future__ import annotations
 
 import json
-import secrets
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from typing import Any
 import msgpack
 
 from autograder.engine.checker.zygote_client import StudentProcess
-from autograder.engine.student import refusal_switch
 from autograder.engine.transport.channel import ClosedError, DeadlineError, MessageTooLongError
 from autograder.engine.transport.serialization import ItemBudget, ProtocolError, Reference, pack, unpack
 
@@ -87,11 +85,17 @@ class StudentClient:
         child: the process.
         how_it_ended: tells the exit status of the process, once it has ended.
         resolve: turns a reference in an answer into a proxy.
+        forbidden: the names of the functions that the process refuses.
     """
 
     def __init__(
-        self, child: StudentProcess, how_it_ended: Callable[[StudentProcess], int], resolve: Callable[[Reference], Any]
+        self,
+        child: StudentProcess,
+        how_it_ended: Callable[[StudentProcess], int],
+        resolve: Callable[[Reference], Any],
+        forbidden: Sequence[str] = (),
     ) -> None:
+        self.forbidden = frozenset(forbidden)
         self._child = child
         self._how_it_ended = how_it_ended
         self._resolve = resolve
@@ -105,10 +109,6 @@ class StudentClient:
         self.alive = True
         # Requests and answers of this cell, so that no request is sent twice.
         self.known: dict[object, Any] = {}
-        self._key = secrets.token_bytes(32)
-        # Tokens that end the current refusal and the refusal of the next request. Each is sent with the request that follows.
-        self._token: bytes | None = None
-        self._next_token: bytes | None = None
 
     @property
     def memory_mb(self) -> int:
@@ -130,25 +130,6 @@ class StudentClient:
         self.items = ItemBudget()
         self.broken = None
         self.known = {}
-
-    def give_key(self) -> None:
-        """Send the key with which the process proves its refusals. No student code may have run in the process before.
-
-        Raises:
-            LimitError: as :meth:`ask`.
-        """
-        self.ask({"do": "key", "key": self._key})
-
-    def refusal(self, exercise: str, names: Sequence[str]) -> tuple[bytes, bytes]:
-        """Return a nonce for the next request, and the proof that the process must return if it refuses the functions.
-
-        Args:
-            exercise: the name of the exercise.
-            names: what it forbids.
-        """
-        nonce = secrets.token_bytes(16)
-        self._next_token = refusal_switch.token_of(self._key, nonce)
-        return nonce, refusal_switch.proof_of(self._key, exercise, names, nonce)
 
     def ask(
         self, question: Mapping[str, Any], *behind: bytes, parts: dict[int, Any] | None = None, most: int = 0
@@ -177,9 +158,6 @@ class StudentClient:
             raise self.broken
         try:
             self._child.tray.take()  # drop late answers of code that ignored an interrupt
-            token, self._token, self._next_token = self._token, self._next_token, None
-            if token is not None:
-                self._child.channel.send(pack({"do": "release", "token": token}), deadline=self._deadline)
             self._child.channel.send(question, deadline=self._deadline)
             return self._answer(self._deadline, {} if parts is None else parts, most)
         except DeadlineError:

@@ -36,8 +36,8 @@ from autograder.engine.transport.fork_server import ForkedByServer, kill_group
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
 _TICK = os.sysconf("SC_CLK_TCK")
-# The most lines that are read from a process's reports, and their longest length.
-_MOST_REPORTS, _LONGEST_REPORT = 200, 160
+# The most lines that are read from a process's reports at once, and their longest length.
+_MOST_REPORTS, _LONGEST_REPORT = 2_000, 80
 # A process closes its connections shortly before it ends.
 _END_SECONDS = 1.0
 
@@ -118,7 +118,11 @@ class StudentProcess:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def reports(self) -> list[str]:
-        """Kill it, and return its reports of suspicious events."""
+        """Return the reports of suspicious events that have arrived since the last call, each once."""
+        return self._read_reports()[0]
+
+    def last_reports(self) -> list[str]:
+        """Kill it, and return the reports that are left."""
         lines, closed = self._read_reports()
         if closed and not self.is_alive(wait_seconds=_END_SECONDS):
             closed = False  # it has ended, which closes everything
@@ -127,17 +131,17 @@ class StudentProcess:
         return [*lines, "closed the connection over which it is watched"] if closed else lines
 
     def _read_reports(self) -> tuple[list[str], bool]:
-        """Return the reports received so far, and whether the connection is closed."""
-        lines: list[str] = []
+        """Return the reports that have arrived, each once, and whether the connection is closed."""
+        lines: dict[str, None] = {}
         try:
-            while len(lines) < _MOST_REPORTS:
-                line = self._reports.recv(4 * _LONGEST_REPORT, socket.MSG_DONTWAIT)
+            for _ in range(_MOST_REPORTS):
+                line = self._reports.recv(_LONGEST_REPORT, socket.MSG_DONTWAIT)
                 if not line:
-                    return lines, True
-                lines.append(line.decode("utf-8", "replace")[:_LONGEST_REPORT])
+                    return list(lines), True
+                lines[line.decode("utf-8", "replace")] = None
         except OSError:
             pass
-        return lines, False
+        return list(lines), False
 
     def own_cpu_seconds(self) -> float:
         """Return the CPU seconds of the process without its children. This takes microseconds."""
@@ -335,6 +339,7 @@ class ZygoteClient:
         max_bytes: int,
         limits: Limits | None = None,
         *,
+        forbidden: Sequence[str] = (),
         connection: Mapping[str, Any] | None = None,
         sockets: str = "",
     ) -> StudentProcess:
@@ -343,6 +348,7 @@ class ZygoteClient:
         Args:
             max_bytes: the longest message that is accepted from it.
             limits: its limits; by default those of the settings.
+            forbidden: names of functions that it refuses until it ends.
             connection: for a kernel, the contents of Jupyter's connection file. A second message follows when its sockets are bound.
             sockets: for a kernel, the name of its folder below :attr:`sockets`.
 
@@ -363,6 +369,7 @@ class ZygoteClient:
             "limits": asdict(limits or self.settings.limits),
             "max_bytes": max_bytes,
             "scratch": scratch,
+            "forbidden": list(forbidden),
             "connection": dict(connection or {}),
             "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
         }

@@ -1,10 +1,10 @@
 """Filter system calls with seccomp: refuse those that no exercise needs and that escapes from a sandbox use.
 
 Protects against: the calls listed in ``_REFUSED``, among them those that start a program, so that there is no fresh interpreter in which
-nothing is refused or counted; sockets other than AF_UNIX; new namespaces; the 32-bit call table.
+nothing is refused or counted; copies of the process (``fork``; threads are allowed), so that one process answers for one submission;
+sockets other than AF_UNIX; new namespaces; the 32-bit call table.
 
-Does not protect against: copies of the process (``fork``), which inherit the filter and everything that is refused in Python; mistakes in
-the calls that are allowed.
+Does not protect against: mistakes in the calls that are allowed.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ _REFUSED = {
 _CUDA_NEEDS = frozenset({"memfd_create", "mbind", "set_mempolicy", "personality"})
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3 = 435
+# Copies of a process. On aarch64 clone alone makes them.
+_FORKS = {"x86_64": (57, 58), "aarch64": ()}
+_CLONE_THREAD = 0x10000
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
 _IOCTL = {"x86_64": 16, "aarch64": 29}
@@ -87,7 +90,13 @@ def program(machine: str, *, cuda: bool = False) -> bytes:
         lines += [_op(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
     # glibc falls back to clone, whose flags the filter can read.
     lines += [_op(_JEQ, _CLONE3, 0, 1), _refuse(errno.ENOSYS)]
-    lines += _if(_CLONE[machine], [_op(_LOAD, _FIRST), _op(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse(errno.EPERM)])
+    namespaces = [_op(_JSET, _NAMESPACE_FLAGS, 0, 1), _refuse(errno.EPERM)]
+    lines += _if(
+        _CLONE[machine],
+        [_op(_LOAD, _FIRST), *namespaces, _op(_JSET, _CLONE_THREAD, 1, 0), _refuse(errno.EPERM)],
+    )
+    for number in _FORKS[machine]:
+        lines += [_op(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
     for call in (_SOCKET[machine], _SOCKETPAIR[machine]):
         lines += _if(call, [_op(_LOAD, _FIRST), _op(_JEQ, AF_UNIX, 1, 0), _refuse(errno.EAFNOSUPPORT)])
     for request in (_TIOCSTI, _TIOCLINUX):

@@ -33,6 +33,11 @@ def explanation(command: str) -> str:
     return f"Programs cannot be started while a notebook is graded: “{shown}” was not run. This costs no points."
 
 
+def copy_explanation() -> str:
+    """Return the message for a student whose code tried to copy its process, as ``os.fork`` and worker processes do."""
+    return "Processes cannot be started while a notebook is graded; threads can. This costs no points."
+
+
 class ShellRefusal:
     """A mixin that makes an IPython shell explain that it starts no programs."""
 

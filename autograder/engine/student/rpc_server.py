@@ -33,9 +33,10 @@ from torch._C._autograd import (
 )
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
+from autograder.checking.refusal import ForbiddenFunctionError
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, tensors_in
 from autograder.checking.subject import LocalSubject
-from autograder.engine.student import refusal_switch, thread_check
+from autograder.engine.student import thread_check
 from autograder.engine.student.shell import CellShell
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.serialization import Opaque, Reference, SerializationError, pack, unpack
@@ -56,7 +57,7 @@ class RpcServer:
         tray: receives the parts of an answer.
         shell: where cells run.
         max_bytes: the longest answer.
-        note: called with the text of each cell before it runs.
+        called: collects the names of refused functions that are called.
     """
 
     def __init__(
@@ -65,13 +66,15 @@ class RpcServer:
         tray: Mailbox,
         shell: CellShell,
         max_bytes: int,
-        note: Callable[[str], None] = lambda source: None,
+        called: set[str] | None = None,
     ) -> None:
         self._channel = channel
         self._tray = tray
         self._shell = shell
         self._max_bytes = max_bytes
-        self._note = note
+        self._called = set[str]() if called is None else called
+        # The names of cells, by test cell: bound as they were when its visible questions were asked.
+        self._names_at: dict[int, dict[str, Any]] = {}
         self._kept: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._graphs: dict[int, list[Tensor]] = {}
@@ -85,9 +88,6 @@ class RpcServer:
         try:
             while True:
                 question = unpack(self._channel.receive(), self._resolve, trusted=True)
-                if question.get("do") == "release":
-                    refusal_switch.release(question["token"])  # such a request has no answer
-                    continue
                 try:
                     self._put_off, self._answering = False, True
                     data = self._packed(self._answer(question))
@@ -167,8 +167,29 @@ class RpcServer:
         return {"value": None}
 
     def _do_run(self, question: dict[str, Any]) -> dict[str, Any]:
-        self._note(question["source"])
         return {"value": self._shell.run(question["source"], self._emit)}
+
+    def _do_define(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Run a cell for what it defines, where functions are refused that it may call to compare itself with them.
+
+        It goes on below a statement that calls a refused function, and, if the whole cell ran where nothing is refused, below any that fails.
+        """
+        kind, source = Exception if question["complete"] else ForbiddenFunctionError, question["source"]
+        while source and not self._shell.run(source, lambda output: None):
+            source = self._shell.below_failure(source, kind)
+        self._called.clear()
+        return {"value": None}
+
+    def _do_remember(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._names_at[question["cell"]] = dict(self._shell.user_ns)
+        return {"value": None}
+
+    def _do_recall(self, question: dict[str, Any]) -> dict[str, Any]:
+        names = self._names_at.get(question["cell"], self._shell.user_ns)
+        for name in self._shell.user_ns.keys() - names.keys():
+            del self._shell.user_ns[name]
+        self._shell.user_ns.update(names)
+        return {"value": None}
 
     def _emit(self, output: dict[str, Any]) -> None:
         # Forks of this process would print into the middle of its own messages.
@@ -242,20 +263,11 @@ class RpcServer:
         except StopIteration:
             return {"end": True}
 
-    def _do_key(self, question: dict[str, Any]) -> dict[str, Any]:
-        refusal_switch.keep(question["key"])
-        return {"value": None}
-
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
-        subject, called = LocalSubject(question["of"]), set[str]()
-        if names := question["forbidden"]:
-            proof = refusal_switch.refuse(question["exercise"], names, question["nonce"], called)
-            # The proof is the part after the last one, and is sent first.
-            self._lay_down(pack({"part": len(question["sizes"]), "after": self._outputs, "answers": proof}))
-        requests = iter(question["requests"])
+        subject, requests = LocalSubject(question["of"]), iter(question["requests"])
         for number, size in enumerate(question["sizes"]):
             group = [Request(**next(requests)) for _ in range(size)]
-            observed = _observed(subject, group, called, backward="backward" in names)
+            observed = _observed(subject, group, self._called, backward=question["backward"])
             answers = [self._packed_observation(item) for item in observed]
             # Send group by group, so that finished answers survive a later failure.
             self._lay_down(pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes))

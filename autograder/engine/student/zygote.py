@@ -138,7 +138,7 @@ def _import(names: tuple[str, ...]) -> None:
     for name in names:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    importlib.import_module("autograder.engine.student.audit")  # imported by name, and hidden afterwards
+    importlib.import_module("autograder.engine.student.audit")
     from autograder.engine.student import warm_up
 
     warm_up.reduce_garbage_collection()
@@ -153,10 +153,10 @@ def _shell() -> CellShell:
 
 @cache
 def _warm_up(device: str) -> None:
-    from autograder.engine.student import refusal_switch, warm_up
+    from autograder.engine.student import forbidden, warm_up
 
     warm_up.checks(backward=device == "cpu")
-    refusal_switch.prepare()
+    forbidden.prepare()
 
 
 class _Zygote:
@@ -202,10 +202,6 @@ class _Zygote:
         # A process has one shell, and a kernel brings its own.
         self._shell = None if "ipykernel.kernelapp" in sys.modules else _shell()
         _warm_up(self._settings.device)
-        if self._shell is not None:
-            from autograder.engine.student import refusal_switch
-
-            refusal_switch.install(namespaces=self._settings.isolation != "none")
 
     def serve(self) -> None:
         """Serve the worker's orders (fork, wait for a child, enter a folder of packages) until it closes the connection."""
@@ -314,7 +310,7 @@ class _Zygote:
 
     def _play(self, order: dict[str, Any], descriptors: list[int], layers: list[str]) -> None:
         from autograder.engine.seeding import seed_all
-        from autograder.engine.student import audit
+        from autograder.engine.student import audit, forbidden
         from autograder.engine.student.rpc_server import RpcServer
         from autograder.engine.transport.serialization import pack
 
@@ -330,13 +326,14 @@ class _Zygote:
                     lockdown.limit_memory(memory_mb)
                 channel.send(pack({"bound": True}))
 
-            audit.refuse_programs()
+            audit.explain_refusals()
             run_kernel(order["connection"], ready)
         else:
             assert self._shell is not None, "this zygote makes kernels"
             tray = Mailbox(socket.socket(fileno=descriptors[1]))
-            note = audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
-            RpcServer(channel, tray, self._shell, order["max_bytes"], note).serve()
+            called = forbidden.refuse_for_good(order["forbidden"])
+            audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
+            RpcServer(channel, tray, self._shell, order["max_bytes"], called).serve()
 
 
 def _report(descriptor: int, text: str) -> None:

@@ -23,7 +23,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -283,7 +283,8 @@ class Engine:
         limit = self._settings.answers_mb * 2**20
         seeding.seed_all(self._settings.student_seed)
         shell = make_shell(RemoteNamespace())
-        checker = Checker(self._settings, lambda: self._nursery.child(limit), self._nursery.how_it_ended, shell)
+        new_child = partial(self._nursery.child, limit)
+        checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._nursery.how_it_ended, shell)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
             # Plain JSON: nbformat's formatting for readers takes ten times as long.

@@ -8,14 +8,14 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from autograder.engine.checker.remote_objects import RemoteNamespace, proxy_for
 from autograder.engine.checker.rpc_client import CellLimits, StudentClient
-from autograder.engine.student import refusal_switch
+from autograder.engine.student import forbidden as forbidden_functions
 from autograder.engine.student.rpc_server import RpcServer
 from autograder.engine.student.shell import make_shell
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
@@ -77,10 +77,11 @@ class Student:
 
     Args:
         names: what the process finds defined, beside what cells will define.
+        forbidden: names of functions that the process refuses.
     """
 
-    def __init__(self, names: Mapping[str, Any] | None = None) -> None:
-        refusal_switch.install(namespaces=False)  # for all processes that are forked from this one, as a zygote does
+    def __init__(self, names: Mapping[str, Any] | None = None, forbidden: Sequence[str] = ()) -> None:
+        forbidden_functions.prepare()  # for all processes that are forked from this one, as a zygote does
         ours, theirs = socket.socketpair()
         tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
         pid = os.fork()
@@ -92,17 +93,17 @@ class Student:
                 torch.set_num_threads(1)
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 shell = make_shell(dict(names or {}))
-                RpcServer(Channel(theirs, MAX_BYTES), Mailbox(their_tray), shell, MAX_BYTES).serve()
+                called = forbidden_functions.refuse_for_good(forbidden)
+                RpcServer(Channel(theirs, MAX_BYTES), Mailbox(their_tray), shell, MAX_BYTES, called).serve()
             os._exit(0)
         theirs.close()
         their_tray.close()
         self.process = Process(Channel(ours, MAX_BYTES), Mailbox(tray, MAX_BYTES), pid)
-        self.conversation = conversation_with(self.process)
+        self.conversation = conversation_with(self.process, forbidden)
         self.names = RemoteNamespace()
         self.names.conversation = self.conversation
         self.outputs: list[Mapping[str, Any]] = []
         self.begin()
-        self.conversation.give_key()
 
     def begin(self, allowance: CellLimits = AMPLE) -> None:
         """Begin a cell."""
@@ -153,8 +154,6 @@ class Scripted:
         with contextlib.suppress(ClosedError):
             for answer in self._answers:
                 question = unpack(channel.receive(), lambda reference: reference)
-                while question.get("do") == "release":  # it is answered by nobody
-                    question = unpack(channel.receive(), lambda reference: reference)
                 self.asked.append(question)
                 said = answer(question) if callable(answer) else answer
                 for message in said if isinstance(said, list) else [said]:
@@ -207,10 +206,10 @@ class Scripted:
         self.their_tray.close()
 
 
-def conversation_with(process: Any) -> StudentClient:
+def conversation_with(process: Any, forbidden: Sequence[str] = ()) -> StudentClient:
     """Return a conversation in whose answers proxies stand for references, as in a checker."""
     conversation = StudentClient(
-        process, lambda child: child.wait(), lambda reference: proxy_for(conversation, reference)
+        process, lambda child: child.wait(), lambda reference: proxy_for(conversation, reference), forbidden
     )
     conversation.begin(AMPLE, lambda output: None)
     return conversation

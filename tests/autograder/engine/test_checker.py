@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -29,8 +29,9 @@ class Room:
     layers = ("resource limits",)
     isolation = "none"
 
-    def __init__(self, cpu_seconds: float) -> None:
-        self._student = Student()
+    def __init__(self, cpu_seconds: float, forbidden: Sequence[str] = ()) -> None:
+        self._student = Student(forbidden=forbidden)
+        self.forbidden = tuple(forbidden)
         self._cpu_seconds = cpu_seconds
         self.channel = self._student.process.channel
         self.tray = self._student.process.tray
@@ -58,6 +59,10 @@ class Room:
         """Return nothing: no hook is on."""
         return []
 
+    def last_reports(self) -> list[str]:
+        """Return nothing: no hook is on."""
+        return []
+
     def memory(self) -> int:
         """Return no memory."""
         return 0
@@ -76,9 +81,9 @@ class Bench:
         self.cpu_seconds = 0.0
         self.shell = shell
 
-    def new_child(self) -> Room:
+    def new_child(self, forbidden: Sequence[str] = ()) -> Room:
         """Make a process."""
-        self.rooms.append(Room(self.cpu_seconds))
+        self.rooms.append(Room(self.cpu_seconds, forbidden))
         return self.rooms[-1]
 
     def checker(self, settings: GradingSettings = SETTINGS) -> Checker:
@@ -340,7 +345,7 @@ def test_problems_that_were_there_stay(bench: Bench) -> None:
 
 
 def test_where_no_process_is_to_be_had_nothing_is_graded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Any:
+    def none(forbidden: Sequence[str]) -> Any:
         raise ZygoteError("the process that student code is forked from has died")
 
     monkeypatch.setattr(bench, "new_child", none)

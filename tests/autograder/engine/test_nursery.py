@@ -43,7 +43,6 @@ class Room:
         self.conversation._how_it_ended = nursery.how_it_ended
         self.outputs: list[Any] = []
         self.conversation.begin(AMPLE, self.outputs.append)
-        self.conversation.give_key()
         self.names = RemoteNamespace()
         self.names.conversation = self.conversation
 
