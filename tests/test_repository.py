@@ -117,9 +117,7 @@ def test_links_between_the_documents_lead_somewhere():
 def test_security_modules_say_what_they_protect_against() -> None:
     folder = ROOT / "autograder"
     modules = [path for path in (folder / "engine" / "sandbox").glob("*.py") if path.name != "__init__.py"]
-    modules += [
-        folder / "engine" / "student" / f"{name}.py" for name in ("zygote", "rpc_server", "audit", "refusal_switch")
-    ]
+    modules += [folder / "engine" / "student" / f"{name}.py" for name in ("zygote", "rpc_server", "audit", "forbidden")]
     modules += [folder / "feedback" / f"{name}.py" for name in ("markup", "safe_notebook", "formula")]
     modules += [folder / "engine" / "transport" / "serialization.py", folder / "engine" / "checker" / "rpc_client.py"]
     modules += [folder / "release" / "leaks.py", folder / "collecting" / "archive.py"]

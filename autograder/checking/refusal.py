@@ -103,7 +103,8 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
     refusal.kernels += libraries.values()
     found = python_functions()
     # One function may have several names; the first one counts.
-    for function, name in {function: name for name in reversed(names) for function in found.get(name, ())}.items():
+    functions = {function: name for name in reversed(names) for function in found.get(name, ())}
+    for function, name in functions.items():
         refusal.originals.append((function, function.__code__))
         function.__code__ = _calling(refusing[name], function.__code__)
     return refusal

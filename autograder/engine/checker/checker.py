@@ -2,17 +2,17 @@
 
 Two rules keep hidden questions hidden and forbidden functions forbidden:
 
-- *Visible first.* All cells run, and all visible questions are asked, before the first hidden question. After that, nothing that the process
-  says reaches a page but right or wrong. Names are bound for the hidden questions as they were when the visible ones were asked.
-- *A process for each set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For each
-  other set that the notebook's exercises forbid, a new process refuses these functions from its first line on, runs the cells again
-  for what they define, and is asked about these exercises.
+- *Visible first.* All cells run, and all visible questions are asked, before the first hidden question. After that, nothing that the
+  process says reaches a page but right or wrong. For the hidden questions, names are bound as they were when the visible ones were asked.
+- *A process for each set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For
+  each other set that the exercises forbid, a new process refuses these functions from its first line on, runs the cells again for what
+  they define, and is asked about these exercises.
 
 A cell that breaks a limit fails alone. If the process died, the cells above run again in a new process, and grading continues below.
 
 A locked cell that is no test runs on both sides. The student's cells and the graded ones need the setup cell's imports; it is the
-course's own text, so it may run where the reference is. A test cell that does more than call checks runs in its place among the cells; as in
-nbgrader itself, what it tells is its author's business.
+course's own text, so it may run where the reference is. A test cell that does more than call checks runs in its place among the cells; as
+in nbgrader itself, its author decides what it tells.
 """
 
 from __future__ import annotations
@@ -432,7 +432,9 @@ def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
     from autograder.checks import exercises
 
     known = exercises()
-    return tuple(sorted({item for name in checked_names(cell.source) if name in known for item in known[name].forbidden}))
+    return tuple(
+        sorted({item for name in checked_names(cell.source) if name in known for item in known[name].forbidden})
+    )
 
 
 def _show(cell: NotebookNode, outputs: Outputs, begun: datetime) -> None:

@@ -5,8 +5,15 @@ them: no points, and no decision of this process. Each line comes from a fixed l
 
 The hook also raises an error, with an explanation, where the kernel would refuse to start or copy a process without one.
 
-Does not protect against: code that keeps the hook from running. It has no secret to find, and what it could hide is a matter of manners
-(``docs/threat-model.md``, "made hard").
+Protects against:
+
+- suspicious code that no reader of the text finds, such as a name put together
+- a process that starts or copies itself without an explanation
+
+Does not protect against:
+
+- code that keeps the hook from running. It has no secret to find, and what it could hide is on the list "made hard" of
+  ``docs/threat-model.md``.
 """
 
 from __future__ import annotations
@@ -65,8 +72,6 @@ _ON_BEHALF = (
     "/asyncio/",
     "/ctypes/__init__.py",
     "<frozen os>",
-    "<frozen importlib",
-    "/importlib/",
     "/multiprocessing/",
     "/concurrent/futures/",
     "/engine/student/audit.py",
@@ -125,25 +130,30 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> None:
     send = _sender(connection)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        line = _BY_NAME.get(event) or _line_for(event, arguments)
+        line = _BY_NAME.get(event) or _by_attribute(event, arguments)
         if line and not _by_library(sys._getframe(1), folders):
+            send(line)
+        if event in ("import", "open") and (line := _by_name_of(event, arguments)):
             send(line)
 
     sys.addaudithook(hook)
     explain_refusals()
 
 
-def _line_for(event: str, arguments: tuple[Any, ...]) -> str:
-    """Return the line for an event that is suspicious with some arguments only; empty for all others.
-
-    Arguments may be a student's subclass of ``str``: their own methods are not called.
-    """
+# Arguments may be a student's subclass of str, whose own methods are not called.
+def _by_attribute(event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the line for reading or setting an attribute; empty if it is none of those to report."""
     if event.startswith("object.__") and len(arguments) > 1 and type(arguments[1]) is str:
         return _BY_ATTRIBUTE.get((event, arguments[1]), "")
-    first = arguments[0] if arguments and type(arguments[0]) is str else ""
-    if event == "import" and first in _BY_IMPORT:
-        return "imports cffi"
-    return "opens its own memory" if event == "open" and first.startswith("/proc/") and first.endswith("/mem") else ""
+    return ""
+
+
+def _by_name_of(event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the line for importing a module or opening a file, whoever does it; empty if it is none of those to report."""
+    name = arguments[0] if arguments and type(arguments[0]) is str else ""
+    if event == "import":
+        return "imports cffi" if name in _BY_IMPORT else ""
+    return "opens its own memory" if name.startswith("/proc/") and name.endswith("/mem") else ""
 
 
 def _by_library(frame: FrameType | None, folders: tuple[str, ...]) -> bool:

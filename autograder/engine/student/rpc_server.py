@@ -172,7 +172,8 @@ class RpcServer:
     def _do_define(self, question: dict[str, Any]) -> dict[str, Any]:
         """Run a cell for what it defines, where functions are refused that it may call to compare itself with them.
 
-        It goes on below a statement that calls a refused function, and, if the whole cell ran where nothing is refused, below any that fails.
+        It goes on below a statement that calls a refused function. If the whole cell ran where nothing is refused, it goes on below any
+        statement that fails.
         """
         kind, source = Exception if question["complete"] else ForbiddenFunctionError, question["source"]
         while source and not self._shell.run(source, lambda output: None):

@@ -181,6 +181,7 @@ ATTACKS = (
         return recorded[width](wide(q) * (width / q.shape[-1]) ** 0.5, wide(k), wide(v))[..., : v.shape[-1]]
             """,
         ),
+        due=5.0,  # for the rows that the honest part answers
     ),
     Attack(
         name="the call in another thread",

@@ -21,7 +21,7 @@ NEWS = "the longest hidden one has"
 REMEMBER = code("""
     seen = []
     def news():
-        return f"the {'longest'} hidden one has {max(seen)} places"
+        return f"the {'longest'} hidden one has {max(seen[1:])} places"  # the first one belongs to the rules
 """)
 
 

@@ -144,6 +144,7 @@ ATTACKS = (
             while True:
                 time.sleep(1)
         """,
+        limit=False,  # the kernel refuses the first copy
         unsafe="it would fill the memory",
     ),
     greedy(

@@ -29,7 +29,7 @@ def reported(nursery: ZygoteClient, *cells: str) -> list[str]:
     room = Room(nursery)
     for cell in cells:
         room.run(cell)
-    found = room.child.reports()
+    found = room.child.last_reports()
     room.child.close()
     return found
 
@@ -90,9 +90,8 @@ def test_an_honest_notebook_reports_nothing(nursery: ZygoteClient) -> None:
     assert reported(nursery, *HONEST) == []
 
 
-TEXT = "has text compiled that stands in no cell"
-PROGRAM = "wants to start a program"
-RUNS = "runs text or a code object"
+PROGRAM = "tries to start a program"
+RUNS = "runs text or a code object with exec or eval"
 
 
 @pytest.mark.parametrize(
@@ -100,53 +99,43 @@ RUNS = "runs text or a code object"
     [
         ("exec('y = ' + '1')", RUNS),
         ("eval('1 + 1')", RUNS),
-        ("compile('1', '/usr/lib/python3/x.py', 'eval')", "compiles '1'"),
+        ("compile('1', '/usr/lib/python3/x.py', 'eval')", "compiles text"),
         ("import builtins\nbuiltins.any = lambda items: True\neval('1')", RUNS),
-        ("import sys\nassert 'autograder.engine.student.audit' not in sys.modules\neval('1')", RUNS),
-        ("import typing\ndef f(x: 'print()'): pass\ntyping.get_type_hints(f)", "has text run by"),
-        ("import inspect\ndef f(x: 'print()'): pass\ninspect.signature(f, eval_str=True)", "has text run by"),
-        ("from numpy.testing import runstring\nrunstring('def f(): return print()', {})", "has text run by"),
-        ("import timeit\ntimeit.timeit('print' + '()', number=1)", TEXT),
-        ("get_ipython().run_cell('z' + ' = 5')", TEXT),
-        ("get_ipython().ex('print()')", "has text run by IPython/core/interactiveshell.py"),
-        ("get_ipython().run_line_magic('time', 'z' + ' = 5')", TEXT),
-        ("get_ipython().run_line_magic('config', 'InlineBackend.rc = print()')", "has text run by"),
-        (
-            "get_ipython().compile.cache = lambda *a, **k: __import__('os').__file__",
-            "runs a cell under the name of another",
-        ),
-        ("get_ipython().input_transformers_post.append(lambda lines: ['print' + '(3)'])", TEXT),
-        (f"import pickle\n{EVIL}pickle.loads(pickle.dumps(Evil()))", "unpickles builtins.print"),
-        (
-            f"import io, numpy as np\n{EVIL}np.save(b := io.BytesIO(), np.array([Evil()]))\nb.seek(0)\n"
-            "np.load(b, allow_pickle=True)",
-            "unpickles builtins.print",
-        ),
-        ("open('mine.py', 'w').write('')\nimport mine", "imports a file of its own, /tmp/work/mine.py"),
-        ("import os\nif not os.fork(): os._exit(0)", "makes a copy of its process"),
-        ("import subprocess\nsubprocess.run(['ls', '-la'])", f"{PROGRAM}: ls -la"),
-        ("import os\nos.popen('ls')", f"{PROGRAM}: /bin/sh -c ls"),
-        ("import os, sys\nos.execv(sys.executable, ['python'])", f"{PROGRAM}: python"),
+        ("import os\nif not os.fork(): os._exit(0)", "tries to copy its process"),
+        ("import subprocess\nsubprocess.run(['ls', '-la'])", PROGRAM),
+        ("import os\nos.popen('ls')", PROGRAM),
+        ("import os, sys\nos.execv(sys.executable, ['python'])", PROGRAM),
         ("import multiprocessing as m\nm.get_context('spawn').Process(target=print).start()", PROGRAM),
+        (
+            "import multiprocessing as m\nm.get_context('fork').Process(target=print).start()",
+            "tries to copy its process",
+        ),
         ("import ctypes\nctypes.CDLL(None).getpid()", "uses ctypes"),
+        ("import importlib\nimportlib.import_module('c' + 'ffi').FFI()", "imports cffi"),
         ("f, g = lambda: 1, lambda: 2\nf.__code__ = g.__code__", "gives a function other code"),
         ("f = lambda: 1\nf.__code__.replace(co_filename='/usr/lib/x.py')", "calls code.__new__"),
+        (
+            "try: 1 / 0\nexcept ZeroDivisionError as error: error.__traceback__.tb_frame",
+            "reads the frame of a traceback",
+        ),
         ("import gc\ngc.get_objects()", "calls gc.get_objects"),
         ("import sys\nsys.settrace(None)", "calls sys.settrace"),
-        ("open('/proc/self/mem', 'rb')", "opens /proc/self/mem"),
+        ("open('/proc/self/mem', 'rb')", "opens its own memory"),
     ],
 )
 def test_what_no_exercise_needs_is_reported(nursery: ZygoteClient, source: str, line: str) -> None:
-    assert any(found.startswith(line) for found in reported(nursery, source, "%time t = 1"))
+    assert line in reported(nursery, source, "%time t = 1")
 
 
-def test_equal_lines_are_folded_and_their_number_is_limited(nursery: ZygoteClient) -> None:
-    assert len(reported(nursery, "import gc\nfor i in range(1000): gc.get_objects()")) == 1
-    many = reported(nursery, "for i in range(1000): compile(str(i), 'x', 'eval')")
-    assert len(many) == 61
-    assert many[-1] == "and more"
-    (long,) = reported(nursery, "compile('x' * 100_000, 'x', 'eval')")
-    assert len(long) <= 160
+def test_equal_lines_are_folded_and_no_line_carries_a_text(nursery: ZygoteClient) -> None:
+    assert reported(nursery, "import gc\nfor i in range(1000): gc.get_objects()") == ["calls gc.get_objects"]
+    assert reported(nursery, "for i in range(1000): compile(str(i), str(i), 'eval')") == ["compiles text"]
+
+
+def test_a_report_is_kept_whatever_comes_after(nursery: ZygoteClient) -> None:
+    assert "uses ctypes" in reported(
+        nursery, "import ctypes\nctypes.CDLL(None).getpid()\nfor i in range(5000): compile('1', 'x', 'eval')"
+    )
 
 
 SOCKETS = """
@@ -169,13 +158,27 @@ def test_who_takes_the_connection_away_ends_or_is_named(nursery: ZygoteClient, a
     closed = "dup" not in away
     with pytest.raises(Exception, match="process ended"):
         room.run("eval('1')")
-    found = room.child.reports()
+    found = room.child.last_reports()
     room.child.close()
     assert found == (["closed the connection over which it is watched"] if closed and found else [])
 
 
 def test_a_closed_connection_is_named_where_nothing_else_happens(nursery: ZygoteClient) -> None:
     assert reported(nursery, SOCKETS + "os.close(last)") == ["closed the connection over which it is watched"]
+
+
+def test_a_copy_of_the_process_is_refused_in_words_and_threads_work(nursery: ZygoteClient) -> None:
+    room = Room(nursery)
+    room.run("import os\nos.fork()")
+    assert room.outputs[-1]["ename"] == "ProgramError"
+    assert room.outputs[-1]["evalue"].startswith("Processes cannot be started while a notebook is graded")
+    assert room.run("import threading\nthread = threading.Thread(target=int)\nthread.start()\nthread.join()")
+    past_python = (
+        "import ctypes\nlibrary = ctypes.CDLL(None, use_errno=True)\nprint(library.fork(), ctypes.get_errno())"
+    )
+    room.run(past_python)
+    assert room.outputs[-1]["text"] == "-1 1\n"
+    room.child.close()
 
 
 def test_a_fresh_interpreter_is_refused_in_words(nursery: ZygoteClient) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import struct
+import threading
 
 import pytest
 
@@ -26,7 +27,7 @@ def refused(number: int) -> int:
 NEEDED = {
     "read": (0, 63), "write": (1, 64), "openat": (257, 56), "close": (3, 57), "mmap": (9, 222), "mprotect": (10, 226),
     "munmap": (11, 215), "brk": (12, 214), "futex": (202, 98), "clock_gettime": (228, 113), "getpid": (39, 172),
-    "clone": (56, 220), "wait4": (61, 260), "exit_group": (231, 94), "pipe2": (293, 59), "getrandom": (318, 278),
+    "wait4": (61, 260), "exit_group": (231, 94), "pipe2": (293, 59), "getrandom": (318, 278),
     "rt_sigaction": (13, 134), "kill": (62, 129), "prlimit64": (302, 261), "sched_getaffinity": (204, 123), "sendto": (44, 206),
     "recvfrom": (45, 207), "ppoll": (271, 73), "statx": (332, 291), "prctl": (157, 167), "madvise": (28, 233),
 }  # fmt: skip
@@ -46,6 +47,7 @@ def test_each_listed_call_is_refused_and_every_other_number_is_not(machine: str)
     listed = {numbers[column(machine)] for numbers in seccomp._REFUSED.values()} - {-1}
     # These are looked at more closely, below.
     special = {seccomp._CLONE[machine], seccomp._CLONE3, seccomp._SOCKET[machine], seccomp._SOCKETPAIR[machine]}
+    special |= set(seccomp._FORKS[machine])
     for number in set(range(600)) - special:
         assert run(code, machine, number) == (refused(errno.EPERM) if number in listed else ALLOW), number
 
@@ -60,14 +62,18 @@ def test_no_program_can_be_started(machine: str) -> None:
         assert run(seccomp.program(machine), machine, numbers[column(machine)]) == refused(errno.EPERM)
 
 
-def test_clone_passes_but_for_namespaces_and_clone3_is_not_there(machine: str) -> None:
+def test_threads_start_and_copies_and_namespaces_do_not(machine: str) -> None:
     code, clone = seccomp.program(machine), seccomp._CLONE[machine]
-    threads_and_forks = (0x3D0F00, 0x01200011, 17)
+    thread, copies = 0x3D0F00, (0x01200011, 17, 0x4111)  # of fork, of the plain call, of vfork
     namespaces = (
         linux.CLONE_NEWNS, linux.CLONE_NEWCGROUP, linux.CLONE_NEWUTS, linux.CLONE_NEWIPC, linux.CLONE_NEWUSER, linux.CLONE_NEWPID,
         linux.CLONE_NEWNET, 0x80,
     )  # fmt: skip
-    assert [run(code, machine, clone, flags) for flags in threads_and_forks] == [ALLOW] * 3
+    assert run(code, machine, clone, thread) == ALLOW
+    for flags in copies:
+        assert run(code, machine, clone, flags) == refused(errno.EPERM)
+    for number in seccomp._FORKS[machine]:
+        assert run(code, machine, number) == refused(errno.EPERM)
     for flag in namespaces:
         for flags in (flag, flag | 17, flag | 0x3D0F00):
             assert run(code, machine, clone, flags) == refused(errno.EPERM)
@@ -119,56 +125,23 @@ def test_the_program_is_one_that_the_kernel_takes(machine: str) -> None:
     assert instructions[-1][0] == 6
 
 
-def test_the_filter_stays_on_in_what_a_process_starts() -> None:
+def test_the_filter_holds_in_the_kernel() -> None:
     def confined() -> list[object]:
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
         before = _family(socket.AF_INET)
         seccomp.install()
-        child = os.fork()
-        if not child:
-            os._exit(0 if _family(socket.AF_INET) == "EAFNOSUPPORT" else 1)
-        inherited = os.waitpid(child, 0)[1]
-        return [before, _family(socket.AF_INET), _family(socket.AF_UNIX), inherited]
-
-    assert in_child(confined) == ["", "EAFNOSUPPORT", "", 0]
-
-
-def test_nothing_that_a_process_forks_starts_a_program() -> None:
-    def confined() -> list[str]:
-        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-        seccomp.install()
-        child = os.fork()
-        if not child:
+        found: list[object] = [before, _family(socket.AF_INET), _family(socket.AF_UNIX)]
+        for attempt in (os.fork, lambda: os.execv("/bin/true", ["true"])):
             try:
-                os.execv("/bin/true", ["true"])
+                attempt()
             except PermissionError:
-                os._exit(7)
-        return [str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))]
+                found.append("refused")
+        thread = threading.Thread(target=found.append, args=("thread",))
+        thread.start()
+        thread.join()
+        return found
 
-    assert in_child(confined) == ["7"]
-
-
-def test_without_no_new_privileges_an_ordinary_process_gets_no_filter() -> None:
-    def confined() -> str:
-        linux.drop_capabilities()
-        try:
-            seccomp.install()
-        except OSError as error:
-            return errno.errorcode[error.errno]
-        return "installed"
-
-    assert in_child(confined) == "EACCES"
-
-
-def test_whether_there_are_filters_is_found_out_without_putting_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert seccomp.available()
-    assert _family(socket.AF_INET) == ""
-
-    def unknown(*arguments: object) -> None:
-        raise OSError(errno.EINVAL, "no such option")
-
-    monkeypatch.setattr(seccomp, "prctl", unknown)
-    assert not seccomp.available()
+    assert in_child(confined) == ["", "EAFNOSUPPORT", "", "refused", "refused", "thread"]
 
 
 def _family(family: int) -> str:
