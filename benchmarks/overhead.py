@@ -27,14 +27,15 @@ from family import cpu_seconds
 from measure import Figures, Target, adopt_orphans, cpu_of_self, wait_for_orphans
 from nbformat import reader
 
-from autograder.checking import refusal
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
+from autograder.engine.checker.checker import forbidden_by
 from autograder.engine.checker.remote_subject import packed_request
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
+from autograder.engine.student import forbidden
 from autograder.engine.student.rpc_server import observation_to_dict
 from autograder.engine.student.shell import make_shell
 from autograder.engine.transport.serialization import pack, unpack
@@ -214,15 +215,17 @@ def read_text(notebook: Any) -> None:
 
 
 def refusing(notebook: Any) -> float:
-    """Return what it takes to refuse what a notebook's exercises forbid, and to let it be called again, for both messages of each."""
-    forbidden = [names for sheet in _all_sheets(notebook) if (names := sheet.forbidden)]
-    refusal.prepare()
+    """Return what it takes to refuse what a notebook's exercises forbid, in a process for each set of forbidden functions."""
+    sets = {names for cell in notebook.cells if is_test(cell) and (names := forbidden_by(cell))}
+    forbidden.prepare()
 
     def refuse() -> None:
-        for names in forbidden:
-            for _ in range(2):
-                with refusal.refused("it", names):
-                    pass
+        for names in sets:
+            child = os.fork()
+            if not child:
+                forbidden.refuse_for_good(names)
+                os._exit(0)
+            os.waitpid(child, 0)
 
     return per_call(refuse, 5)
 

@@ -5,7 +5,7 @@ NORMS = (
     *("instance_norm", "batch_norm", "native_batch_norm", "cudnn_batch_norm", "_batch_norm_impl_index"),
     *("_batch_norm_no_update", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"),
     *("_native_batch_norm_legit_functional", "_batch_norm_with_update", "_batch_norm_with_update_functional"),
-    *("native_batch_norm_helper", "_normalize"),
+    *("native_batch_norm_helper", "_normalize", "local_response_norm"),
 )
 
 # Whatever computes attention in one call, under all the names that PyTorch has for it.

@@ -44,6 +44,8 @@ LAYERS = (*NAMESPACES, *ROOT, *RESTRICTIONS)
 
 # The user of student code inside the sandbox. Outside it is nobody, or the user who started the grader.
 INSIDE, NOBODY = 1000, 65534
+# The host counts processes and the buffers of pipes by user: each zygote has its own, so that no submission uses up another's.
+_OWN_USERS = 2_000_000_000
 SCRATCH = "/tmp"
 WORK, HOME, SHARED_MEMORY = f"{SCRATCH}/work", f"{SCRATCH}/home", "/dev/shm"
 # These mounts hide a folder of the host, so they are below one that holds neither a course nor a Python.
@@ -182,14 +184,25 @@ def _write_id_maps(child: int, ready: tuple[int, int], go: tuple[int, int], user
     os.close(go[0])
     if os.read(ready[0], 1) == b"1":
         with suppress(OSError):
-            for kind, outer_id in (("uid", user), ("gid", group)):
-                if kind == "gid" and user != 0:
-                    Path(f"/proc/{child}/setgroups").write_text("deny", encoding="ascii")
-                line = f"0 {outer_id} 1\n" + (f"{INSIDE} {NOBODY} 1\n" if user == 0 else "")
-                Path(f"/proc/{child}/{kind}_map").write_text(line, encoding="ascii")
+            if user == 0:
+                _write_map(f"/proc/{child}/uid_map", user, [_OWN_USERS + child, NOBODY])
+                _write_map(f"/proc/{child}/gid_map", group, [NOBODY])
+            else:
+                _write_map(f"/proc/{child}/uid_map", user, [])
+                Path(f"/proc/{child}/setgroups").write_text("deny", encoding="ascii")
+                _write_map(f"/proc/{child}/gid_map", group, [])
             os.write(go[1], b"1")
     os.close(ready[0])
     os.close(go[1])
+
+
+def _write_map(path: str, root: int, students: Sequence[int]) -> None:
+    """Map the root of a namespace to an id outside of it, and students' processes to the first of some ids that exists there."""
+    for student in students:
+        with suppress(OSError):  # a container may have few ids
+            Path(path).write_text(f"0 {root} 1\n{INSIDE} {student} 1\n", encoding="ascii")
+            return
+    Path(path).write_text(f"0 {root} 1\n", encoding="ascii")
 
 
 def _stay_behind(child: int) -> None:

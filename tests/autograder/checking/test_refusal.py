@@ -110,6 +110,7 @@ NORMALISING: dict[str, Way] = {
     "a module": nn.LayerNorm(WIDTH),
     "built-in functions": lambda x: torch._C._VariableFunctions.layer_norm(x, (WIDTH,)),
     "another norm": lambda x: F.group_norm(x, 1),
+    "a local norm": lambda x: F.local_response_norm(x, 3),
 }
 
 

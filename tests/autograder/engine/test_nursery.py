@@ -178,3 +178,17 @@ def test_a_folder_on_pythons_path_that_is_not_shown_need_not_be_hidden(
         child.close()
     finally:
         made.close()
+
+
+def test_each_zygote_has_its_own_user(nursery: ZygoteClient, tmp_path: Path) -> None:
+    """The host counts processes and the buffers of pipes by user."""
+    other = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path))
+    other.make_ready()
+    rooms = Room(nursery), Room(nursery), Room(other)
+    users = [Path(f"/proc/{room.child._pid}").stat().st_uid for room in rooms]
+    for room in rooms:
+        room.child.close()
+    other.close()
+    assert users[0] == users[1]
+    # Without the right to map further ids, students' processes run as the user who grades.
+    assert (users[0] != users[2]) if os.getuid() == 0 else users == [os.getuid()] * 3
