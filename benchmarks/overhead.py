@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the figures for write_docs.py")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    forbidden.prepare()
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
         room = classroom(Path(folder), options.students)
