@@ -111,7 +111,9 @@ def _convert(config: Any, chapter: str, student: str) -> Problem | None:
         problem = f"The feedback page could not be made: {errors.cause(error).rstrip('.')}."
         return Problem(KIND, problem, do=_remedy(errors.error or error))
     if why := getattr(converter.exporter, "plain_because", ""):
-        shown = f"The feedback page shows the student's texts as they were written: to render them failed because {why}."
+        shown = (
+            f"The feedback page shows the student's texts as they were written: to render them failed because {why}."
+        )
         return Problem(PLAIN, shown, remark=True)
     return None
 

@@ -1,4 +1,4 @@
-"""Render answers for the marking page in a process with a limit: an answer that exceeds it is shown as it was written, and keeps no other."""
+"""Render answers for the marking page in a process with a limit: an answer that exceeds it is shown as it was written."""
 
 from __future__ import annotations
 

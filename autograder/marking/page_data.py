@@ -62,9 +62,7 @@ class Pseudonyms:
         return {self.of(question.name, answer.student): answer.student for answer in question.answers}
 
 
-def shown_groups(
-    question: Question, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: bool
-) -> list[ShownGroup]:
+def shown_groups(question: Question, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: bool) -> list[ShownGroup]:
     """Return the groups of a question's answers in the order in which the page shows them.
 
     Args:

@@ -13,7 +13,6 @@ import pytest
 from autograder import limited_process
 from autograder.limited_process import FailedCallError, LimitedProcess
 
-
 # It takes exponential time.
 BACKTRACKING = "(a*)*b"
 
