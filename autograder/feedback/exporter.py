@@ -99,8 +99,8 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         metadata = resources["nbgrader"]
         self.process = self.process or page_process()
         _mark_answers(graded)
-        about = metadata | {"title": self._released_title(metadata["assignment"])}
-        page, self.plain_because = made_page(self.process, graded, about, site_address())
+        details = metadata | {"title": self._released_title(metadata["assignment"])}
+        page, self.plain_because = made_page(self.process, graded, details, site_address())
         if self.plain_because:
             self.log.warning("The page of %s shows plain text: %s", metadata["student"], self.plain_because)
         return page, resources

@@ -22,28 +22,28 @@ def limit_outputs(notebook: Any, most: int = LONGEST_OUTPUTS) -> None:
         notebook: the notebook.
         most: how many characters all outputs together may have.
     """
-    left = most
-    told = False
+    remaining = most
+    noted = False
     for cell in notebook.cells:
         if cell.cell_type != "code" or not cell.outputs:
             continue
-        kept = []
+        outputs = []
         for output in cell.outputs:
             size = len(json.dumps(output))
-            if size <= left or (is_test(cell) and output.output_type in _GRADERS):
-                left -= size
-                kept.append(output)
+            if size <= remaining or (is_test(cell) and output.output_type in _GRADERS):
+                remaining -= size
+                outputs.append(output)
                 continue
-            left = 0
-            if not told:
-                told = True
+            remaining = 0
+            if not noted:
+                noted = True
                 note = f"\n[what follows is left out: a notebook keeps {most:,} characters of output]\n"
-                kept.append(new_output("stream", name="stdout", text=note))
+                outputs.append(new_output("stream", name="stdout", text=note))
             if output.output_type == "error":
-                kept.append(_shortened(output))
-        cell.outputs = kept
+                outputs.append(_shortened(output))
+        cell.outputs = outputs
 
 
 def _shortened(error: Any) -> Any:
-    """Return an error without its traceback: that a cell failed is told in any case."""
+    """Return an error without its traceback, so that a failed cell still shows that it failed."""
     return new_output("error", ename=error.ename[:_LONGEST_ERROR], evalue=error.evalue[:_LONGEST_ERROR], traceback=[])
