@@ -155,6 +155,10 @@ def main() -> None:
     answers = _only_voice()
     _limit_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the caller, which ends this process
+    if _HAS_TIMER:
+        # A process inherits which signals are ignored or held back.
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
     for module in sys.argv[1:]:
         importlib.import_module(module)
     for line in sys.stdin.buffer:

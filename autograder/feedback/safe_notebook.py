@@ -78,17 +78,18 @@ class SafeNotebook(Preprocessor):  # type: ignore[misc]
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Rebuild a notebook from its harmless parts, with HTML in the place of its texts."""
         limits = _Limits()
-        cells = self._rendered([_cell(number, cell, limits) for number, cell in enumerate(nb.cells)])
+        cells = self._rendered([_cell(number, cell, limits) for number, cell in enumerate(nb.cells)], resources)
         language = {"name": "python", "pygments_lexer": "ipython3"}
         return from_dict({**nb, "metadata": {"language_info": language}, "cells": cells}), resources
 
-    def _rendered(self, cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _rendered(self, cells: list[dict[str, Any]], resources: Any) -> list[dict[str, Any]]:
         """Return cells with HTML; if that exceeds the limit, with their texts as they are and a cell that says so."""
         try:
             return [_marked(cell) for cell in self._process.call(shown_cells, cells, seconds=PAGE_SECONDS)]
         except FailedCallError as error:
             why = str(error)
-        self.log.warning("A submission is shown as plain text, because %s.", why)
+        names = [str(resources[name]) for name in ("assignment_id", "notebook_id", "submission_id") if name in resources]
+        self.log.warning("The submission %s is shown as plain text, because %s.", " ".join(names), why)
         note = {"cell_type": "markdown", "id": "plain", "metadata": {}, "source": _PLAIN.format(escape(why))}
         plain = self._process.call(shown_cells, cells, seconds=PAGE_SECONDS, plain=True)
         return [_marked(cell) for cell in (note, *plain)]

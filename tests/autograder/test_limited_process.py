@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import re
+import signal
 import time
 from collections.abc import Iterator
 
@@ -35,6 +36,18 @@ def test_an_expression_that_never_ends_is_stopped_and_the_next_call_is_answered(
         process.call(re.split, BACKTRACKING, "a" * 60, seconds=0.2)
     assert process.call(operator.add, 1, 1, seconds=5) == 2
     assert time.monotonic() - begin < 20
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer of processor time")
+def test_a_signal_that_the_caller_ignores_ends_the_call_all_the_same() -> None:
+    before = signal.signal(signal.SIGPROF, signal.SIG_IGN)
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
+    try:
+        with LimitedProcess() as process, pytest.raises(FailedCallError, match="processor time"):
+            process.call(re.split, BACKTRACKING, "a" * 60, seconds=0.2)
+    finally:
+        signal.signal(signal.SIGPROF, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def test_limits_are_counted_for_each_call_alone(process: LimitedProcess) -> None:
