@@ -48,6 +48,7 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
     def __init__(self, pictures: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
         self._pictures = pictures
+        self._shown: set[str] = set()
         self._left = _LONGEST_MATHML
 
     def block_code(self, code: str, info: str | None = None) -> str:
@@ -80,6 +81,10 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
         forms = self._pictures.get(name)
         if not forms:
             return f"<em>[figure: {described}; its file is missing]</em>"
+        if name in self._shown:
+            # The page holds the picture itself, not its address: a thousand times would be a thousand pictures.
+            return f"<em>[figure: {described}; shown above]</em>"
+        self._shown.add(name)
         kind, data = next(iter(forms.items()))
         return f'<img src="data:{kind};base64,{data}" alt="{described}" style="max-width:100%">'
 
@@ -101,19 +106,29 @@ class NotebookTexts:
         self._plain = plain
         self._left = _LONGEST_PAGE
 
+    @property
+    def plain(self) -> bool:
+        """Whether texts are shown as they were written: all of them, or those beyond the limit."""
+        return self._plain or self._left <= 0
+
     def markdown(self, text: str, attachments: Any = None) -> str:
         """Return a Markdown text as HTML, with the images among a cell's attachments where the text has them."""
-        return plain_html(text) if self._plain or self._left <= 0 else self._counted(self._markdown(text, attachments))
+        if self.plain:
+            return plain_html(text)
+        pictures = safe_images(attachments, self.pixels)
+        if not pictures:
+            return self.counted(_remembered(text))
+        shown = _rendered(text, pictures)
+        # Pictures have limits of their own.
+        self._left += sum(len(data) for forms in pictures.values() for data in forms.values() if data in shown)
+        return self.counted(shown)
 
     def python(self, code: str) -> str:
         """Return Python code as HTML."""
-        return plain_html(code) if self._plain or self._left <= 0 else self._counted(python(code))
+        return plain_html(code) if self.plain else self.counted(python(code))
 
-    def _markdown(self, text: str, attachments: Any) -> str:
-        pictures = safe_images(attachments, self.pixels)
-        return _rendered(text, pictures) if pictures else _remembered(text)
-
-    def _counted(self, shown: str) -> str:
+    def counted(self, shown: str) -> str:
+        """Return HTML that a caller has made of a text, and count it."""
         self._left -= len(shown)
         return shown
 

@@ -88,7 +88,9 @@ class SafeNotebook(Preprocessor):  # type: ignore[misc]
             return [_marked(cell) for cell in self._process.call(shown_cells, cells, seconds=PAGE_SECONDS)]
         except FailedCallError as error:
             why = str(error)
-        names = [str(resources[name]) for name in ("assignment_id", "notebook_id", "submission_id") if name in resources]
+        names = [
+            str(resources[name]) for name in ("assignment_id", "notebook_id", "submission_id") if name in resources
+        ]
         self.log.warning("The submission %s is shown as plain text, because %s.", " ".join(names), why)
         note = {"cell_type": "markdown", "id": "plain", "metadata": {}, "source": _PLAIN.format(escape(why))}
         plain = self._process.call(shown_cells, cells, seconds=PAGE_SECONDS, plain=True)

@@ -26,35 +26,35 @@ def shown_cells(cells: Sequence[Mapping[str, Any]], *, plain: bool = False) -> l
         plain: whether texts are shown as they were written.
     """
     texts = NotebookTexts(plain=plain)
-    return [_cell(cell, texts, plain) for cell in cells]
+    return [_cell(cell, texts) for cell in cells]
 
 
-def _cell(cell: Mapping[str, Any], texts: NotebookTexts, plain: bool) -> dict[str, Any]:
+def _cell(cell: Mapping[str, Any], texts: NotebookTexts) -> dict[str, Any]:
     if cell["cell_type"] == "markdown":
         return {**cell, "source": texts.markdown(cell["source"], cell.get("attachments"))}
-    outputs = [_output(output, texts, plain) for output in cell["outputs"]]
+    outputs = [_output(output, texts) for output in cell["outputs"]]
     return {**cell, "source": texts.python(cell["source"]), "outputs": outputs}
 
 
-def _output(output: Mapping[str, Any], texts: NotebookTexts, plain: bool) -> dict[str, Any]:
+def _output(output: Mapping[str, Any], texts: NotebookTexts) -> dict[str, Any]:
     if output["output_type"] == "stream":
-        return {**output, "text": _terminal(output["text"], plain)}
+        return {**output, "text": _terminal(output["text"], texts)}
     if output["output_type"] == "error":
-        return {**output, "traceback": [_terminal(line, plain) for line in output["traceback"]]}
+        return {**output, "traceback": [_terminal(line, texts) for line in output["traceback"]]}
     data = dict(output["data"])
     if "text/plain" in data:
-        data["text/plain"] = _terminal(data["text/plain"], plain)
+        data["text/plain"] = _terminal(data["text/plain"], texts)
     if "text/markdown" in data:
         data["text/markdown"] = texts.markdown(data["text/markdown"])
     if "text/html" in data:
         table = data.pop("text/html")
-        if not plain:
-            data["text/html"] = bleach.clean(table, _TAGS, _ATTRIBUTES, strip=True)
+        if not texts.plain:
+            data["text/html"] = texts.counted(bleach.clean(table, _TAGS, _ATTRIBUTES, strip=True))
         elif not data:
             data["text/plain"] = html.escape(table)
     return {**output, "data": data}
 
 
-def _terminal(text: str, plain: bool) -> str:
+def _terminal(text: str, texts: NotebookTexts) -> str:
     """Return what a program printed, colours included, as HTML."""
-    return html.escape(without_colours(text)) if plain else str(ansi2html(text))
+    return html.escape(without_colours(text)) if texts.plain else texts.counted(str(ansi2html(text)))

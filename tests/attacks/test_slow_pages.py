@@ -44,7 +44,7 @@ BUILD_FILE = '```androidbp\n"' + r"\a" * 60 + "\n```"
 BRACKETS = r"\\[" * 5_000
 OPENED = "[" * 19_000
 DOTS = "a." * 500_000 + "a"
-ANSI = "\x1b[31mx" * 30_000
+ANSI = "\x1b[31mx" * 150_000
 TABLE = "<b><i>" * 30_000
 ESCAPED_QUOTES = "'" + r"\'" * 20_000
 # Seconds of all of a page; with no limit, each of these texts takes from minutes to for ever.
@@ -115,7 +115,7 @@ def formgrader_page(*cells: Any) -> str:
     "cells",
     [
         answers(*[BRACKETS] * 98),
-        [new_code_cell("f()", outputs=[new_output("stream", text=ANSI)] * 4)],
+        [new_code_cell("f()", outputs=[new_output("stream", text=ANSI)])],
         [new_code_cell("f()", outputs=[new_output("display_data", data={"text/html": TABLE})] * 2)],
     ],
     ids=["brackets", "colours", "tables"],

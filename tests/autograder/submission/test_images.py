@@ -72,6 +72,20 @@ def test_a_page_shows_no_more_pixels_of_a_notebook_than_the_limit() -> None:
     assert ["image/png" in cell.outputs[0].data for cell in made.cells] == [True, False, False]
 
 
+def test_a_picture_stands_on_the_page_once_however_often_the_text_names_it() -> None:
+    attachments = {"x": {"image/png": png(10, 10, data=100_000)}}
+    shown = NotebookTexts().markdown("![x](attachment:x) " * 500, attachments)
+    assert shown.count("<img") == 1
+    assert shown.count("[figure: x; shown above]") == 499
+
+
+def test_a_large_picture_takes_no_room_from_the_texts() -> None:
+    texts = NotebookTexts()
+    attachments = {"x": {"image/png": png(10, 10, data=2_000_000)}}
+    assert "<img" in texts.markdown("![x](attachment:x)", attachments)
+    assert texts.markdown("It is **wide**.") == "<p>It is <strong>wide</strong>.</p>\n"
+
+
 def test_what_is_left_out_of_a_submission_is_told() -> None:
     cells = [
         new_markdown_cell("![x](attachment:x)", attachments={"x": {"image/png": png(*LARGE)}}),
