@@ -14,7 +14,7 @@ BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"
 # The rows of the drawing, in the order of the table: a package imports from earlier rows and, in its own, from what stands before it.
 BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
-    "tools": BASE,
+    "tools": (*BASE, "limited_process"),
     "what decides": ("checking", "mistakes", "checks", "mutation"),
     "chapters": ("authoring", "release", "site"),
     "submissions": ("submission", "collecting"),

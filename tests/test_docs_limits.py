@@ -10,6 +10,9 @@ import pytest
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.checker.rpc_client import memory_text
 from autograder.engine.settings import GradingLimits, GradingSettings
+from autograder.submission.images import MAX_PIXELS
+from autograder.submission.notebook_reader import MAX_PICTURES
+from autograder.submission.output_limit import LONGEST_OUTPUTS
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "book" / "teaching" / "isolation.md").read_text(encoding="utf-8")
@@ -63,7 +66,11 @@ def test_the_guide_for_students_tells_the_limits_that_they_meet() -> None:
     )
     assert default.exercise_seconds == default.cell_seconds
     assert f"| memory | {default.memory_mb // 1024} GiB |" in STUDENTS
-    assert f"{default.kept_output:,} characters" in STUDENTS
+    assert (
+        f"{default.kept_output:,} characters per cell, and all output of a notebook up to {LONGEST_OUTPUTS:,}"
+        in STUDENTS
+    )
+    assert f"{MAX_PICTURES // 2**20} MB and {MAX_PIXELS // 1_000_000} million pixels in all" in STUDENTS
 
 
 @pytest.mark.parametrize("page", ["teaching/isolation", "students"])

@@ -163,6 +163,8 @@ def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) ->
 def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
     """Write the feedback pages that a mark, a comment or a penalty has outdated; return a line per chapter that had some.
 
+    A page that shows plain text, because it could not be rendered within the limit, gets a line of its own.
+
     Raises:
         InUseError: if a page is out of date and somebody else is at work in the course.
     """
@@ -172,11 +174,22 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
 
     config = configured(course)
     stale = {chapter: len(students) for chapter in chapters if (students := stale_pages(course, chapter, config))}
-    if stale:
-        with course_lock(course):
-            for chapter in stale:
-                write_pages(course, chapter, [])
-    return [f"{chapter}: {count} feedback page{'s' * (count != 1)} renewed" for chapter, count in stale.items()]
+    if not stale:
+        return []
+    with course_lock(course):
+        for chapter in stale:
+            write_pages(course, chapter, [])
+    lines = [f"{chapter}: {count} feedback page{'s' * (count != 1)} renewed" for chapter, count in stale.items()]
+    return [*lines, *(line for chapter in stale for line in _plain_pages(course, chapter))]
+
+
+def _plain_pages(course: Course, chapter: str) -> Iterator[str]:
+    """Yield a line per feedback page that shows plain text."""
+    from autograder.feedback.pages import PLAIN
+    from autograder.record.results import read_results
+
+    for result in read_results(course, chapter):
+        yield from (f"{chapter}: {result.student}: {problem}" for problem in result.problems if problem.kind == PLAIN)
 
 
 def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:

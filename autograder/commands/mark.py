@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import webbrowser
+from functools import partial
 from pathlib import Path
 
 import click
@@ -58,7 +59,8 @@ def mark(
         click.echo("There are no rubrics here: run this inside the course's project to see them.", err=True)
     else:
         rubrics = read_rubrics(project / "chapters" / name / "rubrics.md")
-    application = MarkingApplication(course, name, marker or _user(), rubrics, names=names)
+    tell = partial(click.echo, err=True)
+    application = MarkingApplication(course, name, marker or _user(), rubrics, names=names, tell=tell)
     application.marks.recover()
     questions = application.questions()
     waiting = sum(question.waiting for question in questions if not question.is_code)

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbconvert.exporters import Exporter
 from nbgrader.api import Comment, Grade, Gradebook
 from nbgrader.preprocessors import GetGrades
+from nbgrader.utils import compute_checksum, is_grade, is_solution
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload, undefer
 
-from autograder.checking.verdict import section_address
 from autograder.course.site_address import site_address
-from autograder.feedback.markup import duration_text, in_code, points_text
-from autograder.feedback.page import feedback_page, title_of
+from autograder.feedback.page import title_of
+from autograder.feedback.page_html import made_page, page_process
 from autograder.gradebook.reader import read_only
-
-TEMPLATES = Path(__file__).parent / "templates"
+from autograder.limited_process import LimitedProcess
 
 
 class LoadGrades(GetGrades):  # type: ignore[misc]
@@ -88,6 +86,9 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
     """Makes a feedback page of a graded notebook. It needs no network, no script and no other file."""
 
     output_mimetype = "text/html"
+    process: LimitedProcess | None = None
+    # Why the last page shows the student's texts as they were written; empty if it does not.
+    plain_because = ""
 
     def _file_extension_default(self) -> str:
         return ".html"
@@ -96,8 +97,13 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         """Return the page of a graded notebook."""
         graded, resources = super().from_notebook_node(nb, resources, **kw)
         metadata = resources["nbgrader"]
-        page = feedback_page(graded, metadata | {"title": self._released_title(metadata["assignment"])})
-        return _template().render(page=page, site=site_address()), resources
+        self.process = self.process or page_process()
+        _mark_answers(graded)
+        details = metadata | {"title": self._released_title(metadata["assignment"])}
+        page, self.plain_because = made_page(self.process, graded, details, site_address())
+        if self.plain_because:
+            self.log.warning("The page of %s shows plain text: %s", metadata["student"], self.plain_because)
+        return page, resources
 
     def _released_title(self, chapter: str) -> str:
         """Return the title of the chapter as it was released: a file that could not be read does not tell it."""
@@ -108,24 +114,21 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         return _title(Path(folder) / f"{chapter}.ipynb")
 
 
+def with_process(process: LimitedProcess) -> type[FeedbackExporter]:
+    """Return the same exporter for many pages: to start a process takes longer than to make a page."""
+    return type(FeedbackExporter.__name__, (FeedbackExporter,), {"process": process, "__module__": __name__})
+
+
+def _mark_answers(notebook: Any) -> None:
+    """Note in each written answer whether the student has changed it."""
+    for cell in notebook.cells:
+        if is_grade(cell) and is_solution(cell):
+            mark = cell.metadata.nbgrader
+            mark["answered"] = mark.get("checksum") != compute_checksum(cell)
+
+
 @lru_cache(maxsize=64)
 def _title(path: Path) -> str:
     if not path.is_file():
         return ""
     return title_of(nbformat.read(path, as_version=4))
-
-
-@cache
-def _template() -> Any:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["section_address"] = section_address
-    environment.filters["in_code"] = in_code
-    environment.filters["points"] = points_text
-    environment.filters["duration"] = duration_text
-    return environment.get_template("feedback.html.j2")

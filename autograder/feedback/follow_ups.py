@@ -17,7 +17,8 @@ from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Finding, Verdic
 _ERROR = "it raised "
 _STUB = "NotImplementedError"
 _NO_CALL = frozenset({".", "def", "class"})
-_LONGEST_SOURCE = 50_000
+# The tokenizer takes quadratic time for a line, so code with longer lines, and a notebook with more code, is not read.
+_LONGEST_LINE, _LONGEST_SOURCE = 400, 200_000
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ def follow_ups(outcomes: Sequence[Outcome]) -> dict[str, str]:
     Args:
         outcomes: the exercises in the notebook's order; one can only follow from an earlier one.
     """
+    if sum(len(outcome.source) for outcome in outcomes) > _LONGEST_SOURCE:
+        return {}
     causes: dict[str, str] = {}
     wrong: dict[str, Verdict] = {}
     for outcome in outcomes:
@@ -86,8 +89,10 @@ def _called(source: str) -> set[str]:
 
     Tokens, not a syntax tree: a parser's stack is no place for text that may be hostile.
     """
+    if max(map(len, source.splitlines()), default=0) > _LONGEST_LINE:
+        return set()
     with suppress(tokenize.TokenError, SyntaxError):
-        tokens = list(tokenize.generate_tokens(io.StringIO(source[:_LONGEST_SOURCE]).readline))
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
         triples = zip(["", *(token.string for token in tokens)], tokens, tokens[1:], strict=False)
         return {
             name.string

@@ -4,10 +4,12 @@ Protects against:
 
 - script injection: tags are escaped, links lose their address, Mermaid diagrams are shown as text
 - requests to elsewhere: only PNG and JPEG attachments are shown, as data in the page
-- text that takes long to render: long texts, and texts with many formulas, are shown as they were written
+- text that becomes a large page: long texts, texts with many formulas, and what exceeds the notebook's limits are shown as written
+- lexers that students choose: only Python is highlighted
 
 Does not protect against:
 
+- text that takes long to render: callers render students' text in a process with a limit (``autograder.limited_process``)
 - misleading content: text can imitate the page, or try to persuade
 """
 
@@ -28,11 +30,14 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 from autograder.feedback.formula import formula
-from autograder.submission.images import safe_images
+from autograder.submission.images import PixelLimit, safe_images
 
 _LONGEST, _MOST_FORMULAS = 20_000, 400
 # Characters of MathML in one text; formulas behind them are shown as they were written.
 _LONGEST_MATHML = 200_000
+# Characters of HTML from one notebook's texts on one page; texts beyond are shown as they were written.
+_LONGEST_PAGE = 1_000_000
+_PYTHON = frozenset({"ipython", "ipython3", "py", "py3", "python", "python3"})
 _TICKS = re.compile(r"`([^`]+)`")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -43,11 +48,13 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
     def __init__(self, pictures: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
         self._pictures = pictures
+        self._shown: set[str] = set()
         self._left = _LONGEST_MATHML
 
-    def block_mermaidjs(self, code: str) -> str:
-        # nbconvert's own puts the text on the page as it is.
-        return f"<pre><code>{html.escape(code)}</code></pre>\n"
+    def block_code(self, code: str, info: str | None = None) -> str:
+        # nbconvert's own takes any lexer that the text names; some of them take exponential time.
+        language = (info or "").strip().partition(" ")[0].casefold()
+        return python(code) if language in _PYTHON else f"<pre><code>{html.escape(code)}</code></pre>\n"
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         return f"<h{min(level + 2, 6)}>{text}</h{min(level + 2, 6)}>\n"
@@ -74,6 +81,10 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
         forms = self._pictures.get(name)
         if not forms:
             return f"<em>[figure: {described}; its file is missing]</em>"
+        if name in self._shown:
+            # The page holds the picture itself, not its address: a thousand times would be a thousand pictures.
+            return f"<em>[figure: {described}; shown above]</em>"
+        self._shown.add(name)
         kind, data = next(iter(forms.items()))
         return f'<img src="data:{kind};base64,{data}" alt="{described}" style="max-width:100%">'
 
@@ -82,17 +93,66 @@ class _Renderer(IPythonRenderer):  # type: ignore[misc]
         return f"<u>{text}</u>"
 
 
+class NotebookTexts:
+    """Renders the texts of one notebook on one page; its limits count for all of them together.
+
+    Args:
+        plain: whether every text is shown as it was written, without any parser.
+        pixels: how many pixels the images may have; by default as many as a notebook may have.
+    """
+
+    def __init__(self, *, plain: bool = False, pixels: PixelLimit | None = None) -> None:
+        self.pixels = pixels or PixelLimit()
+        self._plain = plain
+        self._left = _LONGEST_PAGE
+
+    @property
+    def plain(self) -> bool:
+        """Whether texts are shown as they were written: all of them, or those beyond the limit."""
+        return self._plain or self._left <= 0
+
+    def markdown(self, text: str, attachments: Any = None) -> str:
+        """Return a Markdown text as HTML, with the images among a cell's attachments where the text has them."""
+        if self.plain:
+            return plain_html(text)
+        pictures = safe_images(attachments, self.pixels)
+        if not pictures:
+            return self.counted(_remembered(text))
+        shown = _rendered(text, pictures)
+        # Pictures have limits of their own.
+        self._left += sum(len(data) for forms in pictures.values() for data in forms.values() if data in shown)
+        return self.counted(shown)
+
+    def python(self, code: str) -> str:
+        """Return Python code as HTML."""
+        return plain_html(code) if self.plain else self.counted(python(code))
+
+    def counted(self, shown: str) -> str:
+        """Return HTML that a caller has made of a text, and count it."""
+        self._left -= len(shown)
+        return shown
+
+
 def markdown(text: str, attachments: Any = None) -> str:
     """Return a Markdown text as HTML: formulas drawn, headings lowered, tags and addresses disarmed.
 
-    A text that no answer needs, very long or with very many formulas, is shown as it was written: to read it could take any time.
+    A text that no answer needs, very long or with very many formulas, is shown as it was written.
 
     Args:
         text: the text.
-        attachments: a cell's attachments; PNG and JPEG pictures among them are shown where the text has them.
+        attachments: a cell's attachments; PNG and JPEG images among them are shown where the text has them.
     """
-    pictures = safe_images(attachments)
-    return _rendered(text, pictures) if pictures else _remembered(text)
+    return NotebookTexts().markdown(text, attachments)
+
+
+def markdown_answer(text: str, attachments: Any = None, *, plain: bool = False) -> str:
+    """Return one student's answer as HTML; see :class:`NotebookTexts`."""
+    return NotebookTexts(plain=plain).markdown(text, attachments)
+
+
+def plain_html(text: str) -> str:
+    """Return a text as HTML that shows it as it was written."""
+    return f"<pre>{html.escape(text)}</pre>"
 
 
 @lru_cache(maxsize=1024)
@@ -102,7 +162,7 @@ def _remembered(text: str) -> str:
 
 def _rendered(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
     if len(text) > _LONGEST or text.count("\\begin") + text.count("$") > _MOST_FORMULAS:
-        return f"<pre>{html.escape(text)}</pre>"
+        return plain_html(text)
     rendered: str = MarkdownWithMath(renderer=_Renderer(pictures)).render(text)
     return rendered
 
@@ -111,7 +171,7 @@ def _rendered(text: str, pictures: Mapping[str, Mapping[str, str]]) -> str:
 def python(code: str) -> str:
     """Return Python code as HTML, its words marked with Pygments' short class names."""
     marked: str = highlight(
-        code.rstrip() + "\n", PythonLexer(stripnl=False), HtmlFormatter(cssclass="code", wrapcode=True)
+        code.rstrip() + "\n", PythonLexer(stripnl=False), HtmlFormatter(cssclass="code highlight", wrapcode=True)
     )
     return marked
 
@@ -133,6 +193,6 @@ def duration_text(seconds: float) -> str:
     return " ".join([f"{number} {unit}{'s' * (number != 1)}" for number, unit in parts if number][:2]) or "0 minutes"
 
 
-def plain(text: str) -> str:
+def without_colours(text: str) -> str:
     """Return a text from a terminal without its colours; to be escaped where it is shown."""
     return _ANSI.sub("", text)

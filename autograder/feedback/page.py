@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
-
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
 from autograder.feedback.follow_ups import Outcome, follow_ups
-from autograder.feedback.markup import markdown, plain, python
+from autograder.feedback.markup import NotebookTexts, markdown, without_colours
 from autograder.submission.problem import FOR_LECTURERS, Problem, problems_of, shortened
 
 # One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
@@ -115,6 +113,7 @@ class Page:
         max_score: points to be earned.
         late_penalty: points taken off for lateness.
         seconds_late: time between the student's own deadline and the submission, in seconds; 0 if it came in time.
+        plain: whether texts are shown as they were written.
         parts: exercises and questions in the order of the notebook.
         problems: what went otherwise than it should with the file.
     """
@@ -129,6 +128,7 @@ class Page:
     parts: tuple[Part, ...]
     problems: tuple[Problem, ...]
     seconds_late: float = 0.0
+    plain: bool = False
 
     @property
     def refused(self) -> Problem | None:
@@ -160,13 +160,14 @@ class Page:
         return tuple(by_section.values())
 
 
-def feedback_page(notebook: Any, resources: Any) -> Page:
-    """Return the feedback page of a graded notebook.
+def feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page:
+    """Return the feedback page of a graded notebook. Students' texts may take long: see ``page_html.py``.
 
     Args:
         notebook: the graded notebook, with scores and comments from the gradebook in its cells.
         resources: nbgrader's resources: student, assignment, score, maximum and late penalty; where known, the student's name and the
             chapter's title, for a notebook without a title.
+        plain: whether texts are shown as they were written.
     """
     return Page(
         chapter=resources["assignment"],
@@ -176,9 +177,10 @@ def feedback_page(notebook: Any, resources: Any) -> Page:
         score=float(resources["score"]),
         max_score=float(resources["max_score"]),
         late_penalty=float(resources["late_penalty"] or 0),
-        parts=_linked(tuple(_parts(notebook)), notebook),
+        parts=_linked(tuple(_parts(notebook, NotebookTexts(plain=plain))), notebook, plain=plain),
         problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
         seconds_late=float(resources.get("seconds_late") or 0),
+        plain=plain,
     )
 
 
@@ -193,20 +195,20 @@ def _bare(heading: str) -> str:
     return re.sub(r"[`*]|\{#[^{}]*\}", "", heading).strip()
 
 
-def _parts(notebook: Any) -> Iterator[Part]:
+def _parts(notebook: Any, texts: NotebookTexts) -> Iterator[Part]:
     title, prompt = "", ""
     causes = {problem.where: f"{problem.what} {problem.do}".strip() for problem in problems_of(notebook)}
     stubs: dict[str, tuple[Any, str]] = {}
     for cell in notebook.cells:
         mark = cell.metadata.get("nbgrader", {})
         name = mark.get("grade_id", "")
-        if is_task(cell) or (is_grade(cell) and is_solution(cell)):
-            yield _question(cell, title, prompt)
-        elif is_grade(cell):
+        if mark.get("task") or (mark.get("grade") and mark.get("solution")):
+            yield _question(cell, title, prompt, texts)
+        elif mark.get("grade"):
             exercise = name.removeprefix("test_")
             stub, heading = stubs.get(exercise, (None, title))
-            yield _exercise(cell, exercise, stub, heading, causes.get(exercise, ""))
-        elif cell.cell_type == "code" and is_solution(cell):
+            yield _exercise(cell, exercise, stub, heading, causes.get(exercise, ""), texts)
+        elif cell.cell_type == "code" and mark.get("solution"):
             stubs[name] = (cell, title)
         elif cell.cell_type == "markdown":
             headings = _HEADING.findall(_outside_code(cell.source))
@@ -214,19 +216,21 @@ def _parts(notebook: Any) -> Iterator[Part]:
             prompt = cell.source
 
 
-def _linked(parts: tuple[Part, ...], notebook: Any) -> tuple[Part, ...]:
-    """Return the parts, those whose failure follows from another exercise's linked to it."""
+def _linked(parts: tuple[Part, ...], notebook: Any, *, plain: bool) -> tuple[Part, ...]:
+    """Return the parts, those whose failure follows from another exercise's linked to it; a plain page does without."""
+    if plain:
+        return parts
     sources = {
         cell.metadata.get("nbgrader", {}).get("grade_id", ""): cell.source
         for cell in notebook.cells
-        if cell.cell_type == "code" and is_solution(cell)
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
     }
     exercises = {part.name: part for part in parts if part.kind == "exercise"}
     causes = follow_ups([Outcome(name, sources.get(name, ""), part.verdict) for name, part in exercises.items()])
     return tuple(replace(part, follows=exercises[causes[part.name]]) if part.name in causes else part for part in parts)
 
 
-def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str) -> Part:
+def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str, texts: NotebookTexts) -> Part:
     mark = cell.metadata.nbgrader
     verdict, error = _outcome(cell)
     # That a name is not defined says less than why: its cell failed, or defines another one.
@@ -242,12 +246,12 @@ def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str) -> Part:
         verdict=verdict,
         error=error,
         comment=_comment(stub) if stub is not None else "",
-        work=python(stub.source) if stub is not None else "",
+        work=texts.python(stub.source) if stub is not None else "",
         check_score=float(mark.get("auto_score") or 0) if mark.get("by_hand") else None,
     )
 
 
-def _question(cell: Any, title: str, prompt: str) -> Part:
+def _question(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> Part:
     mark = cell.metadata.nbgrader
     return Part(
         anchor=mark["grade_id"],
@@ -256,10 +260,12 @@ def _question(cell: Any, title: str, prompt: str) -> Part:
         score=float(mark["score"]),
         max_score=float(mark["points"]),
         pending=bool(mark.get("pending")),
-        answered=is_task(cell) or mark.get("checksum") != compute_checksum(cell),
+        answered=bool(mark.get("task")) or mark.get("answered", True),
         comment=_comment(cell),
-        prompt=markdown(_without_heading(prompt)),
-        work=markdown(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else python(cell.source),
+        prompt=texts.markdown(_without_heading(prompt)),
+        work=texts.markdown(cell.source, cell.get("attachments"))
+        if cell.cell_type == "markdown"
+        else texts.python(cell.source),
     )
 
 
@@ -293,7 +299,7 @@ def _outcome(cell: Any) -> tuple[Verdict | None, str]:
     """Return the verdict, or what went wrong. What the cell printed stays out: with hidden tests, that can be hidden inputs."""
     for output in cell.outputs if cell.cell_type == "code" else ():
         if output.output_type == "error":
-            text = plain(output.evalue).strip()
+            text = without_colours(output.evalue).strip()
             return None, shortened(text, 500) if output.ename in _OURS else _redact_numbers(
                 f"It raised {output.ename}: {text}"[:300]
             )

@@ -14,7 +14,8 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder.course.folder import Course
-from autograder.feedback.exporter import LoadGrades, with_gradebook
+from autograder.feedback.exporter import FeedbackExporter, LoadGrades, with_gradebook, with_process
+from autograder.feedback.page_html import page_process
 from autograder.feedback.page_stamps import PageStamps
 from autograder.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.gradebook.reader import open_gradebook
@@ -22,7 +23,7 @@ from autograder.record.results import read_result, write_result
 from autograder.submission.manifest import released_manifest
 from autograder.submission.problem import Problem
 
-KIND = "no feedback"
+KIND, PLAIN = "no feedback", "plain feedback page"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -58,7 +59,8 @@ def write_feedback(
 ) -> list[Path]:
     """Write the feedback pages of a chapter. One is made anew where anything has changed since that it is made of: grades, comments.
 
-    A page that cannot be written is noted among the problems of the student's result and keeps no other from being written.
+    A page that cannot be written, or that shows the student's texts as they were written because to render them took too long, is noted
+    among the problems of the student's result. It keeps no other page from being written.
 
     Args:
         course: the course.
@@ -75,19 +77,22 @@ def write_feedback(
     """
     released_manifest(course, chapter)
     pages = []
-    with open_gradebook(course) as gradebook:
+    with open_gradebook(course) as gradebook, page_process() as process:
         stamps = PageStamps(course, chapter, config, gradebook)
-        shared = with_gradebook(gradebook)
-        chosen = config.GenerateFeedback.preprocessors
-        config.GenerateFeedback.preprocessors = [shared if kind is LoadGrades else kind for kind in chosen]
+        shared = {LoadGrades: with_gradebook(gradebook), FeedbackExporter: with_process(process)}
+        settings = config.GenerateFeedback
+        settings.preprocessors = [shared.get(kind, kind) for kind in settings.preprocessors]
+        settings.exporter_class = shared.get(settings.exporter_class, settings.exporter_class)
         for student in graded_students(course, chapter) if students is None else sorted(set(students)):
             page = course.folder("feedback", student, chapter) / f"{chapter}.html"
             problem = None if stamps.is_current(student) else _convert(config, chapter, student)
             _note(course, chapter, student, problem)
-            if problem is None:
+            if problem is None or problem.kind == PLAIN:
                 pages.append(page)
+            if problem is None:
                 stamps.record_page(student)
             else:
+                # The next run tries again, also where a busy machine made a page plain.
                 stamps.failed(student)
             progress(student)
         stamps.write()
@@ -95,7 +100,7 @@ def write_feedback(
 
 
 def _convert(config: Any, chapter: str, student: str) -> Problem | None:
-    """Let nbgrader write a page; return the error, if any."""
+    """Let nbgrader write a page; return what went wrong with it, if anything."""
     log, errors = capture_log()
     coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
     converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
@@ -105,6 +110,11 @@ def _convert(config: Any, chapter: str, student: str) -> Problem | None:
     except Exception as error:
         problem = f"The feedback page could not be made: {errors.cause(error).rstrip('.')}."
         return Problem(KIND, problem, do=_remedy(errors.error or error))
+    if why := getattr(converter.exporter, "plain_because", ""):
+        shown = (
+            f"The feedback page shows the student's texts as they were written: to render them failed because {why}."
+        )
+        return Problem(PLAIN, shown, remark=True)
     return None
 
 
@@ -121,11 +131,11 @@ def _remedy(cause: BaseException) -> str:
 
 
 def _note(course: Course, chapter: str, student: str, problem: Problem | None) -> None:
-    """Keep the result's problems true about the page: there is one now, or there is none and why."""
+    """Keep the result's problems true about the page: there is one now, or there is a plain one or none and why."""
     result = read_result(course, chapter, student)
     if result is None:
         return
-    others = tuple(other for other in result.problems if other.kind != KIND)
+    others = tuple(other for other in result.problems if other.kind not in (KIND, PLAIN))
     now = others if problem is None else (*others, problem)
     if now != result.problems:
         write_result(course, replace(result, problems=now))

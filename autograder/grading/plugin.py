@@ -30,7 +30,7 @@ from traitlets.config import Config
 
 from autograder.course.folder import Course
 from autograder.feedback.exporter import FeedbackExporter, LoadGrades
-from autograder.feedback.safe_notebook import SafeNotebook, markdown_in_cell
+from autograder.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.late_work import ApplyDeadline, CourseLateness
 from autograder.grading.nbgrader_execute import EngineExecute
 from autograder.record.compact_json import dumps_by_line
@@ -162,7 +162,7 @@ def configure(config: Any) -> None:
     config.AssignLatePenalties.setdefault("plugin_class", CourseLateness)
     # The formgrader shows students' content in the lecturer's browser session.
     config.HTMLExporter.sanitize_html = True
-    config.HTMLExporter.filters = {**config.HTMLExporter.get("filters", {}), "markdown2html": markdown_in_cell}
+    config.HTMLExporter.filters = {**config.HTMLExporter.get("filters", {}), **FILTERS}
     others = [step for step in config.HTMLExporter.get("preprocessors", ()) if step is not SafeNotebook]
     config.HTMLExporter.preprocessors = [*others, SafeNotebook]
     config.GenerateFeedback.setdefault("exporter_class", FeedbackExporter)

@@ -17,6 +17,7 @@ from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.feedback.pages import KIND as NO_FEEDBACK
+from autograder.feedback.pages import PLAIN
 from autograder.grading.course_settings import as_released, made_by, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
@@ -198,7 +199,7 @@ def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
     olds, news = ({exercise.name: exercise for exercise in grade.exercises} for grade in (before, after))
     for name in dict.fromkeys((*olds, *news)):
         yield from _of_exercise(name, olds.get(name), news.get(name))
-    old, new = ({str(p) for p in grade.problems if p.kind != NO_FEEDBACK} for grade in (before, after))
+    old, new = ({str(p) for p in grade.problems if p.kind not in (NO_FEEDBACK, PLAIN)} for grade in (before, after))
     yield from (f"This problem is gone: {problem}" for problem in sorted(old - new))
     yield from (f"This problem is new: {problem}" for problem in sorted(new - old))
 

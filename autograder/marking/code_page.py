@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from autograder.checking.verdict import Finding, Verdict
 from autograder.feedback.markup import points_text
+from autograder.marking.answer_texts import AnswerTexts
 from autograder.marking.behaviour_groups import BehaviourGroup
 from autograder.marking.code_questions import GradedCode
-from autograder.marking.code_text import code_html, diff_html, visible
+from autograder.marking.code_text import CodeView, visible
 from autograder.marking.page_data import Pseudonyms
 from autograder.marking.questions import Answer, Question
 
@@ -98,13 +99,16 @@ class CodeGroup:
         return {member.pseudonym: member.version for member in self.members}
 
 
-def code_groups(question: Question, code: GradedCode, pseudonyms: Pseudonyms, *, names: bool) -> list[CodeGroup]:
+def code_groups(
+    question: Question, code: GradedCode, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: bool
+) -> list[CodeGroup]:
     """Return the groups of an exercise's answers, most lost points first.
 
     Args:
         question: the exercise.
         code: what grading left, for the rows of the check.
         pseudonyms: makes the members' names.
+        texts: renders their code.
         names: whether the page may show who wrote an answer.
     """
     answers = {answer.student: answer for answer in question.answers}
@@ -116,7 +120,7 @@ def code_groups(question: Question, code: GradedCode, pseudonyms: Pseudonyms, *,
             answer.student: visible(answer.student) if names else f"Answer {number}.{position}"
             for position, answer in enumerate(members, start=1)
         }
-        shown.append(_shown(question, f"Group {number}", group, members, labels, verdicts, pseudonyms))
+        shown.append(_shown(question, f"Group {number}", group, members, labels, verdicts, pseudonyms, texts))
     return shown
 
 
@@ -136,9 +140,12 @@ def _shown(
     labels: Mapping[str, str],
     verdicts: Mapping[str, Verdict],
     pseudonyms: Pseudonyms,
+    texts: AnswerTexts,
 ) -> CodeGroup:
     verdict = verdicts.get(group.representatives[0].student)
     rows = failed_rows(verdict)
+    first, *others = group.representatives
+    view = texts.code(question.name, first.source, [other.source for other in others], question.reference)
     states = {(answer.state.points, answer.state.comment) for answer in members}
     points, comment = next(iter(states)) if len(states) == 1 else (None, None)
     return CodeGroup(
@@ -151,8 +158,8 @@ def _shown(
         follows_from=group.follows_from,
         lost_points=group.lost_points,
         scores=_scores(members),
-        codes=_codes(group, labels),
-        reference=diff_html(question.reference, group.representatives[0].source) if question.reference else "",
+        codes=_codes(group, view, labels),
+        reference=view.reference,
         points=points,
         comment=comment or "",
         state="Marks differ within this group" if len(states) > 1 else mark_text(members[0]),
@@ -181,13 +188,12 @@ def _scores(members: Sequence[Answer]) -> str:
     return f"{points_text(scores[0])} to {points_text(scores[-1])}"
 
 
-def _codes(group: BehaviourGroup, labels: Mapping[str, str]) -> tuple[ShownCode, ...]:
+def _codes(group: BehaviourGroup, view: CodeView, labels: Mapping[str, str]) -> tuple[ShownCode, ...]:
     first, *others = group.representatives
-    full = ShownCode(labels.get(first.student, ""), code_html(first.source), is_difference=False)
-    return full, *(
+    return ShownCode(labels.get(first.student, ""), view.code, is_difference=False), *(
         ShownCode(labels.get(other.student, ""), difference, is_difference=True)
-        for other in others
-        if (difference := diff_html(first.source, other.source))
+        for other, difference in zip(others, view.differences, strict=True)
+        if difference
     )
 
 

@@ -1,10 +1,14 @@
-"""Show students' code and messages as text: nothing in it runs, hides or takes long to show.
+"""Show students' code and messages as text: nothing in it runs or hides.
 
 Protects against:
 
 - markup: every character is escaped
 - characters that reorder or hide text: controls, bidirectional marks and lone surrogates are shown by their number
 - long texts: lines and texts are truncated, and the page says so
+
+Does not protect against:
+
+- code that takes long to highlight or compare: ``answer_texts.py`` calls this in a process with a limit
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ from __future__ import annotations
 import difflib
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from autograder.feedback.markup import python
+from autograder.feedback.markup import plain_html, python
 
 _LONGEST_LINE, _MOST_LINES, _MOST_CHARACTERS = 400, 400, 20_000
 _INVISIBLE = re.compile(
@@ -44,6 +49,35 @@ def shortened_lines(text: str) -> list[str]:
     if len(lines) < len(every):
         lines.append(f"… ({len(every):,} lines)")
     return lines
+
+
+class CodeView(NamedTuple):
+    """A group's code as HTML.
+
+    Attributes:
+        code: the first member's code.
+        differences: how each of the others differs from it; empty where one does not.
+        reference: how the first differs from the reference solution; empty if it does not.
+    """
+
+    code: str
+    differences: Sequence[str]
+    reference: str
+
+
+def code_views(source: str, others: Sequence[str], reference: str, *, plain: bool = False) -> CodeView:
+    """Return the code of a group.
+
+    Args:
+        source: the first member's code.
+        others: that of others.
+        reference: the reference solution; empty if there is none.
+        plain: whether the first member's code is shown as it was written, without differences.
+    """
+    if plain:
+        return CodeView(plain_html("\n".join(shortened_lines(source))), [""] * len(others), "")
+    differences = [diff_html(source, other) for other in others]
+    return CodeView(code_html(source), differences, diff_html(reference, source) if reference else "")
 
 
 def code_html(source: str) -> str:

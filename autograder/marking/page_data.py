@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from autograder.authoring.rubrics import Rubric
 from autograder.feedback.markup import markdown
+from autograder.marking.answer_texts import AnswerTexts
 from autograder.marking.ordering import group_identical
 from autograder.marking.questions import Answer, Question
 
@@ -61,26 +62,29 @@ class Pseudonyms:
         return {self.of(question.name, answer.student): answer.student for answer in question.answers}
 
 
-def shown_groups(question: Question, pseudonyms: Pseudonyms, *, names: bool) -> list[ShownGroup]:
+def shown_groups(question: Question, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: bool) -> list[ShownGroup]:
     """Return the groups of a question's answers in the order in which the page shows them.
 
     Args:
         question: the question.
         pseudonyms: makes the members' names.
+        texts: renders the answers.
         names: whether the page may show who wrote an answer.
     """
     return [
-        _shown(question.name, number, group, pseudonyms, names=names)
+        _shown(question.name, number, group, pseudonyms, texts, names=names)
         for number, group in enumerate(group_identical(question.answers), start=1)
     ]
 
 
-def _shown(question: str, number: int, group: list[Answer], pseudonyms: Pseudonyms, *, names: bool) -> ShownGroup:
+def _shown(
+    question: str, number: int, group: list[Answer], pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: bool
+) -> ShownGroup:
     states = {(answer.state.points, answer.state.comment) for answer in group}
     points, comment = next(iter(states)) if len(states) == 1 else (None, None)
     return ShownGroup(
         name=f"Answer {number}",
-        html=markdown(group[0].text, group[0].attachments),
+        html=texts.answer(question, group[0].text, group[0].attachments),
         members={pseudonyms.of(question, answer.student): answer.version for answer in group},
         students=tuple(answer.student for answer in group) if names else (),
         waiting=sum(answer.state.waiting for answer in group),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from tornado.web import HTTPError
@@ -11,8 +11,9 @@ from tornado.web import HTTPError
 from autograder.authoring.rubrics import Rubric
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.marking.answer_texts import AnswerTexts
 from autograder.marking.code_page import code_groups, mark_text
-from autograder.marking.code_text import diff_lines, shortened_lines
+from autograder.marking.code_text import shortened_lines
 from autograder.marking.local_server import LocalApplication, LocalHandler
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups
@@ -31,17 +32,26 @@ class MarkingApplication(LocalApplication):
         marker: who marks, for the journal.
         rubrics: the chapter's rubrics by question.
         names: whether the page shows who wrote an answer.
+        tell: is told of each answer that takes too long to render.
     """
 
     cookie: ClassVar[str] = COOKIE
 
     def __init__(
-        self, course: Course, chapter: str, marker: str, rubrics: Mapping[str, Rubric], *, names: bool = False
+        self,
+        course: Course,
+        chapter: str,
+        marker: str,
+        rubrics: Mapping[str, Rubric],
+        *,
+        names: bool = False,
+        tell: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.course, self.rubrics, self.names = course, rubrics, names
         self.marks = Marks(course, chapter, marker)
         self.reader = self.marks.reader
         self.pseudonyms = Pseudonyms(secrets.token_bytes(32))
+        self.texts = AnswerTexts(tell)
         super().__init__(
             chapter,
             [
@@ -88,14 +98,15 @@ class QuestionHandler(MarkingHandler):
         question = self.question(name)
         comments = sorted({answer.state.comment for answer in question.answers if answer.state.comment})
         values = {"question": question, "comments": comments, "xsrf": self.xsrf_token.decode()}
-        pseudonyms, names = self.application.pseudonyms, self.application.names
+        pseudonyms, names, texts = self.application.pseudonyms, self.application.names, self.application.texts
+        texts.begin_page()
         if question.is_code:
             code = self.application.reader.graded_code()
-            groups = code_groups(question, code, pseudonyms, names=names)
+            groups = code_groups(question, code, pseudonyms, texts, names=names)
             self.show("code.html", groups=groups, rubric=None, items=[], **values)
         else:
             rubric = self.application.rubrics.get(name)
-            answers = shown_groups(question, pseudonyms, names=names)
+            answers = shown_groups(question, pseudonyms, texts, names=names)
             self.show("question.html", groups=answers, rubric=rubric, items=rubric_items(rubric), **values)
 
 
@@ -110,7 +121,8 @@ class CodeHandler(MarkingHandler):
         if answer is None or answer.code is None:
             raise HTTPError(404, reason="This answer is no longer here. Reload the page.")
         group = next(group for group in question.groups if answer.code in group.members)
-        difference = diff_lines(group.representatives[0].source, answer.text)
+        self.application.texts.begin_page()
+        difference = self.application.texts.difference(name, group.representatives[0].source, answer.text)
         self.write({"code": shortened_lines(answer.text), "difference": difference})
 
 

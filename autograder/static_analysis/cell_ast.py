@@ -2,7 +2,8 @@
 
 This runs outside the sandbox, on texts that students choose. It protects against:
 
-- deep syntax trees: a cell that is nested deeper than ``DEEPEST`` is not read, so whoever follows a tree by recursion comes to its end;
+- deep syntax trees: a cell that is nested deeper than ``DEEPEST`` is not read, so code that follows a tree by recursion ends;
+- many open brackets, with which Python's parser may take exponential time: see ``limited_parse.py``;
 - cells that take long: reading one takes time in proportion to its length, at most ``LONGEST`` characters. IPython's own translation of
   its magics reads the whole cell again for each of them; here each statement is translated by itself, with a limit on the lines read;
 - every exception of Python's parser: such a cell is one that cannot be read, and that is all.
@@ -16,26 +17,25 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-import warnings
 from contextlib import suppress
 from functools import lru_cache
 
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.utils.tokenutil import generate_tokens_catch_errors
 
+from autograder.static_analysis.limited_parse import LONGEST, UnreadableCellError, parse_text
+
+__all__ = ["DEEPEST", "LONGEST", "UnreadableCellError", "parse_cell", "syntax_error"]
+
 # Magics whose cell is Python, and runs.
 _MAGICS_OF_CELLS = frozenset({"capture", "prun", "time", "timeit"})
-# A cell of more characters is not read; nobody writes one.
-LONGEST = 200_000
 # Code that people write has a depth of 30 at most; a visitor of the standard library needs five calls per level, and has a thousand.
 DEEPEST = 150
+# A line of more characters is not translated: IPython's tokenizer takes quadratic time for one.
+_LONGEST_LINE = 5_000
 # So many lines, for each line of a cell and besides, may be tokenized to translate its magics. Two are enough unless a magic opens a
 # bracket or a text that nothing closes.
 _TOKENIZED, _SPARE = 5, 200
-
-
-class UnreadableCellError(Exception):
-    """A cell cannot be read, though it may run. The text says why."""
 
 
 @lru_cache(maxsize=256)
@@ -49,7 +49,7 @@ def parse_cell(source: str) -> ast.Module | None:
         UnreadableCellError: if it may run, but is too long, too deep or too laborious to be read.
     """
     try:
-        tree = _parse(_python(source))
+        tree = parse_text(_python(source))
     except SyntaxError:
         return None
     except (RecursionError, MemoryError):
@@ -69,7 +69,7 @@ def syntax_error(source: str) -> str:
         source: its text.
     """
     try:
-        _parse(_python(source))
+        parse_text(_python(source))
     except SyntaxError as fault:
         return f"{fault.msg} (line {fault.lineno})"
     except _UNREADABLE:
@@ -81,23 +81,14 @@ def syntax_error(source: str) -> str:
 _UNREADABLE = (UnreadableCellError, SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def _parse(text: str) -> ast.Module:
-    with warnings.catch_warnings():
-        # What Python thinks of a student's escapes is not for the grader's terminal, and no error.
-        warnings.simplefilter("ignore")
-        return ast.parse(text)
-
-
 def _python(source: str) -> str:
     """Return a cell's text as the Python that IPython makes of it and runs.
 
     Raises:
         UnreadableCellError: if it is too long, or would take too long.
     """
-    if len(source) > LONGEST:
-        raise UnreadableCellError(f"a cell of {len(source)} characters, which is too long to be read")
     try:
-        _parse(source)
+        parse_text(source)
     except SyntaxError:
         pass
     else:
@@ -118,6 +109,8 @@ def _translated(source: str) -> str:
     lines = (source if source.endswith("\n") else f"{source}\n").splitlines(keepends=True)
     for transform in (*manager.cleanup_transforms, *manager.line_transforms):
         lines = transform(lines)
+    if max(map(len, lines), default=0) > _LONGEST_LINE:
+        raise UnreadableCellError("a cell with a line that is too long to be read")
     budget = _TOKENIZED * len(lines) + _SPARE
     done: list[str] = []
     waiting = lines[::-1]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
+
+from autograder.static_analysis.limited_parse import UnreadableCellError, parse_text
 
 # Lines that IPython turns into calls: magics, shell commands, questions.
 _ASSIGNED_MAGIC = re.compile(r"^([ \t]*\w[\w, \t]*=[ \t]*)[!%].*$", re.MULTILINE)
@@ -19,8 +20,6 @@ _TRANSPARENT = frozenset({"time", "capture", "prun"})
 _DEFINED = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 _ASSIGNED = re.compile(r"^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
 _CHECKED = re.compile(r"^check\(\s*(\w+)", re.MULTILINE)
-# A syntax tree takes a hundred times the memory of its text, and seconds per megabyte. Longer cells are read line by line.
-LONGEST = 200_000
 # What a copy from a chat or a PDF brings along: spaces without width, marks of direction, and spaces that are no spaces.
 _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\u00ad]")
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
@@ -191,8 +190,6 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def _parse(source: str) -> ast.Module | None:
     """Return a cell's tree, magics left out; None if Python cannot read it, or should not try."""
-    if len(source) > LONGEST:
-        return None
     if cell_magic(source):
         return ast.Module(body=[], type_ignores=[])
     text = _CELL_MAGIC.sub("", source)
@@ -202,11 +199,8 @@ def _parse(source: str) -> ast.Module | None:
 
 def _tree(text: str) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            # What Python thinks of a student's escapes is not for the grader's terminal.
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return parse_text(text)
+    except (UnreadableCellError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

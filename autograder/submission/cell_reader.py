@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from autograder.static_analysis.cell_names import LONGEST, Outline, definitions_in_text, outline
+from autograder.static_analysis.cell_names import Outline, definitions_in_text, outline
+from autograder.static_analysis.limited_parse import LONGEST
 
 # Characters of one notebook for Python's parser: about a second, and more code than a year's homework.
 BUDGET = 1_000_000

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nbformat.notebooknode import from_dict
 
-from autograder.submission.images import safe_images
+from autograder.submission.images import MAX_PIXELS, PixelLimit, safe_images
 from autograder.submission.lazy_json import MalformedError, Value, top_level
 from autograder.submission.problem import METADATA_KEY, Problem
 
@@ -27,6 +27,7 @@ MAX_ITEMS = 200_000
 # Bytes of a notebook's pasted images, as base64.
 MAX_PICTURES = 8 * 1024 * 1024
 
+_SMALLER = "Ask for the notebook with smaller pictures."
 _AGAIN = "Ask for the notebook (.ipynb) once more; the student can check it with `tfcourse validate`."
 _MEGABYTE = 1024 * 1024
 SIGNATURES = {
@@ -154,6 +155,7 @@ class _Found:
     damaged: list[int] = field(default_factory=list)
     characters: int = 0
     pictured: int = 0
+    pixels: PixelLimit = field(default_factory=PixelLimit)
     latin: bool = False
     stamp: str = ""
 
@@ -224,10 +226,14 @@ class _Found:
             return {}
         if attachments.size > MAX_PICTURES - self.pictured:
             message = f"The pictures in its texts have more than {MAX_PICTURES // _MEGABYTE} MB; those of this cell were left out."
-            do = "Ask for the notebook with smaller pictures."
-            self.problems.append(Problem("pictures too large", message, where=f"cell {number}", do=do))
+            self.problems.append(Problem("pictures too large", message, where=f"cell {number}", do=_SMALLER))
             return {}
-        images = safe_images(attachments.value())
+        refused = self.pixels.refused
+        images = safe_images(attachments.value(), self.pixels)
+        if self.pixels.refused > refused:
+            most = f"{MAX_PIXELS // 1_000_000} million pixels"
+            message = f"The images in its texts have more than {most} in all; images of this cell were left out."
+            self.problems.append(Problem("pictures too large", message, where=f"cell {number}", do=_SMALLER))
         self.pictured += sum(len(data) for forms in images.values() for data in forms.values())
         return images
 

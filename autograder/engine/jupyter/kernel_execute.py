@@ -23,6 +23,7 @@ from traitlets import Bool, Enum, Integer, Unicode
 
 from autograder.engine.environment import kernel_environment
 from autograder.engine.settings import GradingSettings, resolve_device
+from autograder.submission.output_limit import limit_outputs
 from autograder.submission.problem import Problem, add_problems, problems_of
 from autograder.submission.test_cells import error_output, is_test, name_of, settle
 
@@ -72,6 +73,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
         self._stop_at = monotonic() + self.submission_timeout
         with TemporaryDirectory(prefix="tfcourse-", ignore_cleanup_errors=True) as folder:
             self._run(folder)
+        limit_outputs(nb)
         add_problems(nb, self._found)
         return nb, resources
 

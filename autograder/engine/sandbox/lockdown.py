@@ -394,7 +394,8 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
     import resource  # not available on Windows, where only the names of layers are used
 
     bounds = {
-        resource.RLIMIT_CORE: 0,
+        # With 0, a core_pattern that begins with a pipe still starts its program, as root and outside; with 1 the kernel writes nothing.
+        resource.RLIMIT_CORE: 1,
         resource.RLIMIT_CPU: limits.cpu_seconds,
         resource.RLIMIT_FSIZE: limits.scratch_mb * 2**20,
         resource.RLIMIT_MEMLOCK: 2**16,

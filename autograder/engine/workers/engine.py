@@ -37,6 +37,7 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel
 from autograder.engine.workers.fork_servers import FOLDERS
 from autograder.engine.workers.forked_process import ForkedProcess
+from autograder.submission.output_limit import limit_outputs
 
 if TYPE_CHECKING:
     from autograder.engine.checker.answer_cache import AnswerCache
@@ -287,6 +288,7 @@ class Engine:
         checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._nursery.how_it_ended, shell)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
+            limit_outputs(notebook)
             # Plain JSON: nbformat's formatting for readers takes ten times as long.
             executed = json.dumps(notebook, ensure_ascii=False)
         except ZygoteError as error:

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from autograder.commands.grade_chapter import renew_pages
 from autograder.course.folder import Course
-from autograder.feedback.pages import write_feedback
+from autograder.feedback import page_html
+from autograder.feedback.pages import PLAIN, write_feedback
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
+from autograder.record.results import read_results
 from autograder.submission.problem import LONGEST, MOST
 
 from .conftest import CHAPTER
@@ -21,6 +24,7 @@ from .scripted import Scripted
 
 BODY = "\n".join(f"    y{i} = {i}" for i in range(10))
 BOMB = " ".join([r"$\begin{matrix}" + "&" * 60 + r"\end{matrix}$"] * 190)
+SLOW = r"\\[" * 6_000
 CELLS = {
     "a deep sum": ["x = " + " + ".join(["1"] * 2_500)],
     "a deep name": ["x = a" + ".b" * 5_000],
@@ -77,3 +81,29 @@ def test_nobody_else_loses_by_a_page_of_hostile_text(
     pages = write_feedback(course, CHAPTER, configured(course))
     assert len(pages) == 3
     assert all(path.stat().st_size < 1_000_000 for path in pages)
+
+
+def test_a_page_that_takes_too_long_is_plain_and_the_commands_name_it(
+    course: Course,
+    filled: Callable[..., Any],
+    hand_in: Callable[..., Path],
+    graded: Callable[[], dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_html, "PAGE_SECONDS", 0.8)
+    hand_in("eve", filled(answer=SLOW))
+    graded()
+    assert len(write_feedback(course, CHAPTER, configured(course))) == 3
+    page, other = (
+        (course.root / "feedback" / student / CHAPTER / f"{CHAPTER}.html").read_text() for student in ("eve", "ann")
+    )
+    assert "This page shows your texts as you wrote them" in page
+    assert "This page shows your texts as you wrote them" not in other
+    kinds = {result.student: [problem.kind for problem in result.problems] for result in read_results(course, CHAPTER)}
+    assert (PLAIN in kinds["eve"], PLAIN in kinds["ann"], PLAIN in kinds["zoe"]) == (True, False, False)
+    (renewed, named) = renew_pages(course, [CHAPTER])
+    assert renewed == f"{CHAPTER}: 1 feedback page renewed"
+    assert named.startswith(f"{CHAPTER}: eve: The feedback page shows the student's texts as they were written")
+    hand_in("eve", filled(answer="Because."))
+    graded()
+    assert renew_pages(course, [CHAPTER]) == [f"{CHAPTER}: 1 feedback page renewed"]

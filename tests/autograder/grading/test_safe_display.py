@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from typing import Any
@@ -14,13 +13,14 @@ from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.feedback.markup import markdown
-from autograder.feedback.safe_notebook import SafeNotebook
+from autograder.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.plugin import configure
 from autograder.submission.images import image_base64, safe_images
 from autograder.submission.notebook_reader import MAX_PICTURES, read_notebook
+from tests.autograder.submission.pictures import jpeg, png
 
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels").decode()
-JPEG = base64.b64encode(b"\xff\xd8\xff" + b"pixels").decode()
+PNG = png(2, 3)
+JPEG = jpeg(2, 3)
 
 
 def read(*cells: Any) -> tuple[Any, list[Any]]:
@@ -58,7 +58,7 @@ def test_what_is_no_picture_has_no_data(data: Any) -> None:
 
 def test_a_pasted_picture_is_in_the_grader_s_copy_and_too_large_ones_are_named() -> None:
     small = new_markdown_cell("![x](attachment:x.png)", attachments={"x.png": {"image/png": PNG}})
-    large = new_markdown_cell("y", attachments={"y.png": {"image/png": PNG + "A" * MAX_PICTURES}})
+    large = new_markdown_cell("y", attachments={"y.png": {"image/png": png(2, 3, data=MAX_PICTURES)}})
     notebook, problems = read(small, large, new_markdown_cell("z", attachments={"z.svg": {"image/svg+xml": "<svg/>"}}))
     assert [dict(cell.get("attachments", {})) for cell in notebook.cells] == [{"x.png": {"image/png": PNG}}, {}, {}]
     assert [(problem.kind, problem.where) for problem in problems] == [("pictures too large", "cell 2")]
@@ -100,7 +100,8 @@ def test_metadata_keep_the_marks_and_nothing_of_the_students() -> None:
         {},
     ]
     assert notebook.cells[2].cell_type == "markdown"
-    assert "<script" not in markdown(notebook.cells[2].source)
+    assert "<script" not in notebook.cells[2].source
+    assert "&lt;script&gt;" in notebook.cells[2].source
 
 
 def test_outputs_keep_text_tables_and_pixels_without_attributes() -> None:
@@ -142,7 +143,7 @@ def test_whatever_a_course_configures_nbgrader_s_pages_get_the_course_s_markdown
     )
     assert "<script>alert(1)" not in page
     assert "<strong>bold</strong>" in page
-    assert set(config.HTMLExporter.filters) == {"markdown2html", "own"}
+    assert set(config.HTMLExporter.filters) == {*FILTERS, "own"}
     assert config.HTMLExporter.preprocessors == [SafeNotebook]
 
 

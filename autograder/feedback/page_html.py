@@ -1,0 +1,74 @@
+"""Make a feedback page's HTML of a graded notebook, in a process with a limit: the page holds text that students choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from nbformat.notebooknode import from_dict
+
+from autograder.checking.verdict import section_address
+from autograder.feedback.markup import duration_text, in_code, points_text
+from autograder.feedback.page import feedback_page
+from autograder.limited_process import FailedCallError, LimitedProcess
+
+TEMPLATES = Path(__file__).parent / "templates"
+# Processor time that one page may take. A chapter's page takes a fiftieth.
+PAGE_SECONDS = 4.0
+
+
+class MadePage(NamedTuple):
+    """A page's HTML; and, if it shows text as it was written, why."""
+
+    html: str
+    plain_because: str = ""
+
+
+def page_process() -> LimitedProcess:
+    """Return a process that makes feedback pages."""
+    return LimitedProcess(__name__)
+
+
+def made_page(process: LimitedProcess, notebook: Any, resources: Mapping[str, Any], site: str) -> MadePage:
+    """Return the feedback page of a graded notebook. If it exceeds the limit, it is made again, with the student's texts as they are.
+
+    Args:
+        process: makes the page.
+        notebook: the graded notebook; see :func:`autograder.feedback.page.feedback_page`.
+        resources: nbgrader's resources.
+        site: the address of the course's site, or empty.
+
+    Raises:
+        FailedCallError: if even plain text cannot be shown within the limit.
+    """
+    arguments = notebook, dict(resources), site
+    try:
+        return MadePage(process.call(page_html, *arguments, seconds=PAGE_SECONDS))
+    except FailedCallError as error:
+        return MadePage(process.call(page_html, *arguments, seconds=PAGE_SECONDS, plain=True), str(error))
+
+
+def page_html(notebook: Mapping[str, Any], resources: Mapping[str, Any], site: str, *, plain: bool = False) -> str:
+    """Return a page's HTML; see :func:`made_page`."""
+    page = feedback_page(from_dict(notebook), resources, plain=plain)
+    html: str = _template().render(page=page, site=site)
+    return html
+
+
+@cache
+def _template() -> Any:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["section_address"] = section_address
+    environment.filters["in_code"] = in_code
+    environment.filters["points"] = points_text
+    environment.filters["duration"] = duration_text
+    return environment.get_template("feedback.html.j2")

@@ -1,0 +1,72 @@
+"""Render answers for the marking page in a process with a limit: an answer that exceeds it is shown as it was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from autograder.feedback.markup import markdown_answer
+from autograder.limited_process import FailedCallError, LimitedProcess
+from autograder.marking.code_text import CodeView, code_views, diff_lines
+
+# Processor time that one answer may take.
+ANSWER_SECONDS = 2.0
+# After so many answers that exceeded it, one page tries no others; those that did are remembered, so the next page gets further.
+_MOST_FAILURES = 3
+NOTE = '<p class="note">This answer is shown as it was written: to render it took too long.</p>'
+
+
+class AnswerTexts:
+    """Renders answers, each within its limit.
+
+    Args:
+        tell: is told of each answer that is shown as it was written.
+    """
+
+    def __init__(self, tell: Callable[[str], None] = lambda message: None) -> None:
+        self._process = LimitedProcess(code_views.__module__)
+        self._tell = tell
+        self._slow: set[str] = set()
+        self._failures = 0
+
+    def begin_page(self) -> None:
+        """Begin a page: its answers have a limit together."""
+        self._failures = 0
+
+    def answer(self, question: str, text: str, attachments: Any) -> str:
+        """Return an answer in words as HTML.
+
+        Args:
+            question: the question's name.
+            text: the answer, Markdown.
+            attachments: its cell's attachments.
+        """
+        shown = self._call(question, markdown_answer, text, attachments)
+        return NOTE + markdown_answer(text, plain=True) if shown is None else str(shown)
+
+    def code(self, exercise: str, source: str, others: list[str], reference: str) -> CodeView:
+        """Return a group's code as HTML: see :func:`autograder.marking.code_text.code_views`."""
+        shown = self._call(exercise, code_views, source, others, reference)
+        if shown is not None:
+            return CodeView(*shown)
+        view = code_views(source, others, reference, plain=True)
+        return view._replace(code=NOTE + view.code)
+
+    def difference(self, exercise: str, before: str, after: str) -> list[str]:
+        """Return the lines of a difference; none if it takes too long."""
+        return self._call(exercise, diff_lines, before, after) or []
+
+    def _call(self, question: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function makes of an answer; None if it exceeds a limit."""
+        key = hashlib.sha256(json.dumps([function.__qualname__, *arguments]).encode()).hexdigest()
+        if key in self._slow or self._failures >= _MOST_FAILURES:
+            return None
+        try:
+            return self._process.call(function, *arguments, seconds=ANSWER_SECONDS)
+        except FailedCallError as error:
+            self._slow.add(key)
+            self._failures += 1
+            self._tell(f"{question}: an answer is shown as it was written, because {error}")
+            return None

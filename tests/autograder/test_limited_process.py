@@ -1,0 +1,82 @@
+"""Calls in another process end at their limit, whatever they do, and the next call is answered."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from autograder import limited_process
+from autograder.limited_process import FailedCallError, LimitedProcess
+
+# It takes exponential time.
+BACKTRACKING = "(a*)*b"
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[LimitedProcess]:
+    with LimitedProcess() as started:
+        yield started
+
+
+def test_a_call_returns_what_the_function_returns(process: LimitedProcess) -> None:
+    assert process.call(operator.mul, [1, 2], 2, seconds=5) == [1, 2, 1, 2]
+    assert process.call(json.dumps, {"b": 1, "a": None}, seconds=5, sort_keys=True) == '{"a": null, "b": 1}'
+    assert process.call(print, "what it prints is no answer", seconds=5) is None
+
+
+def test_an_expression_that_never_ends_is_stopped_and_the_next_call_is_answered(process: LimitedProcess) -> None:
+    begin = time.monotonic()
+    with pytest.raises(FailedCallError, match=r"it took more than 0\.2 s of processor time"):
+        process.call(re.split, BACKTRACKING, "a" * 60, seconds=0.2)
+    assert process.call(operator.add, 1, 1, seconds=5) == 2
+    assert time.monotonic() - begin < 20
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer of processor time")
+def test_a_signal_that_the_caller_ignores_ends_the_call_all_the_same() -> None:
+    before = signal.signal(signal.SIGPROF, signal.SIG_IGN)
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
+    try:
+        with LimitedProcess() as process, pytest.raises(FailedCallError, match="processor time"):
+            process.call(re.split, BACKTRACKING, "a" * 60, seconds=0.2)
+    finally:
+        signal.signal(signal.SIGPROF, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+def test_limits_are_counted_for_each_call_alone(process: LimitedProcess) -> None:
+    assert [process.call(re.split, BACKTRACKING, "a" * 18, seconds=0.5) for _ in range(40)] == [["a" * 18]] * 40
+
+
+def test_a_call_that_waits_is_stopped_by_the_clock(process: LimitedProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited_process, "_WAITING", 0.3)
+    monkeypatch.setattr(limited_process, "_WAITING_PER_SECOND", 0.0)
+    with pytest.raises(FailedCallError, match="not done after"):
+        process.call(time.sleep, 60, seconds=1)
+
+
+def test_an_error_is_reported_and_the_process_goes_on(process: LimitedProcess) -> None:
+    with pytest.raises(FailedCallError, match="it raised ValueError: invalid literal"):
+        process.call(int, "no number", seconds=5)
+    assert process.call(operator.add, 1, 1, seconds=5) == 2
+
+
+def test_memory_is_limited(process: LimitedProcess) -> None:
+    pytest.importorskip("resource")
+    with pytest.raises(FailedCallError, match="MemoryError"):
+        process.call(operator.mul, "x", limited_process.MEMORY, seconds=5)
+
+
+def test_the_process_ends_with_its_object() -> None:
+    started = LimitedProcess()
+    started.call(operator.add, 1, 1, seconds=5)
+    child = started._process
+    assert child is not None
+    del started
+    assert child.poll() is not None
