@@ -230,6 +230,7 @@ def test_a_failure_of_its_own_is_no_signature(monkeypatch: pytest.MonkeyPatch) -
 def graded(student: Student, source: str) -> tuple[float, tuple[str, dict[str, Any]] | None]:
     """Check a student's soft_lookup as a test cell does; return the score and the signature."""
     student.begin()
+    student.pretend_to_refuse()
     verdict = check(student.define(source, "soft_lookup"), hidden=True, seed=3)
     shown = [{"data": {"text/plain": str(verdict), VERDICT_MIME: verdict.to_dict()}}]
     return verdict.score, signature_of(shown, student.conversation.known, "cpu")

@@ -25,6 +25,8 @@ from autograder.engine.transport.serialization import Reference, pack
 
 from .student import AMPLE, DONE, Said, Scripted, Student, conversation_with
 
+# These tests are about other things than refusing.
+EVERYTHING = tuple({name for exercise in exercises().values() for name in exercise.forbidden})
 CALLS = [Case({"x": index}).request() for index in range(3)]
 
 
@@ -45,6 +47,7 @@ def implementations() -> dict[str, Any]:
 def everyone() -> Iterator[Student]:
     """A process in which every known implementation is defined."""
     made = Student(implementations())
+    made.pretend_to_refuse()
     yield made
     made.close()
 
@@ -226,7 +229,7 @@ class TestForgedAnswers:
     @staticmethod
     def observed(*answers: Said, requests: int = 1) -> list[Observation]:
         process = Scripted(*answers)
-        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
         (found,) = subject.observe_groups([[Case({"x": index}).request() for index in range(requests)]])
         assert len(found) == requests
         process.close()
@@ -270,7 +273,7 @@ class TestForgedAnswers:
 
     def test_who_answers_more_than_was_asked_is_asked_no_more(self) -> None:
         process = Scripted([pack({"part": 0, "answers": [FINE]})] * 3)
-        conversation = conversation_with(process)
+        conversation = conversation_with(process, EVERYTHING)
         subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         assert [seen.error for seen in subject.observe_groups([CALLS[:1]])[0]] == [None]
         assert not conversation.alive
@@ -279,7 +282,7 @@ class TestForgedAnswers:
 
     def test_what_was_answered_before_a_process_went_stays_answered(self) -> None:
         process = Scripted([pack({"part": 0, "answers": [FINE] * 2}), b""])
-        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
         first, second = subject.observe_groups([CALLS[:2], CALLS[1:]])
         assert [seen.error for seen in first] == [None, None]
         assert second[0] == first[1], "it was asked once"
@@ -289,7 +292,7 @@ class TestForgedAnswers:
     def test_what_is_answered_to_one_cell_is_limited_in_all(self) -> None:
         observation = pack({"outputs": {"output": torch.ones(2**16)}})  # 256 KiB
         process = Scripted(*[part([observation])] * 5)
-        conversation = conversation_with(process)
+        conversation = conversation_with(process, EVERYTHING)
         subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         conversation.begin(replace(AMPLE, answers_mb=1), lambda output: None)
         errors = [subject.observe(Case({"x": index}).request()).error or "" for index in range(5)]
@@ -316,7 +319,7 @@ class TestForgedAnswers:
             return DONE
 
         process = Scripted(say)
-        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
         assert (subject.observe(CALLS[0]).error or "").startswith("MalformedAnswer")
         process.close()
 
@@ -327,7 +330,7 @@ class TestForgedAnswers:
 
         process = Scripted(say)
         process.their_tray.send(pack({"part": 0, "after": 0, "answers": [pack({"outputs": {"output": 2}})]}))
-        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
         assert subject.observe(CALLS[0]).outputs == {"output": 1}
         process.close()
 
@@ -340,7 +343,7 @@ class TestForgedAnswers:
             return [pack({"out": flood}), pack({"out": flood}), DONE]
 
         process = Scripted(say)
-        conversation = conversation_with(process)
+        conversation = conversation_with(process, EVERYTHING)
         conversation.begin(replace(AMPLE, output=1_500), lambda output: None)
         subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         found = subject.observe_groups([[Case({"x": number}).request()] for number in range(3)])
@@ -349,7 +352,7 @@ class TestForgedAnswers:
 
     def test_what_one_group_asks_twice_is_asked_once(self) -> None:
         process = Scripted(part([FINE, pack({"outputs": {"output": 2}})]))
-        subject = RemoteSubject(conversation_with(process), Reference(1, "function", "f"))
+        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
         ((one, two, three),) = subject.observe_groups([[CALLS[0], CALLS[0], CALLS[1]]])
         assert one is two
         assert (one.outputs["output"], three.outputs["output"]) == (1, 2)
@@ -368,7 +371,7 @@ class TestForgedAnswers:
     def test_a_process_that_has_gone_is_a_finding_for_every_question(self) -> None:
         process = Scripted()
         process.kill()
-        conversation = conversation_with(process)
+        conversation = conversation_with(process, EVERYTHING)
         conversation._how_it_ended = lambda child: -11
         subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         for _ in range(2):
@@ -407,7 +410,7 @@ class TestForgedAnswers:
             return in_parts(question, lambda request: {"outputs": {"output": value}})
 
         process = Scripted(*[answer] * 2)
-        verdict = decide(sheet, RemoteSubject(conversation_with(process), Reference(1, "function", "causal_mask")))
+        verdict = decide(sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "causal_mask")))
         process.close()
         assert verdict.score == 0
 
@@ -427,7 +430,7 @@ class TestForgedAnswers:
                 return in_parts(question, say)
 
             process = Scripted(*[answer] * 2)
-            verdict = decide(sheet, RemoteSubject(conversation_with(process), Reference(1, "function", name)))
+            verdict = decide(sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", name)))
             process.close()
             assert not verdict.passed
             assert verdict.score <= verdict.max_score / 2
