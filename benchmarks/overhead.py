@@ -30,14 +30,14 @@ from nbformat import reader
 from autograder.checking.sheet import Sheet, decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.checker.checker import forbidden_by
+from autograder.engine.checker.deferred_tests import forbidden_by
 from autograder.engine.checker.remote_subject import packed_request
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.student import forbidden
-from autograder.engine.student.rpc_server import observation_to_dict
 from autograder.engine.student.shell import make_shell
+from autograder.engine.transport.observations import observation_to_dict
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment

@@ -51,7 +51,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "collecting": (*BASE, "submission"),
     "engine": ("errors",),
     "engine.sandbox": ("engine", "errors"),
-    "engine.transport": (*_ENGINE[:2], "errors"),
+    "engine.transport": (*_ENGINE[:2], "errors", "checking"),
     "engine.student": (*_ENGINE[:3], "checking"),
     "engine.checker": (*_ENGINE[:4], "checking", "checks", "static_analysis", "submission"),
     "engine.jupyter": (*_ENGINE[:5], "submission"),

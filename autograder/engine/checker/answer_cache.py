@@ -10,8 +10,8 @@ from nbformat import NotebookNode
 
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet
-from autograder.engine.checker.remote_subject import expect, observation_from_dict, packed_request
-from autograder.engine.student.rpc_server import observation_to_dict
+from autograder.engine.checker.remote_subject import expect, packed_request
+from autograder.engine.transport.observations import observation_from_dict, observation_to_dict
 from autograder.engine.transport.serialization import SerializationError, pack, unpack
 from autograder.static_analysis.cell_names import checked_names
 from autograder.submission.test_cells import is_test

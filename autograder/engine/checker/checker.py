@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -28,57 +27,28 @@ from nbformat import NotebookNode
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.hidden_messages import told_kind
-from autograder.checking.request import Observation
+from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.behaviour import signature_of
+from autograder.engine.checker.deferred_tests import VisibleAnswers, forbidden_by, is_deferred
+from autograder.engine.checker.remarks import remarks_on
 from autograder.engine.checker.remote_objects import (
     RemoteNamespace,
     RemoteObject,
     StudentError,
     proxy_for,
-    reference_of,
 )
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.zygote_client import StudentProcess
 from autograder.engine.settings import GradingSettings
-from autograder.engine.student.shell import CellShell, Outputs
+from autograder.engine.student.shell import CellShell
 from autograder.engine.transport.serialization import ProtocolError
 from autograder.static_analysis.cell_ast import syntax_error
-from autograder.static_analysis.cell_names import checked_names, only_calls_check
-from autograder.static_analysis.suspicious_code import find_suspicious
+from autograder.static_analysis.cell_names import checked_names
 from autograder.submission.problem import Problem, add_problems, problems_of
 from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
 
 # A problem quotes this many characters of a traceback's last line.
 _TOLD = 300
-# A problem lists this many suspicious events of the student's process.
-_REPORTED = 12
-
-
-@dataclass
-class _VisibleAnswers:
-    """What a student's process answered to the visible questions of a test cell.
-
-    Attributes:
-        outputs: collects the cell's outputs.
-        names: the exercises' names, with proxies for what they were bound to.
-        known: the answers, by number of the object and packed request.
-        broken: the limit that was broken, if any.
-    """
-
-    outputs: Outputs
-    names: dict[str, Any] = field(default_factory=dict)
-    known: dict[Any, Observation] = field(default_factory=dict)
-    broken: LimitError | None = None
-
-    def refer_to(self, names: dict[str, Any]) -> None:
-        """Refer to the same objects in a process that replaces the one that answered."""
-        numbers = {
-            reference_of(self.names[name]).number: reference_of(proxy).number
-            for name, proxy in names.items()
-            if isinstance(proxy, RemoteObject) and isinstance(self.names.get(name), RemoteObject)
-        }
-        self.known = {(numbers.get(number, number), packed): answer for (number, packed), answer in self.known.items()}
-        self.names = names
 
 
 class Checker:
@@ -106,7 +76,7 @@ class Checker:
         self._child: StudentProcess | None = None
         self._conversation: StudentClient | None = None
         self._forbidden: tuple[str, ...] = ()
-        self._visible: dict[int, _VisibleAnswers] = {}
+        self._visible: dict[int, VisibleAnswers] = {}
         self._problems: list[Problem] = []
         self._reported: dict[str, None] = {}  # in order, without repetitions
         self._files: dict[str, bytes] = {}
@@ -133,11 +103,7 @@ class Checker:
                 if is_test(cell):
                     cell.outputs = [error_output("not gradable", fatal.what)]
             return
-        cells = [
-            (index, cell)
-            for index, cell in enumerate(notebook.cells)
-            if cell.cell_type == "code" and cell.source.strip()
-        ]
+        cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
         tests = {index: forbidden_by(cell) for index, cell in cells if is_deferred(cell)}
         try:
             self._renew_time()
@@ -146,7 +112,7 @@ class Checker:
                 self._run_process(notebook, cells, {index for index, names in tests.items() if names == forbidden})
         finally:
             self._end()
-        add_problems(notebook, [*self._problems, *self._worth_a_look(notebook)])
+        add_problems(notebook, [*self._problems, *remarks_on(notebook, list(self._reported))])
 
     def _run_first_process(
         self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, tuple[str, ...]]
@@ -174,18 +140,6 @@ class Checker:
                 self._define(notebook, cell, index)
         self._ask_hidden(notebook)
         self._end()
-
-    def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
-        code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
-        sources = [cell.source for cell in code if not is_locked(cell)]
-        suspicious = find_suspicious(sources)
-        remarks = []
-        if suspicious:
-            remarks.append(f"Its code uses what no exercise needs: {', '.join(suspicious)}.")
-        if self._reported:
-            lines = [*self._reported][:_REPORTED] + ["…"] * (len(self._reported) > _REPORTED)
-            remarks.append(f"While it ran, its code did what no exercise needs: it {'; it '.join(lines)}.")
-        return [Problem("worth a look", text, do="It cost nothing; a person should read it.") for text in remarks]
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         """Run a cell, and keep its outputs."""
@@ -216,7 +170,7 @@ class Checker:
         if conversation is None:
             return
         outputs = Outputs(self._settings.kept_output, trusted=True)
-        visible = self._visible[index] = _VisibleAnswers(outputs)
+        visible = self._visible[index] = VisibleAnswers(outputs)
         conversation.begin(self._allowance(cell), _printed(outputs))
         try:
             visible.names = self._look_up(cell)
@@ -420,21 +374,6 @@ class Checker:
             self._reported |= dict.fromkeys(self._child.last_reports())
             self._child.close()
         self._child = self._conversation = None
-
-
-def is_deferred(cell: NotebookNode) -> bool:
-    """Return whether a test cell only calls checks, so that its hidden questions can wait until all cells have run."""
-    return is_test(cell) and bool(checked_names(cell.source)) and only_calls_check(cell.source)
-
-
-def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
-    """Return the names of the functions that the exercises in a test cell forbid, in alphabetical order."""
-    from autograder.checks import exercises
-
-    known = exercises()
-    return tuple(
-        sorted({item for name in checked_names(cell.source) if name in known for item in known[name].forbidden})
-    )
 
 
 def _show(cell: NotebookNode, outputs: Outputs, begun: datetime) -> None:

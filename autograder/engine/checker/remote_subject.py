@@ -7,7 +7,7 @@ quarters of five students' answers were right to the last bit. No question is se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,10 +15,8 @@ from typing import Any
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request
 from autograder.checking.subject import UsesReferenceError
 from autograder.engine.checker.rpc_client import LimitError, StudentClient, memory_text
-from autograder.engine.student.rpc_server import observation_to_dict
+from autograder.engine.transport.observations import MAX_TEXT, observation_from_dict, observation_to_dict
 from autograder.engine.transport.serialization import ProtocolError, Reference, SerializationError, pack, unpack
-
-MAX_TEXT = 1_000
 
 # Serialized requests, with the request objects: every student answers the same sheet, so each request is serialized once.
 _packed: dict[int, tuple[Request, bytes]] = {}
@@ -142,47 +140,3 @@ def expect(answer: Observation) -> None:
 
 def _malformed(why: str) -> Observation:
     return Observation(error=f"MalformedAnswer: {why[:MAX_TEXT]}")
-
-
-def observation_from_dict(data: Any) -> Observation:
-    """Build an observation from untrusted plain data, and check the type of each field.
-
-    Raises:
-        TypeError: if a field has another type.
-    """
-    if not isinstance(data, dict):
-        raise TypeError("an observation that is no mapping")
-    outputs = data.get("outputs", {})
-    if not isinstance(outputs, Mapping) or not all(isinstance(name, str) for name in outputs):
-        raise TypeError("outputs without names")
-    error = data.get("error")
-    return Observation(
-        outputs=dict(outputs),
-        error=None if error is None else _text(error),
-        unfinished=data.get("unfinished") is True,
-        mutated=_texts(data.get("mutated", ())),
-        attached=_texts(data.get("attached", ())),
-        operations=_count(data.get("operations")),
-        largest=_count(data.get("largest")),
-        functions=_texts(data.get("functions", ())),
-        lines=_count(data.get("lines")),
-        containers=_texts(data.get("containers", ())),
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("an invalid text")
-    return value[:MAX_TEXT]
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, tuple) or len(value) > 10_000:
-        raise TypeError("an invalid list of texts")
-    return tuple(map(_text, value))
-
-
-def _count(value: Any) -> int | None:
-    if value is not None and (type(value) is not int or value < 0):
-        raise TypeError("an invalid number of operations")
-    return value

@@ -39,6 +39,7 @@ from autograder.checking.subject import LocalSubject
 from autograder.engine.student import thread_check
 from autograder.engine.student.shell import CellShell
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
+from autograder.engine.transport.observations import observation_to_dict
 from autograder.engine.transport.serialization import Opaque, Reference, SerializationError, pack, unpack
 
 MAX_TEXT = 4_000
@@ -137,13 +138,8 @@ class RpcServer:
         except Exception as error:  # inspecting a student's object may raise anything
             data = pack({"raised": _raised(error)})
         if len(data) > self._max_bytes:
-            data = pack(
-                {
-                    "raised": _raised(
-                        SerializationError(f"the result takes {len(data) / 2**20:.0f} MiB, which is too much")
-                    )
-                }
-            )
+            message = f"the result takes {len(data) / 2**20:.0f} MiB, which is too much"
+            data = pack({"raised": _raised(SerializationError(message))})
         return data
 
     def _resolve(self, reference: Reference) -> Any:
@@ -186,10 +182,9 @@ class RpcServer:
         return {"value": None}
 
     def _do_recall(self, question: dict[str, Any]) -> dict[str, Any]:
-        names = self._names_at.get(question["cell"], self._shell.user_ns)
-        for name in self._shell.user_ns.keys() - names.keys():
-            del self._shell.user_ns[name]
-        self._shell.user_ns.update(names)
+        if names := self._names_at.get(question["cell"]):
+            self._shell.user_ns.clear()
+            self._shell.user_ns.update(names)
         return {"value": None}
 
     def _emit(self, output: dict[str, Any]) -> None:
@@ -358,14 +353,6 @@ def _in_this_thread(operators: set[str]) -> Iterator[None]:
         yield
     finally:
         operators |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
-
-
-def observation_to_dict(observation: Observation) -> dict[str, Any]:
-    """Return the fields of an observation as plain data, without empty ones: most observations have one."""
-    fields = {
-        name: item for name, item in vars(observation).items() if item is not None and item is not False and item != ()
-    }
-    return fields if observation.outputs else {name: item for name, item in fields.items() if name != "outputs"}
 
 
 def _raised(error: BaseException) -> dict[str, Any]:

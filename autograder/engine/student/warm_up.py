@@ -11,8 +11,9 @@ from torch import Tensor
 from autograder.checking.draw import Case
 from autograder.checking.subject import LocalSubject
 from autograder.engine import seeding
+from autograder.engine.cell_outputs import Outputs
 from autograder.engine.student import rpc_server
-from autograder.engine.student.shell import CellShell, Outputs, make_shell
+from autograder.engine.student.shell import CellShell, make_shell
 from autograder.engine.transport import serialization
 
 __all__ = ["checks", "reduce_garbage_collection", "rpc_server", "seeding", "serialization", "shell"]

@@ -16,8 +16,8 @@ from autograder.checking.props import KINDS, Perceptron, TokenTable, build, stat
 from autograder.checking.recorded import _pack, _Store, _unpack
 from autograder.checking.request import Request
 from autograder.checking.subject import LocalSubject
-from autograder.engine.checker.remote_subject import observation_from_dict, packed_request
-from autograder.engine.student.rpc_server import observation_to_dict
+from autograder.engine.checker.remote_subject import packed_request
+from autograder.engine.transport.observations import observation_from_dict, observation_to_dict
 from autograder.engine.transport.serialization import pack, unpack
 
 

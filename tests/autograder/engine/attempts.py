@@ -337,20 +337,24 @@ def mount_something(facts: Facts) -> Any:
 
 def leave_daemons(facts: Facts) -> Any:
     """Leave processes behind: one in a session of its own, and one whose parents have gone. Each would show that it lives."""
-    for _ in range(2):
-        if not os.fork():
-            os.setsid()
+
+    def leave() -> str:
+        for _ in range(2):
             if not os.fork():
-                signal.signal(signal.SIGHUP, signal.SIG_IGN)
-                null = os.open("/dev/null", os.O_RDWR)
-                for descriptor in range(64):
-                    if descriptor != null:
-                        os.dup2(null, descriptor)
-                ctypes.CDLL(None).prctl(15, b"tfcourse-daemon")  # the name that it goes by
-                time.sleep(1000)
-            os._exit(0)
-        os.wait()
-    return "left"
+                os.setsid()
+                if not os.fork():
+                    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+                    null = os.open("/dev/null", os.O_RDWR)
+                    for descriptor in range(64):
+                        if descriptor != null:
+                            os.dup2(null, descriptor)
+                    ctypes.CDLL(None).prctl(15, b"tfcourse-daemon")  # the name that it goes by
+                    time.sleep(1000)
+                os._exit(0)
+            os.wait()
+        return "left"
+
+    return refusal(leave)
 
 
 ALL: dict[str, Callable[[Facts], Any]] = {

@@ -11,7 +11,8 @@ import pytest
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 
-from autograder.engine.student.shell import CellShell, Outputs, make_shell, size_of
+from autograder.engine.cell_outputs import Outputs, size_of
+from autograder.engine.student.shell import CellShell, make_shell
 
 from .confined import in_child
 

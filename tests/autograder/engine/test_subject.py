@@ -143,7 +143,7 @@ def test_what_is_counted_cannot_be_told_from_a_call_by_what_autograd_does(studen
     assert student.names["seen"] == [(False, False)] * 3
 
 
-def test_a_callable_object_is_examined_where_it_lives_and_gains_nothing_by_being_one(student: Student) -> None:
+def test_a_callable_object_is_examined_where_it_lives_and_gains_nothing_by_being_one() -> None:
     """What it does there counts: its forbidden calls are seen, though it is no plain function."""
     name = "scaled_dot_product_attention"
     cheat = (
@@ -156,12 +156,14 @@ def test_a_callable_object_is_examined_where_it_lives_and_gains_nothing_by_being
         f"{name} = functools.partial(Attention())",
         f"{name} = functools.cache(Attention().__call__)",
     ):
+        student = Student(forbidden=exercises()[name].forbidden)
         found = student.define(cheat + made, name)
         assert isinstance(found, RemoteObject)
         verdict = check(found, hidden=True, seed=3)
         assert verdict.exercise == name
         assert verdict.score == 0
         assert "scaled_dot_product_attention" in verdict.findings[0].message
+        student.close()
 
 
 @pytest.mark.parametrize("wrapper", ["functools.partial({})", "functools.cache({})", "(lambda *a, **k: {}(*a, **k))"])
@@ -410,7 +412,9 @@ class TestForgedAnswers:
             return in_parts(question, lambda request: {"outputs": {"output": value}})
 
         process = Scripted(*[answer] * 2)
-        verdict = decide(sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "causal_mask")))
+        verdict = decide(
+            sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "causal_mask"))
+        )
         process.close()
         assert verdict.score == 0
 
@@ -430,7 +434,9 @@ class TestForgedAnswers:
                 return in_parts(question, say)
 
             process = Scripted(*[answer] * 2)
-            verdict = decide(sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", name)))
+            verdict = decide(
+                sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", name))
+            )
             process.close()
             assert not verdict.passed
             assert verdict.score <= verdict.max_score / 2

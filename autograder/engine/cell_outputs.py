@@ -1,0 +1,124 @@
+"""Collect a cell's outputs in notebook format, within limits; of a student's outputs, keep only what no page would run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+class Outputs:
+    """Collects a cell's outputs in notebook format, within the limit of characters; adjacent text becomes one output.
+
+    Args:
+        kept: characters that are kept; a result and an error are kept beyond that, for they say what came of the cell.
+        trusted: whether the outputs are the grader's own. Of a student's, text and pictures are kept, and nothing that a page would run.
+    """
+
+    def __init__(self, limit: int, *, trusted: bool = False) -> None:
+        self._bundle = _bundle if trusted else _harmless
+        self.items: list[dict[str, Any]] = []
+        self.characters = 0
+        self._kept = limit
+        self._left_out = self._clear_before_next = False
+        self._displays: dict[str, dict[str, Any]] = {}
+
+    def add(self, output: Mapping[str, Any]) -> None:
+        """Add an output."""
+        kind = output.get("output_type")
+        size = size_of(output)
+        self.characters += size
+        if kind == "clear_output" and output.get("wait"):
+            self._clear_before_next = True
+            return
+        if kind == "clear_output" or self._clear_before_next:
+            self._clear()
+            self.characters = size
+        if kind == "error":
+            self.items.append(_error(output))
+        elif kind == "execute_result" and size <= self._kept:
+            self.items.append(
+                {"output_type": kind, "data": self._bundle(output), "metadata": {}, "execution_count": None}
+            )
+        elif self.characters > self._kept:
+            self._leave_out()
+        elif kind == "stream":
+            self._stream(str(output.get("name")), str(output.get("text")))
+        elif kind == "display_data":
+            self._display(output)
+
+    def _clear(self) -> None:
+        self.items.clear()
+        self._displays.clear()
+        self._left_out = self._clear_before_next = False
+
+    def _display(self, output: Mapping[str, Any]) -> None:
+        name, data = str(output.get("display_id")), self._bundle(output)
+        if output.get("update"):
+            if name in self._displays:
+                self._displays[name]["data"] = data
+            return
+        item = {"output_type": "display_data", "data": data, "metadata": {}}
+        self.items.append(item)
+        if output.get("display_id") is not None:
+            self._displays[name] = item
+
+    def _stream(self, name: str, text: str) -> None:
+        name = "stderr" if name == "stderr" else "stdout"
+        last = self.items[-1] if self.items else {}
+        if last.get("output_type") == "stream" and last["name"] == name:
+            last["text"] += text
+        else:
+            self.items.append({"output_type": "stream", "name": name, "text": text})
+
+    def _leave_out(self) -> None:
+        if not self._left_out:
+            self._left_out = True
+            self._stream("stdout", f"\n[what follows is left out: a cell keeps {self._kept} characters]\n")
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+_TRACEBACK_LINES, _ERROR_CHARACTERS = 60, 4_000
+
+
+def _error(output: Mapping[str, Any]) -> dict[str, Any]:
+    lines = output.get("traceback")
+    texts = [str(line)[:_ERROR_CHARACTERS] for line in lines][-_TRACEBACK_LINES:] if isinstance(lines, list) else []
+    return {
+        "output_type": "error",
+        "ename": str(output.get("ename"))[:200],
+        "evalue": str(output.get("evalue"))[:_ERROR_CHARACTERS],
+        "traceback": texts,
+    }
+
+
+def _bundle(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's data by media type, as far as a notebook can hold it."""
+    data = output.get("data")
+    if not isinstance(data, dict):
+        return {}
+    return {str(mime): item for mime, item in data.items() if isinstance(item, (str, dict, list))}
+
+
+_PICTURES = ("image/png", "image/jpeg")
+
+
+def _harmless(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output's text and images only: a page that shows the notebook to a lecturer would run other media types."""
+    data = _bundle(output)
+    harmless = {"text/plain": data["text/plain"]} if isinstance(data.get("text/plain"), str) else {}
+    pictures = {
+        mime: data[mime] for mime in _PICTURES if isinstance(data.get(mime), str) and _BASE64.fullmatch(data[mime])
+    }
+    return harmless | pictures
+
+
+def size_of(content: Any, depth: int = 0) -> int:
+    """Return the approximate number of characters in an output."""
+    if isinstance(content, str):
+        return len(content)
+    if depth < 20 and isinstance(content, Mapping):
+        return sum(size_of(item, depth + 1) for item in content.values())
+    if depth < 20 and isinstance(content, (list, tuple)):
+        return sum(size_of(item, depth + 1) for item in content)
+    return 8

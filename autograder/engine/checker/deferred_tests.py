@@ -1,0 +1,57 @@
+"""Test cells whose hidden questions wait until all cells have run, and what is kept of them until then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.checking.request import Observation
+from autograder.engine.cell_outputs import Outputs
+from autograder.engine.checker.remote_objects import RemoteObject, reference_of
+from autograder.engine.checker.rpc_client import LimitError
+from autograder.static_analysis.cell_names import checked_names, only_calls_check
+from autograder.submission.test_cells import is_test
+
+
+@dataclass
+class VisibleAnswers:
+    """What a student's process answered to the visible questions of a test cell.
+
+    Attributes:
+        outputs: collects the cell's outputs.
+        names: the exercises' names, with proxies for what they were bound to.
+        known: the answers, by number of the object and packed request.
+        broken: the limit that was broken, if any.
+    """
+
+    outputs: Outputs
+    names: dict[str, Any] = field(default_factory=dict)
+    known: dict[Any, Observation] = field(default_factory=dict)
+    broken: LimitError | None = None
+
+    def refer_to(self, names: dict[str, Any]) -> None:
+        """Refer to the same objects in a process that replaces the one that answered."""
+        numbers = {
+            reference_of(self.names[name]).number: reference_of(proxy).number
+            for name, proxy in names.items()
+            if isinstance(proxy, RemoteObject) and isinstance(self.names.get(name), RemoteObject)
+        }
+        self.known = {(numbers.get(number, number), packed): answer for (number, packed), answer in self.known.items()}
+        self.names = names
+
+
+def is_deferred(cell: NotebookNode) -> bool:
+    """Return whether a test cell only calls checks, so that its hidden questions can wait until all cells have run."""
+    return is_test(cell) and bool(checked_names(cell.source)) and only_calls_check(cell.source)
+
+
+def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
+    """Return the names of the functions that the exercises in a test cell forbid, in alphabetical order."""
+    from autograder.checks import exercises
+
+    known = exercises()
+    return tuple(
+        sorted({item for name in checked_names(cell.source) if name in known for item in known[name].forbidden})
+    )
