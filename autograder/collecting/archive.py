@@ -26,6 +26,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
+from autograder.collecting.name_spellings import member_name
 from autograder.errors import CourseError
 from autograder.submission.notebook_reader import MAX_BYTES, SIGNATURES, UnreadableError, read_file
 from autograder.submission.problem import Problem
@@ -348,7 +349,7 @@ def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tu
     for number, member in enumerate(archive.members(limit)):
         if member.is_dir():
             continue
-        place = _place(member.filename)
+        place = _place(member_name(member))
         if place is None or (why := _suspicious(member)):
             why = "Its name leads out of the archive." if place is None else why
             problems.append(_refused(printable_path(inside / member.filename.lstrip("/")), why, do))

@@ -22,6 +22,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from autograder.collecting.name_spellings import listed_spelling
 from autograder.collecting.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
 from autograder.collecting.uploads import Upload
 from autograder.submission.problem import Problem
@@ -136,6 +137,8 @@ def _matched(
     owners = {_identity(upload): upload.owner for upload in uploads}
     matched = {identity: student for identity, student in _ids_by_number(roster, chapter).items() if identity in owners}
     ambiguous: dict[Identity, list[str]] = {}
+    listed = [student for student in roster.values() if student.enrolled]
+    respelled = {owner: listed_spelling(owner, listed) for owner in set(owners.values()) if not owner.isascii()}
     for keys in (_words, _spelling, _listed_names):
         index: dict[str, list[Student]] = defaultdict(list)
         for student in roster.values():
@@ -147,6 +150,8 @@ def _matched(
             # What a platform writes before a file is a name; a student may be called like another's login.
             if identity not in matched and not (keys is _words and _on_platform(identity)):
                 spellings = {owner} if keys is _spelling else {owner.casefold(), folded_name(owner)}
+                if keys is _listed_names and (text := respelled.get(owner)):
+                    spellings.add(folded_name(text))
                 several = _candidates(index, identity, spellings, chapter)
                 candidates[identity] = [name for name in several if name not in taken]
         claims = Counter(name for several in candidates.values() for name in several)

@@ -85,6 +85,7 @@ def export(
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
     lines += [HINTS[form]] if form in HINTS else []
+    missing_data = gaps(course, grades)
     data = {
         "files": [vars(file) for file in files],
         "nothing_handed_in": [
@@ -97,9 +98,9 @@ def export(
             if grade.handed_in and grade.gradable is False
         ],
         "to_decide": [{"student": grade.student, "chapter": grade.chapter} for grade in grades if not grade.decided],
-        **gaps(course, grades),
+        **missing_data,
     }
-    fell_short = open_ or not_brought_in(course, grades)
+    fell_short = open_ or not_brought_in(course, grades) or missing_data["strangers"]
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if fell_short else 0)
 
 

@@ -82,8 +82,9 @@ def autograde_chapter(
 ) -> tuple[dict[str, Any], str]:
     """Collect and grade one chapter and write feedback; return the results as data and as text."""
     from autograder.collecting.collect import collect
-    from autograder.collecting.enrolment import nothing_handed_in
     from autograder.commands.progress import grading_progress
+    from autograder.enrolment.enrol import nothing_handed_in
+    from autograder.enrolment.strangers import strangers
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.reports.grades import answers_waiting
 
@@ -109,6 +110,7 @@ def autograde_chapter(
         "results": [result.to_dict() for result in results],
         "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
         "nothing_handed_in": nothing_handed_in(course, chapter),
+        "strangers": [stranger.to_dict() for stranger in strangers(course, [chapter])],
         "feedback": pages,
     }
     return data, "\n".join(
@@ -208,7 +210,9 @@ def _format_isolation(
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
-    from autograder.collecting.enrolment import nothing_handed_in
+    from autograder.enrolment.enrol import nothing_handed_in
+    from autograder.enrolment.strangers import problems as stranger_problems
+    from autograder.enrolment.strangers import strangers
     from autograder.record.results import waiting
     from autograder.reports.grades import answers_waiting
 
@@ -230,6 +234,7 @@ def _format_grades(
     problems = [(result.student, problem) for result in results for problem in result.problems]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
     lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
+    lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
     if absent_members := nothing_handed_in(course, chapter):

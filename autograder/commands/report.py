@@ -70,11 +70,12 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += missing_messages(course, grades)
     behind = {row.student: row.reasons for row in course_overview(summaries, now).behind}
+    missing_data = gaps(course, grades)
     data = {
         "report": path,
         "behind": behind,
         "chapters": [summary.to_dict() for summary in summaries],
         "totals": {total.grade.student: total.share for total in overall},
-        **gaps(course, grades),
+        **missing_data,
     }
-    return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking else 0)
+    return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking or missing_data["strangers"] else 0)

@@ -166,6 +166,10 @@ def open_choices(grades: Iterable[Grade]) -> str:
     )
 
 
+def _percent(share: float | None) -> str:
+    return "" if share is None else _number(100 * share)
+
+
 def _number(points: float) -> str:
     return f"{points:.2f}"
 
@@ -203,7 +207,7 @@ def _totals(grades: Sequence[Grade], weights: Mapping[str, float]) -> list[_Tabl
     rows = [
         [
             *(result.grade.student, result.grade.last_name, result.grade.first_name, result.grade.email),
-            *(_number(100 * result.shares[chapter]) for chapter in chapters),
+            *(_percent(result.shares[chapter]) for chapter in chapters),
             _number(100 * result.share),
             " ".join(result.open_chapters),
         ]

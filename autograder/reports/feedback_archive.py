@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
-from autograder.collecting.enrolment import group_submitters
 from autograder.collecting.roster import Student, read_roster, safe_id
 from autograder.course.folder import Course
+from autograder.enrolment.enrol import group_submitters
 from autograder.errors import CourseError
 
 PLATFORMS = ("canvas", "moodle")

@@ -13,11 +13,12 @@ from nbgrader.api import Student as GradebookStudent
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.collecting.enrolment import enrolled_students, group_submitters
 from autograder.collecting.roster import Student, read_roster, roster_path
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.enrolment.enrol import enrolled_students, group_submitters
+from autograder.enrolment.standing import counts_for
 from autograder.errors import CourseError
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.results import Status, read_results
@@ -93,9 +94,9 @@ class Grade:
 def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
     """Return the grades of every student in every chapter, ordered by chapter and student.
 
-    A student on the class list has a grade in every chapter, handed in or not. With a class list, a student who is not on it has one only
-    where they handed in something; without a list, everybody in the gradebook has one in every chapter. Where groups hand in, the
-    members have the grade of the one who did.
+    A student on the class list has a grade in every chapter that counts for them, handed in or not. With a class list, nobody else has
+    one; without a list, everybody in the gradebook has one in every chapter. Where groups hand in, the members have the grade of the one
+    who did.
 
     Args:
         course: the course.
@@ -149,10 +150,15 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                if grade.handed_in or not enrolled or student.id in enrolled:
-                    grades.append(grade)
-    _refuse_shared_numbers(course, grades)
-    return _shared_within_groups(course, grades, roster)
+                grades.append(grade)
+    plan = read_course_file(course.root)
+    counted = [
+        grade
+        for grade in _shared_within_groups(course, grades, roster)
+        if counts_for(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
+    ]
+    _refuse_shared_numbers(course, counted)
+    return counted
 
 
 def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:

@@ -9,6 +9,8 @@ from itertools import groupby
 from autograder.collecting.pending import PendingSubmission, missing, problems
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.enrolment.strangers import problems as stranger_problems
+from autograder.enrolment.strangers import strangers
 from autograder.record.results import read_results
 from autograder.reports.grades import Grade
 
@@ -20,8 +22,10 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return messages on what is missing and what to do about it."""
     lacking = not_brought_in(course, grades)
     messages = [str(problem) for chapter, pending in lacking.items() for problem in problems(course, chapter, pending)]
+    unlisted = strangers(course, {grade.chapter for grade in grades})
     return [
         *messages,
+        *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
         *without_result(course, grades),
         *failed(course, grades),
         *filter(None, [removed_submissions(grades)]),
@@ -29,10 +33,11 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
 
 
 def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
-    """Return what is missing as plain data, ready for JSON."""
+    """Return what is missing, and who is not on the class list, as plain data, ready for JSON."""
     grades_by_kind = {"without_result": _lacking_result(grades), "gone": _lacking_submission(grades)}
     absent = not_brought_in(course, grades)
     return {
+        "strangers": [stranger.to_dict() for stranger in strangers(course, {grade.chapter for grade in grades})],
         "not_brought_in": [item.to_dict() | {"chapter": chapter} for chapter in absent for item in absent[chapter]],
         **{
             kind: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]

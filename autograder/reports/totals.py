@@ -15,13 +15,14 @@ class Total:
 
     Attributes:
         grade: one of the student's grades, for names and address.
-        shares: by chapter, score over best, from 0 to 1; 0 where nothing was handed in.
+        shares: by chapter, score over best, from 0 to 1; 0 where nothing was handed in, and None for a chapter that does not count
+            for the student.
         share: their weighted mean, from 0 to 1.
         open_chapters: chapters of which a person has still to decide something; they count as they stand.
     """
 
     grade: Grade
-    shares: Mapping[str, float]
+    shares: Mapping[str, float | None]
     share: float
     open_chapters: tuple[str, ...]
 
@@ -44,18 +45,20 @@ def totals(grades: Iterable[Grade], weights: Mapping[str, float]) -> list[Total]
 
 
 def _total(grades: Mapping[str, Grade], chapters: Sequence[str], weights: Mapping[str, float]) -> Total:
-    shares = {chapter: _share(grades.get(chapter)) for chapter in chapters}
-    weighted = sum(weights[chapter] * share for chapter, share in shares.items())
+    shares = {chapter: _share(grades[chapter]) if chapter in grades else None for chapter in chapters}
+    counted = {chapter: share for chapter, share in shares.items() if share is not None}
+    weighted = sum(weights[chapter] * share for chapter, share in counted.items())
+    weight = sum(weights[chapter] for chapter in counted)
     return Total(
         grade=next(iter(grades.values())),
         shares=shares,
-        share=weighted / sum(weights[chapter] for chapter in chapters),
+        share=weighted / weight if weight else 0.0,
         open_chapters=tuple(chapter for chapter in chapters if chapter in grades and _is_open(grades[chapter])),
     )
 
 
-def _share(grade: Grade | None) -> float:
-    if grade is None or not grade.handed_in or not grade.decided or not grade.best:
+def _share(grade: Grade) -> float:
+    if not grade.handed_in or not grade.decided or not grade.best:
         return 0.0
     return min(1.0, grade.score / grade.best)
 

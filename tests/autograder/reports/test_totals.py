@@ -42,6 +42,17 @@ def test_a_chapter_of_weight_0_is_left_out(grades):
     assert (ada.share, list(ada.shares)) == (1.0, [CHAPTERS[0]])
 
 
+def test_a_chapter_that_does_not_count_for_a_student_is_in_no_total(grades, tmp_path):
+    without = [grade for grade in grades if (grade.student, grade.chapter) != ("bo", CHAPTERS[1])]
+    ada, bo = totals(without, WEIGHTS)
+    assert (bo.shares, bo.share) == ({CHAPTERS[0]: 0.8, CHAPTERS[1]: None}, 0.8)
+    assert ada.share == pytest.approx((1 * 1.0 + 3 * 0.5) / 4)
+    _, totals_file = export(without, "csv", tmp_path, WEIGHTS)
+    assert totals_file.path.read_text(encoding="utf-8").splitlines()[2].endswith('"80.00","","80.00",""')
+    page = render(summarise(map(Work, without)), title="Class", folder=tmp_path, overall=[ada, bo])
+    assert '<td class="n">does not count</td>' in page
+
+
 def test_what_is_undecided_or_not_gradable_is_open(grades):
     undecided = replace(grades[0], decided=False)
     refused = replace(grades[2], gradable=False, raw=0.0)

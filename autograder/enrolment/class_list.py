@@ -6,6 +6,7 @@ What is read:
   and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name,
   canvas_group_id``;
 - Moodle: the participants as CSV, with headings in English, German, French or Polish;
+- nbgrader's CSV of students, with ``id, first_name, last_name, email``;
 - any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``.
 
 Columns are separated by commas, semicolons or tabs. The text is UTF-8 with or without a byte order mark, or UTF-16 with one.
@@ -35,8 +36,8 @@ _COLUMNS = "The first line names the columns: those of Canvas's gradebook or of 
 _HEADINGS = {
     "id": ("id", "canvas_user_id"),
     "name": ("student", "student name", "full name", "name", "vollständiger name", "nom complet", "imię i nazwisko"),
-    "first name": ("first name", "vorname", "prénom", "imię"),
-    "last name": ("last name", "surname", "nachname", "nom", "nom de famille", "nazwisko"),
+    "first name": ("first name", "first_name", "vorname", "prénom", "imię"),
+    "last name": ("last name", "last_name", "surname", "nachname", "nom", "nom de famille", "nazwisko"),
     "email": (
         *("email", "e-mail", "email address", "e-mail address", "e-mail-adresse", "mail", "courriel"),
         *("adresse de courriel", "adresse e-mail", "adres e-mail", "adres email"),
