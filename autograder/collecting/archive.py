@@ -79,11 +79,13 @@ class Entry:
         path: where it is, relative to the download; without any step upwards.
         date: when it was last changed, as far as that is known; of a zip archive without a time zone, taken for UTC.
         open: returns its content; raises :class:`RefusedError` if it must not or cannot be read.
+        submitted: when it was handed in, as the download's own list of submissions says; empty if there is none.
     """
 
     path: PurePosixPath
     date: datetime | None = field(compare=False)
     open: Callable[[], bytes] = field(compare=False, repr=False)
+    submitted: str = field(default="", compare=False)
 
 
 def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:

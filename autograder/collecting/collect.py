@@ -12,6 +12,7 @@ from autograder.collecting.archive import Entry, RefusedError, entries_of, noteb
 from autograder.collecting.candidates import Candidate, examine, pick_candidate
 from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice, other_notebooks
 from autograder.collecting.collection import Collection
+from autograder.collecting.gradescope import with_submitters
 from autograder.collecting.in_place import collect_in_place, no_time
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
@@ -67,10 +68,11 @@ def collect(
     if submissions is None or submissions.resolve() == course.folder("submitted"):
         return collect_in_place(course, manifest, others)
     entries, problems = entries_of(submissions)
+    roster = read_roster(course)
+    entries = with_submitters(entries, roster)
     found = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
     found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
-    roster = read_roster(course)
     files, unclear = without_notebook(entries, chapter, others, known_students(course))
     found.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
@@ -281,4 +283,4 @@ def _named_apart(reads: Sequence[_Read], chapter: str) -> dict[str, _Read]:
 def _about(student: str, upload: Upload, chapter: str) -> Student:
     platform = upload.platform if upload.platform in ("canvas", "moodle") else ""
     name = upload.owner if upload.owner != student else ""
-    return Student(student, name, platform, upload.user, {chapter: upload.upload} if upload.upload else {})
+    return Student(student, name, platform, upload.user, {chapter: upload.upload} if platform and upload.upload else {})

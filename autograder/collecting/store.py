@@ -141,13 +141,15 @@ def _set_aside_others(course: Course, chapter: str, student: str, files: Sequenc
 
 
 def time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> bytes | None:
-    """Return when it was handed in: nbgrader's own word for it, or the file's date if that is to be trusted.
+    """Return when it was handed in: nbgrader's own word for it, or the platform's, or the file's date if that is to be trusted.
 
     nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
     """
     for entry in entries:
         if upload.folder is not None and entry.path == upload.folder / "timestamp.txt":
             return entry.open()[:200].decode("utf-8", "replace").strip().encode() or None
+    if written := upload.submitted or upload.entry.submitted:
+        return written.encode()
     if trust_dates and upload.entry.date is not None:
         return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
     return None
