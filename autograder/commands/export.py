@@ -65,8 +65,8 @@ def export(
     if feedback:
         return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
     grades = read_grades(course, named)
-    weights = read_course_file(course.root).weights(named)
-    files = export_grades(grades, form, folder, weights)
+    plan = read_course_file(course.root)
+    files = export_grades(grades, form, folder, plan.weights(named), plan.canvas_columns())
     lines = [*charged, *(str(file.path) for file in files)]
     for file in files:
         if file.left_out:

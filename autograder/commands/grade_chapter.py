@@ -85,10 +85,12 @@ def autograde_chapter(
     from autograder.commands.progress import grading_progress
     from autograder.enrolment.enrol import nothing_handed_in
     from autograder.enrolment.strangers import strangers
+    from autograder.enrolment.times import apply_times
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.reports.grades import answers_waiting
 
     collection = collect(course, chapter, submissions, chapters=project_chapters())
+    apply_times(course, chapter)
     students = require_submissions(course, chapter, lambda: collection)
     with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
         results = grade_chapter(

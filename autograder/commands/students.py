@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from autograder.collecting.roster import Student
     from autograder.course.folder import Course
     from autograder.enrolment.enrol import Attendance, Enrolment
+    from autograder.enrolment.worksheet import Worksheet
 
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
@@ -93,11 +94,31 @@ def _list(course: Course) -> CommandResult:
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
     from autograder.course.lock import course_lock
     from autograder.enrolment.enrol import enrol
+    from autograder.enrolment.worksheet import enrol_worksheet
+    from autograder.gradebook.reader import released_chapters
 
+    if chapter and remove_missing:
+        raise click.UsageError("a list of one chapter removes nobody; leave out --remove-missing or --chapter")
+    lines, data = list[str](), dict[str, Any]()
     with course_lock(course):
-        enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
-    data = asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}
-    return CommandResult(data, _changes(enrolment, dry_run), EXIT_FAILED if enrolment.problems else 0)
+        if chapter:
+            worksheet = enrol_worksheet(course, file, released_chapters(course, [chapter])[0], dry_run=dry_run)
+            enrolment = worksheet.enrolment
+            data = {"chapter": worksheet.chapter, "times": worksheet.times, "timed": worksheet.timed}
+            lines.append(_timed(worksheet))
+        else:
+            enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
+    data |= asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}
+    text = "\n".join([*lines, _changes(enrolment, dry_run)])
+    return CommandResult(data, text, EXIT_FAILED if enrolment.problems else 0)
+
+
+def _timed(worksheet: Worksheet) -> str:
+    waiting = len(worksheet.times) - len(worksheet.timed)
+    return (
+        f"{worksheet.chapter}: {len(worksheet.times)} submission times, {len(worksheet.timed)} written beside submissions, "
+        f"{waiting} kept for the next collection"
+    )
 
 
 def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:

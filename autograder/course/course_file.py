@@ -56,6 +56,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
         late: the rule for late work, if it is not the course's.
         groups: whether one member hands in for the group that the class list names; the other members get the same grade.
         weight: how much the chapter counts in the total; ``None`` for 1.
+        canvas: the heading of the chapter's column in Canvas's gradebook, such as ``Chapter 01 (88121)``; empty for the chapter's name.
     """
 
     only: tuple[str, ...] | None = None
@@ -64,6 +65,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     late: LateRule | None = None
     groups: bool = False
     weight: Weight | None = None
+    canvas: str = ""
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,6 +95,10 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
             return {}
         weights = {name: self.chapter(name).weight for name in chapters}
         return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
+
+    def canvas_columns(self) -> dict[str, str]:
+        """Return the headings of chapters' columns in Canvas's gradebook, where they are not the chapters' names."""
+        return {name: plan.canvas for name, plan in self.chapters.items() if plan.canvas}
 
     def late_rule(self, chapter: str) -> LateRule:
         """Return the rule for late work in a chapter."""
@@ -138,6 +144,7 @@ TEMPLATE = """\
 # due = 2027-03-01T23:59:00
 # late = { per_day = 0.25 }
 # weight = 2                  # counts twice as much in the total as a chapter without a weight
+# canvas = "Sheet 7 (88121)"   # the heading of its column in Canvas's gradebook
 # groups = true               # one member hands in for each group of the class list
 
 # [extensions.ada]            # a student, as the gradebook names them

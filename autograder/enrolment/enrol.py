@@ -80,6 +80,23 @@ class Attendance:
     chapters: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Merge:
+    """A list that is matched to the students of a course.
+
+    Attributes:
+        ids: the student of each line.
+        entries: their entries, by id.
+        people: the ids that the course knew before.
+        problems: lines that were left out, and students whose submissions could not be determined.
+    """
+
+    ids: Mapping[int, str]
+    entries: Mapping[str, Student]
+    people: frozenset[str]
+    problems: tuple[Problem, ...] = ()
+
+
 def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: bool = False) -> Enrolment:
     """Merge a class list into the roster, and return what has changed.
 
@@ -94,15 +111,15 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
         CourseError: if the list cannot be read, or the roster cannot be read or written. Nothing is changed then.
     """
     class_list = read_class_list(path)
-    before = read_roster(course)
-    folders = submitted_folders(course)
-    people = before | {name: Student(name) for name in folders - before.keys()}
-    matched, doubts = _match(class_list.members, people)
-    ids, unnamed = _with_new_ids(class_list, matched, people, path.name)
-    entries = {
-        name: _merged(people.get(name, Student(name)), class_list.members[line], class_list.fields)
-        for line, name in ids.items()
-    }
+    if class_list.of_one_chapter:
+        raise CourseError(
+            "this list belongs to one assignment: it has submission times, or numbers of participants",
+            where=path,
+            do="Name its chapter with --chapter.",
+        )
+    before, folders = read_roster(course), submitted_folders(course)
+    merge = merge_list(course, class_list, path.name)
+    entries = merge.entries
     absent = {name: student for name, student in before.items() if student.counts and name not in entries}
     leaving = absent if remove_missing else {}
     departed = {
@@ -110,17 +127,44 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
     }
     others = {name: student for name, student in before.items() if name not in leaving}
     if not dry_run:
-        _write(course, {**others, **departed, **entries})
-    return Enrolment(
-        class_list.platform,
-        added=tuple(sorted(entries.keys() - people.keys())),
-        updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
-        unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
+        save_roster(course, {**others, **departed, **entries})
+    return replace(
+        summary(class_list, merge, before),
         absent=tuple(sorted(absent.keys() - leaving.keys())),
         departed=tuple(sorted(departed)),
         removed={name: leaving[name].name for name in sorted(leaving.keys() - departed.keys())},
+    )
+
+
+def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
+    """Match a list to the students that the course knows, and return their entries with what it says of them. Nothing is written.
+
+    Args:
+        course: the course.
+        class_list: the list.
+        file: its name, for messages.
+    """
+    before = read_roster(course)
+    people = before | {name: Student(name) for name in submitted_folders(course) - before.keys()}
+    matched, doubts = _match(class_list.members, people)
+    ids, unnamed = _with_new_ids(class_list, matched, people, file)
+    entries = {
+        name: _merged(people.get(name, Student(name)), class_list.members[line], class_list.fields)
+        for line, name in ids.items()
+    }
+    return Merge(ids, entries, frozenset(people), (*doubts, *unnamed))
+
+
+def summary(class_list: ClassList, merge: Merge, before: Mapping[str, Student]) -> Enrolment:
+    """Return what a list changes in the entries of its own students."""
+    entries, people = merge.entries, merge.people
+    return Enrolment(
+        class_list.platform,
+        added=tuple(sorted(entries.keys() - people)),
+        updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
+        unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
         withdrawn=tuple(sorted(name for name in entries if entries[name].state)),
-        problems=(*class_list.problems, *doubts, *unnamed),
+        problems=(*class_list.problems, *merge.problems),
     )
 
 
@@ -190,7 +234,7 @@ def _match(members: Mapping[int, Student], people: Mapping[str, Student]) -> tup
     """Return the ids of the members whom the course knows, by line, and a problem for each ambiguous member."""
     ids: dict[int, str] = {}
     ambiguous: dict[int, list[str]] = {}
-    for keys in (_by_number, _by_text, _by_name):
+    for keys in (_by_number, _by_text, _by_participant, _by_name):
         open_members = {line: member for line, member in members.items() if line not in ids}
         taken = frozenset(ids.values())
         free = [student for student in people.values() if student.id not in taken]
@@ -218,6 +262,11 @@ def _by_number(student: Student) -> Iterable[str]:
 def _by_text(student: Student) -> Iterable[str]:
     texts = (student.id, student.login, student.number, student.email)
     return [text.casefold() for text in texts if text]
+
+
+def _by_participant(student: Student) -> Iterable[str]:
+    on_moodle = (chapter for chapter in student.uploads if student.platform_of(chapter) == "moodle")
+    return [f"{chapter}:{student.uploads[chapter]}" for chapter in on_moodle]
 
 
 def _by_name(student: Student) -> Iterable[str]:
@@ -326,7 +375,12 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     return replace(student, **texts, surname=surname, enrolled=True)
 
 
-def _write(course: Course, roster: Mapping[str, Student]) -> None:
+def save_roster(course: Course, roster: Mapping[str, Student]) -> None:
+    """Write the roster.
+
+    Raises:
+        CourseError: if it cannot be written.
+    """
     try:
         write_roster(course, roster)
     except OSError as error:

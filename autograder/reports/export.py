@@ -9,7 +9,7 @@ identifies students by it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -64,7 +64,11 @@ class _Table:
 
 
 def export(
-    grades: Sequence[Grade], form: str, folder: Path, weights: Mapping[str, float] | None = None
+    grades: Sequence[Grade],
+    form: str,
+    folder: Path,
+    weights: Mapping[str, float] | None = None,
+    columns: Mapping[str, str] = {},
 ) -> list[Exported]:
     """Write grades and return the files.
 
@@ -75,6 +79,7 @@ def export(
             worksheet per chapter, as Moodle's assignment exports and imports it.
         folder: the folder to write to; created if it is missing.
         weights: how much each chapter counts. With these, ``"csv"`` has a second file with each student's total.
+        columns: what Canvas calls a chapter's column, such as ``Chapter 01 (88121)``, where it is not the chapter's name.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
@@ -91,10 +96,17 @@ def export(
             do="tfcourse report says why; --format csv exports what there is.",
         )
     begun = {grade.chapter for grade in grades if grade.handed_in}
-    included = [grade for grade in grades if grade.chapter in begun]
+    included = [grade for grade in grades if grade.chapter in begun and _may_go_to(form, grade)]
+    if not included:
+        raise CourseError(
+            f"nothing of these chapters was handed in on {form.capitalize()}",
+            do="Choose the other platform with --format.",
+        )
     tables = _WRITERS[form](sorted(included, key=lambda grade: (grade.chapter, grade.student)))
     if form == "csv" and weights:
         tables += _totals(included, weights)
+    if form == "canvas":
+        tables = [replace(table, header=[columns.get(title, title) for title in table.header]) for table in tables]
     try:
         write_all_or_none({folder / table.name: table.text.encode() for table in tables})
     except CourseError as error:
@@ -102,6 +114,12 @@ def export(
             error.what, where=error.where, do="Nothing was written. Choose another folder with --to."
         ) from error
     return [Exported(folder / table.name, _students(table.grades), _students(table.left_out)) for table in tables]
+
+
+def _may_go_to(form: str, grade: Grade) -> bool:
+    """Return whether a grade belongs on a platform: what was handed in on one platform is not sent to another."""
+    other = {"canvas": "moodle", "moodle": "canvas"}.get(form)
+    return grade.platform != other or other is None
 
 
 def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
@@ -233,9 +251,9 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
         one = next(iter(scores.values()))
         name = f"{one.last_name}, {one.first_name}".strip(", ") or student
         # An id that derives from the name in a download is no login.
-        login = "" if one.platform else student
+        login = one.login or ("" if one.platform else student)
         cells = [_number(scores[chapter].score) if chapter in scores else "" for chapter in chapters]
-        rows.append([name, one.canvas_id, "", login, "", *cells])
+        rows.append([name, one.canvas_id, one.number, login, one.section, *cells])
     return [_Table("canvas.csv", header, rows, handed_in)]
 
 

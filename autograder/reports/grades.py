@@ -50,6 +50,9 @@ class Grade:
         decided: False if there are several notebooks and nobody has chosen yet which one counts: no points are the student's then.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
         handed_in_by: the member of the student's group whose submission this is; empty for one of their own.
+        number: the student's number at the institution, from the class list, or empty.
+        login: the name that the student logs in with, from the class list, or empty.
+        section: the student's section, from the class list, or empty.
     """
 
     student: str
@@ -72,6 +75,9 @@ class Grade:
     decided: bool = True
     in_place: bool = True
     handed_in_by: str = ""
+    number: str = ""
+    login: str = ""
+    section: str = ""
 
     @property
     def score(self) -> float:
@@ -199,6 +205,9 @@ def _for_member(grade: Grade, member: Grade) -> Grade:
         platform=member.platform,
         canvas_id=member.canvas_id,
         moodle_id=member.moodle_id,
+        number=member.number,
+        login=member.login,
+        section=member.section,
         pending=0,
         has_result=True,
         in_place=True,
@@ -282,4 +291,7 @@ def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, wa
         best=float(assignment.max_score),
         pending=waiting.get(submission.id, 0) if submission else 0,
         handed_in=submission is not None,
+        number=known_as.number,
+        login=known_as.login,
+        section=known_as.section,
     )

@@ -64,6 +64,27 @@ def test_canvas_gets_no_row_for_a_student_without_work_because_an_empty_cell_tak
     assert len(read(file.path)) == 2 + 4
 
 
+def test_a_course_on_two_platforms_sends_to_each_what_came_from_it(on_canvas, tmp_path, make_grade):
+    on_canvas = [grade for grade in on_canvas if grade.chapter == "03_scaled_dot_product"]
+    other = make_grade("s1", 7.0, chapter="04_multi_head", platform="moodle", canvas_id="901", moodle_id="451")
+    grades = [*on_canvas, other]
+    (file,) = export(grades, "canvas", tmp_path)
+    header, *_ = read(file.path)
+    assert header[5:] == ["03_scaled_dot_product"]
+    (worksheet,) = export(grades, "moodle", tmp_path)
+    assert (worksheet.path.name, worksheet.students, worksheet.left_out) == ("moodle-04_multi_head.csv", ("s1",), ())
+    with pytest.raises(CourseError, match="nothing of these chapters was handed in on Moodle"):
+        export(on_canvas, "moodle", tmp_path)
+
+
+def test_canvas_has_its_own_headings_and_the_numbers_of_the_class_list(on_canvas, tmp_path):
+    listed = [replace(grade, number="s0011", login="aberg", section="A") for grade in on_canvas]
+    (file,) = export(listed, "canvas", tmp_path, columns={"03_scaled_dot_product": "Sheet 3 (88121)"})
+    header, _, first, *_ = read(file.path)
+    assert header == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Sheet 3 (88121)", "04_multi_head"]
+    assert first[1:6] == ["901", "s0011", "aberg", "A", "10.00"]
+
+
 def test_moodle_has_a_worksheet_a_chapter_with_the_three_columns_that_its_importer_needs(on_moodle, tmp_path):
     first, second = export(on_moodle, "moodle", tmp_path)
     header, *rows = read(first.path)
