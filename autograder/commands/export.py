@@ -66,7 +66,7 @@ def export(
         return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
     grades = read_grades(course, named)
     plan = read_course_file(course.root)
-    files = export_grades(grades, form, folder, plan.weights(named), plan.canvas_columns())
+    files = export_grades(grades, form, folder, plan.weights(named), plan.canvas_columns(), plan.total)
     lines = [*charged, *(str(file.path) for file in files)]
     for file in files:
         if file.left_out:

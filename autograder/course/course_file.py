@@ -21,6 +21,8 @@ from msgspec import Meta, Struct
 
 from autograder.atomic_files import write_atomically
 from autograder.course.chapter_names import did_you_mean
+from autograder.course.deadlines import expanded, members_of, students_of
+from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
@@ -76,7 +78,10 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         time_zone: an IANA name, for deadlines without an offset.
         late: the rule for late work of every chapter that has none of its own.
         chapters: what is done with each chapter, by its name (``07_decoding``).
-        extensions: later deadlines of single students: by student, then by chapter.
+        extensions: later deadlines: by student, section or group, then by chapter. When the file is read, those of a section or group
+            become its members'.
+        deadlines: other deadlines than the chapter's own, earlier or later: by student, section or group, then by chapter.
+        total: how the total becomes a grade; ``None`` for shares alone.
     """
 
     title: str = ""
@@ -84,14 +89,16 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
     late: LateRule = LateRule()
     chapters: dict[str, ChapterPlan] = {}
     extensions: dict[str, dict[str, datetime]] = {}
+    deadlines: dict[str, dict[str, datetime]] = {}
+    total: TotalRule | None = None
 
     def chapter(self, name: str) -> ChapterPlan:
         """Return the plan of a chapter; the plan without any restriction if the file does not name it."""
         return self.chapters.get(name, ChapterPlan())
 
     def weights(self, chapters: Iterable[str]) -> dict[str, float]:
-        """Return how much each chapter counts in the total; nothing if the file gives no weight, for then there is no total."""
-        if all(plan.weight is None for plan in self.chapters.values()):
+        """Return how much each chapter counts in the total; nothing if the file has neither weights nor a total."""
+        if self.total is None and all(plan.weight is None for plan in self.chapters.values()):
             return {}
         weights = {name: self.chapter(name).weight for name in chapters}
         return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
@@ -110,6 +117,8 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         An extension never brings a deadline forward.
         """
         general = self.chapter(chapter).due
+        if general is not None and student is not None:
+            general = self.deadlines.get(student, {}).get(chapter, general)
         extended = self.extensions.get(student, {}).get(chapter) if student is not None else None
         dates = [
             date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone))
@@ -147,8 +156,17 @@ TEMPLATE = """\
 # canvas = "Sheet 7 (88121)"   # the heading of its column in Canvas's gradebook
 # groups = true               # one member hands in for each group of the class list
 
-# [extensions.ada]            # a student, as the gradebook names them
+# [extensions.ada]            # a student's id, a section or a group of the class list; never earlier than the deadline
 # 07_decoding = 2027-03-05T23:59:00
+
+# [deadlines."Lab B"]         # another deadline, earlier or later, of a section, a group or a student
+# 07_decoding = 2027-03-04T23:59:00
+
+# [total]                     # of all chapters that have begun, by their weights
+# drop_lowest = 1             # each student's chapter with the lowest share does not count
+# scale = 100                 # the points of a total of 100 %
+# pass_mark = 50              # in percent
+# grades = { A = 90, B = 75, C = 50 }
 """
 
 
@@ -186,7 +204,19 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
     except msgspec.ValidationError as error:
         raise _validation_error(path, text, str(error)) from error
     _check_meaning(path, text, plan, None if chapters is None else sorted(chapters))
-    return plan
+    return _by_student(root, plan)
+
+
+def _by_student(root: Path, plan: CourseFile) -> CourseFile:
+    """Return a plan in which the dates of sections and groups are their members'."""
+    if not (plan.extensions or plan.deadlines):
+        return plan
+    members, students = members_of(root), students_of(root)
+    return msgspec.structs.replace(
+        plan,
+        extensions=expanded(plan.extensions, members, students),
+        deadlines=expanded(plan.deadlines, members, students),
+    )
 
 
 def write_template(root: Path) -> bool:
@@ -266,9 +296,15 @@ def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] 
             raise _at(
                 path, text, f"chapters.{name}.only", "only and without exclude each other", "Keep one of the two."
             )
+    for who, dates in plan.deadlines.items():
+        for name in dates:
+            if plan.chapter(name).due is None:
+                message = "the chapter has no deadline of its own, from which this one could differ"
+                raise _at(path, text, f"deadlines.{who}.{name}", message, f"Write due into [chapters.{name}].")
     if chapters is None:
         return
-    named = {*plan.chapters, *(chapter for extension in plan.extensions.values() for chapter in extension)}
+    dated = (*plan.extensions.values(), *plan.deadlines.values())
+    named = {*plan.chapters, *(chapter for dates in dated for chapter in dates)}
     for name in sorted(named - set(chapters)):
         raise _at(
             path,

@@ -14,10 +14,11 @@ from itertools import groupby
 from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
+from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text
-from autograder.reports.totals import totals
+from autograder.reports.totals import Total, totals
 
 FORMATS = ("csv", "canvas", "moodle")
 # Half a class may be missing; nobody reads all their names.
@@ -69,6 +70,7 @@ def export(
     folder: Path,
     weights: Mapping[str, float] | None = None,
     columns: Mapping[str, str] = {},
+    rule: TotalRule | None = None,
 ) -> list[Exported]:
     """Write grades and return the files.
 
@@ -80,6 +82,7 @@ def export(
         folder: the folder to write to; created if it is missing.
         weights: how much each chapter counts. With these, ``"csv"`` has a second file with each student's total.
         columns: what Canvas calls a chapter's column, such as ``Chapter 01 (88121)``, where it is not the chapter's name.
+        rule: how the total becomes a grade, for the file of totals.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
@@ -104,7 +107,7 @@ def export(
         )
     tables = _WRITERS[form](sorted(included, key=lambda grade: (grade.chapter, grade.student)))
     if form == "csv" and weights:
-        tables += _totals(included, weights)
+        tables += _totals(included, weights, rule)
     if form == "canvas":
         tables = [replace(table, header=[columns.get(title, title) for title in table.header]) for table in tables]
     try:
@@ -215,23 +218,33 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
     return [_Table("grades.csv", list(columns), rows, grades)]
 
 
-def _totals(grades: Sequence[Grade], weights: Mapping[str, float]) -> list[_Table]:
-    """Shares of the points in percent, chapter by chapter and in all; and the chapters of which something is still open."""
-    results = totals(grades, weights)
+def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRule | None) -> list[_Table]:
+    """Return shares of the points in percent, chapter by chapter and in all, and the chapters of which something is still open.
+
+    With a rule, the total's points, its grade, whether it passes and the chapters that are dropped follow.
+    """
+    results = totals(grades, weights, rule)
     if not results:
         return []
     chapters = list(results[0].shares)
     header = ["student_id", "last_name", "first_name", "email", *chapters, "total", "open"]
+    header += ["points", "grade", "passed", "dropped"] if rule is not None else []
     rows = [
         [
             *(result.grade.student, result.grade.last_name, result.grade.first_name, result.grade.email),
             *(_percent(result.shares[chapter]) for chapter in chapters),
             _number(100 * result.share),
             " ".join(result.open_chapters),
+            *(_by_rule(result) if rule is not None else ()),
         ]
         for result in results
     ]
     return [_Table("totals.csv", header, rows, [result.grade for result in results])]
+
+
+def _by_rule(total: Total) -> list[str]:
+    passed = {True: "yes", False: "no", None: ""}[total.passed]
+    return [_number(total.points or 0.0), total.grade_name, passed, " ".join(total.dropped)]
 
 
 def _canvas(grades: Sequence[Grade]) -> list[_Table]:

@@ -112,7 +112,7 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
         CourseError: if a chapter is not in the gradebook, nobody is there or on the class list, the gradebook or the list of students
             cannot be read, or two students have one number on a platform.
     """
-    roster, submitted = read_roster(course), course.folder("submitted")
+    roster, submitted, plan = read_roster(course), course.folder("submitted"), read_course_file(course.root)
     with open_gradebook(course) as gradebook:
         released = sorted(assignment.name for assignment in gradebook.assignments)
         for chapter in chapters:
@@ -156,8 +156,7 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grades.append(grade)
-    plan = read_course_file(course.root)
+                grades.append(_with_own_deadline(grade, plan))
     counted = [
         grade
         for grade in _shared_within_groups(course, grades, roster)
@@ -178,6 +177,12 @@ def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mappi
             grade = _by_own_deadline(by_key[chapter, submitter], name, plan)
             shared[chapter, name] = _for_member(grade, by_key[chapter, name])
     return list(shared.values())
+
+
+def _with_own_deadline(grade: Grade, plan: CourseFile) -> Grade:
+    """Return a grade with the deadline of ``course.toml``, if it has one: nbgrader knows no deadline that is earlier than the chapter's."""
+    due = plan.due(grade.chapter, grade.student)
+    return grade if due is None else replace(grade, due=due.astimezone(UTC).replace(tzinfo=None))
 
 
 def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
