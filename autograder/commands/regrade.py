@@ -55,6 +55,15 @@ def _regrade(
     return done
 
 
+def _found(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
+    """Return the ids of the students that were typed; None for all."""
+    from autograder.enrolment.find_student import find_student
+    from autograder.record.results import read_results
+
+    graded = [result.student for result in read_results(course, chapter)] if typed else []
+    return [find_student(course, name, graded) for name in typed] or None
+
+
 def _format_regrade(done: Regrade) -> str:
     """Return who moved, as a table."""
     would = "would move" if done.dry_run else "moved"
@@ -116,7 +125,7 @@ def regrade(
     with nullcontext() if dry_run else course_lock(course), WorkerPool() as workers:
         if new_points:
             assign_chapters(project_root(), course, names)
-        done = [_regrade(course, name, students or None, settings, dry_run, workers) for name in names]
+        done = [_regrade(course, name, _found(course, name, students), settings, dry_run, workers) for name in names]
     text = "\n".join(_format_regrade(item) for item in done)
     failed = any(item.failed for item in done)
     return CommandResult([item.to_dict() for item in done], text, EXIT_FAILED if failed else 0)

@@ -13,16 +13,21 @@ from autograder.errors import CourseError
 _NAMED = 8
 
 
-def find_student(course: Course, typed: str) -> str:
+def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
     """Return the id of the student that was typed.
 
     An exact id comes first, then an exact number, login or address, then the whole name, then the beginning of one of them. A name may be
     typed without accents and capitals, and with its words in any order.
 
+    Args:
+        course: the course.
+        typed: what was typed.
+        also: ids beside those of the list of students and of ``submitted/``.
+
     Raises:
         CourseError: if no student is meant, or several may be.
     """
-    people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
+    people = {name: Student(name) for name in (*also, *submitted_folders(course))} | read_roster(course)
     matches = matching_students(typed, people)
     if len(matches) == 1:
         return matches[0]
