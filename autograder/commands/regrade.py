@@ -55,7 +55,7 @@ def _regrade(
     return done
 
 
-def _found(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
+def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
     """Return the ids of the students that were typed; None for all."""
     from autograder.enrolment.find_student import find_student
     from autograder.record.results import read_results
@@ -101,7 +101,8 @@ def regrade(
     """Grade again after the checks have changed, and say who moved.
 
     What was graded by other checks, in another environment or with other limits is graded again. Points and comments that a person gave
-    are kept. A chapter that was released under other points is graded again only with --new-points.
+    are kept. A chapter that was released under other points is graded again only with --new-points. Rules of course.toml for single
+    exercises count without grading again; who moves by them is listed, too.
 
     Example:
       tfcourse regrade 03 --dry-run
@@ -112,6 +113,7 @@ def regrade(
     from autograder.gradebook.reader import released_chapters
     from autograder.grading.released_points import refuse_changed_points
     from autograder.release.assign import assign as assign_chapters
+    from autograder.reports.recount import recount
 
     course = Course.open(course_folder(course_dir))
     if dry_run and new_points:
@@ -125,7 +127,11 @@ def regrade(
     with nullcontext() if dry_run else course_lock(course), WorkerPool() as workers:
         if new_points:
             assign_chapters(project_root(), course, names)
-        done = [_regrade(course, name, _found(course, name, students), settings, dry_run, workers) for name in names]
-    text = "\n".join(_format_regrade(item) for item in done)
+        done = [_regrade(course, name, _typed_students(course, name, students), settings, dry_run, workers) for name in names]
+    counts = [recount(course, name) for name in names]
+    text = "\n".join(
+        line for item, count in zip(done, counts, strict=True) for line in (_format_regrade(item), *count.lines())
+    )
     failed = any(item.failed for item in done)
-    return CommandResult([item.to_dict() for item in done], text, EXIT_FAILED if failed else 0)
+    data = [item.to_dict() | {"by_rules": count.to_dict()} for item, count in zip(done, counts, strict=True)]
+    return CommandResult(data, text, EXIT_FAILED if failed else 0)

@@ -22,6 +22,7 @@ from msgspec import Meta, Struct
 from autograder.atomic_files import write_atomically
 from autograder.course.chapter_names import did_you_mean
 from autograder.course.deadlines import expanded, members_of, students_of
+from autograder.course.exercise_rules import ExerciseRule
 from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
 
@@ -59,6 +60,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
         groups: whether one member hands in for the group that the class list names; the other members get the same grade.
         weight: how much the chapter counts in the total; ``None`` for 1.
         canvas: the heading of the chapter's column in Canvas's gradebook, such as ``Chapter 01 (88121)``; empty for the chapter's name.
+        exercises: how single exercises and questions count, by name; those that are not named count as the notebook says.
     """
 
     only: tuple[str, ...] | None = None
@@ -68,6 +70,7 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     groups: bool = False
     weight: Weight | None = None
     canvas: str = ""
+    exercises: dict[str, ExerciseRule] = {}
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,6 +158,10 @@ TEMPLATE = """\
 # weight = 2                  # counts twice as much in the total as a chapter without a weight
 # canvas = "Sheet 7 (88121)"   # the heading of its column in Canvas's gradebook
 # groups = true               # one member hands in for each group of the class list
+
+# [chapters.07_decoding.exercises.beam_search]   # after hand-in; nothing is graded again
+# points = 5                  # what it is worth, in place of the notebook's points
+# count = "drop"              # or "full": all points for every submission; or "bonus": its points are added to those of the others
 
 # [extensions.ada]            # a student's id, a section or a group of the class list; never earlier than the deadline
 # 07_decoding = 2027-03-05T23:59:00
@@ -326,6 +333,12 @@ def _validation_error(path: Path, text: str, message: str) -> CourseError:
     if "`datetime" in problem:
         do = "Write day and time: 2027-03-01T23:59:00."
     return _at(path, text, key, problem[:1].lower() + problem[1:], do)
+
+
+def course_file_error(root: Path, key: str, message: str, do: str) -> CourseError:
+    """Return an error about a key of ``course.toml``, with its line."""
+    path = course_file_path(root)
+    return _at(path, path.read_text(encoding="utf-8"), key, message, do)
 
 
 def _at(path: Path, text: str, key: str, message: str, do: str) -> CourseError:

@@ -17,7 +17,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import selectinload, undefer
 
 from autograder.checking.verdict import section_address
+from autograder.course.course_file import read_course_file
 from autograder.course.site_address import site_address
+from autograder.feedback.counted_page import counted_page
 from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.feedback.page import feedback_page, title_of
 from autograder.gradebook.reader import read_only
@@ -97,6 +99,8 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         graded, resources = super().from_notebook_node(nb, resources, **kw)
         metadata = resources["nbgrader"]
         page = feedback_page(graded, metadata | {"title": self._released_title(metadata["assignment"])})
+        if (coursedir := getattr(self.parent, "coursedir", None)) is not None:
+            page = counted_page(page, read_course_file(Path(coursedir.root)))
         return _template().render(page=page, site=site_address()), resources
 
     def _released_title(self, chapter: str) -> str:

@@ -44,6 +44,7 @@ class Part:
         answered: whether there is anything to read; of a question.
         check_score: points that the check gave to code whose points a person has set; None if no person has.
         follows: the exercise, if there is one, from which all that failed here follows.
+        counts_as: how it counts in the course, as a sentence; empty if it counts as the notebook says.
     """
 
     anchor: str
@@ -61,6 +62,7 @@ class Part:
     answered: bool = True
     check_score: float | None = None
     follows: Part | None = None
+    counts_as: str = ""
 
     @property
     def share(self) -> float:

@@ -22,6 +22,7 @@ from autograder.enrolment.standing import counts_for
 from autograder.errors import CourseError
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.results import Status, read_results
+from autograder.reports.counting import counted, ruled_cells
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Grade:
         return f"{self.first_name} {self.last_name}".strip() or self.student
 
 
-def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
+def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool = True) -> list[Grade]:
     """Return the grades of every student in every chapter, ordered by chapter and student.
 
     A student on the class list has a grade in every chapter that counts for them, handed in or not. With a class list, nobody else has
@@ -107,10 +108,11 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
     Args:
         course: the course.
         chapters: only these; all released chapters by default.
+        by_rules: whether the rules of ``course.toml`` for single exercises count.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, nobody is there or on the class list, the gradebook or the list of students
-            cannot be read, or two students have one number on a platform.
+        CourseError: if a chapter is not in the gradebook, a rule names no exercise of its chapter, nobody is there or on the class list,
+            the gradebook or the list of students cannot be read, or two students have one number on a platform.
     """
     roster, submitted, plan = read_roster(course), course.folder("submitted"), read_course_file(course.root)
     with open_gradebook(course) as gradebook:
@@ -141,6 +143,8 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
             waiting = _waiting(gradebook)
             results = {result.student: result.status for result in read_results(course, chapter)}
             # The lecturer's own assignments, which only nbgrader grades, have no results.
+            rules = plan.chapter(chapter).exercises if by_rules else {}
+            cells = ruled_cells(course, chapter, assignment, rules)
             ours = any(notebook.name == chapter for notebook in assignment.notebooks)
             for student in students:
                 known_as = roster.get(student.id, Student(student.id))
@@ -156,14 +160,14 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grades.append(_with_own_deadline(grade, plan))
-    counted = [
+                grades.append(counted(_with_own_deadline(grade, plan), submission, cells, plan))
+    shared = [
         grade
         for grade in _shared_within_groups(course, grades, roster)
         if counts_for(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
     ]
-    _refuse_shared_numbers(course, counted)
-    return counted
+    _refuse_shared_numbers(course, shared)
+    return shared
 
 
 def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:
