@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import nbformat
+from nbformat import reader
 from nbgrader.api import MissingEntry
 
 from autograder.collecting.choices import undecided_notebooks
@@ -37,6 +38,7 @@ from autograder.grading.course_settings import (
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
+from autograder.grading.released_points import refuse_other_totals, unscorable
 from autograder.grading.submissions import files_of, submission_hash, wanted_students
 from autograder.record.executed_notebook import (
     exercise_of,
@@ -339,10 +341,24 @@ class _Run:
         student = execution.student
         if execution.failure and not (execution.notebook and self._failed_before(student, digest)):
             return self._failed(student, digest, execution.failure, by_submission=bool(execution.notebook))
+        if fault := self._fault(execution):
+            return self._failed(student, digest, fault)
         try:
             return self._recorded(self._entered(execution, digest), execution.signatures)
         except RecordError as error:
             return self._unrecorded(student, digest, error)
+
+    def _fault(self, execution: Execution) -> str:
+        """Return why the tests, and not the submission, keep an execution from being recorded; empty if nothing does.
+
+        Raises:
+            CourseError: if a check's total is not its cell's points, which concerns the whole chapter.
+        """
+        if not execution.notebook:
+            return ""
+        notebook = reader.reads(execution.notebook)
+        refuse_other_totals(self.course, self.manifest.chapter, notebook)
+        return unscorable(notebook)
 
     def _failed_before(self, student: str, digest: str) -> bool:
         """Whether grading the same submission failed in an earlier run, by what is in it as far as anybody can tell."""
@@ -385,8 +401,9 @@ class _Run:
 
     def _to_decide(self, student: str, digest: str, executions: Mapping[str, Execution]) -> GradeResult:
         """Say what each of several notebooks would be worth; the gradebook learns of nothing but the student."""
-        if failed := [execution for execution in executions.values() if execution.failure]:
-            return self._failed(student, digest, failed[0].failure)
+        for execution in executions.values():
+            if reason := execution.failure or self._fault(execution):
+                return self._failed(student, digest, reason)
         notebooks = tuple(self._worth(name, executions[name]) for name in sorted(executions))
         self.journal.begun(student, digest)
         with self.books.gradebook() as gradebook:

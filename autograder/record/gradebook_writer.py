@@ -230,11 +230,13 @@ class GradebookWriter:
         course: the course.
         chapter: the chapter that is graded.
         config: nbgrader's configuration, with the course's own steps in it.
+        manifest: other cells than the gradebook has for the chapter, for sanitising submissions only.
     """
 
     course: Course
     chapter: str
     config: Config = field(repr=False, compare=False)
+    manifest: Manifest | None = field(default=None, repr=False, compare=False)
 
     def __enter__(self) -> GradebookWriter:
         return self
@@ -257,6 +259,8 @@ class GradebookWriter:
 
     @cached_property
     def _manifest(self) -> Manifest:
+        if self.manifest is not None:
+            return self.manifest
         order = cell_order(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")
         return read_manifest(self.course.gradebook_url, self.chapter, order)
 
