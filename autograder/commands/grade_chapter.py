@@ -209,6 +209,7 @@ def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
     from autograder.collecting.enrolment import nothing_handed_in
+    from autograder.collecting.late_notes import KINDS as OF_TIMES
     from autograder.record.results import waiting
     from autograder.reports.grades import answers_waiting
 
@@ -226,7 +227,8 @@ def _format_grades(
         if pages
         else "  no feedback pages"
     )
-    lines += [f"  {problem}" for problem in collection.problems]
+    # The results name the submissions whose times are open, also in the next run.
+    lines += [f"  {problem}" for problem in collection.problems if problem.kind not in OF_TIMES]
     problems = [(result.student, problem) for result in results for problem in result.problems]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
     lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]

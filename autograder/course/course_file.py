@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -21,6 +21,7 @@ from msgspec import Meta, Struct
 
 from autograder.atomic_files import write_atomically
 from autograder.course.chapter_names import did_you_mean
+from autograder.course.times import whole_days_late
 from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
@@ -71,7 +72,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         title: what the class is called in reports; empty for the course's own name.
-        time_zone: an IANA name, for deadlines without an offset.
+        time_zone: an IANA name, for deadlines and submission times without a zone of their own, and for the length of a day.
         late: the rule for late work of every chapter that has none of its own.
         chapters: what is done with each chapter, by its name (``07_decoding``).
         extensions: later deadlines of single students: by student, then by chapter.
@@ -82,6 +83,11 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
     late: LateRule = LateRule()
     chapters: dict[str, ChapterPlan] = {}
     extensions: dict[str, dict[str, datetime]] = {}
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The course's time zone."""
+        return ZoneInfo(self.time_zone)
 
     def chapter(self, name: str) -> ChapterPlan:
         """Return the plan of a chapter; the plan without any restriction if the file does not name it."""
@@ -105,11 +111,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         """
         general = self.chapter(chapter).due
         extended = self.extensions.get(student, {}).get(chapter) if student is not None else None
-        dates = [
-            date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone))
-            for date in (general, extended)
-            if date
-        ]
+        dates = [date if date.tzinfo else date.replace(tzinfo=self.zone) for date in (general, extended) if date]
         return max(dates) if general is not None and dates else None
 
     def selects(self, chapter: str, name: str) -> bool:
@@ -123,7 +125,7 @@ TEMPLATE = """\
 # `tfcourse assign 07 --only NAME,NAME` and `--without NAME,NAME` write `only` and `without` below.
 
 # title = "Deep learning, winter term"
-# Deadlines without an offset are in this time zone (an IANA name).
+# Deadlines and submission times without an offset are in this time zone (an IANA name).
 # time_zone = "Europe/Warsaw"
 
 # [late]                      # late work, for every chapter without a rule of its own
@@ -230,13 +232,17 @@ def course_file_or_before(root: Path) -> Iterator[None]:
         raise
 
 
-def days_late(handed_in: datetime, due: datetime, rule: LateRule) -> int:
-    """Return by how many days a submission is late: 0 within the grace period, else each day or part of a day counts."""
-    late = handed_in - due
-    if late <= timedelta(minutes=rule.grace_minutes):
-        return 0
-    days, rest = divmod(late, timedelta(days=1))
-    return days + (rest > timedelta())
+def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:
+    """Return by how many days a submission is late: 0 within the grace period, else each day or part of a day counts.
+
+    Args:
+        handed_in: when it was handed in, with a time zone.
+        due: the deadline, with a time zone.
+        rule: the rule for late work.
+        zone: the course's zone, in which a day goes from one hour to the same hour of the next day.
+    """
+    late = handed_in.astimezone(UTC) - due.astimezone(UTC)
+    return 0 if late <= timedelta(minutes=rule.grace_minutes) else whole_days_late(handed_in, due, zone)
 
 
 def late_share(days: int, rule: LateRule) -> float:

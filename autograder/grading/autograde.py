@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,9 +18,11 @@ from nbformat import reader
 from nbgrader.api import MissingEntry
 
 from autograder.collecting.choices import undecided_notebooks
+from autograder.collecting.late_notes import KINDS as OF_TIMES
+from autograder.collecting.late_notes import time_problems
 from autograder.collecting.roster import gradebook_names, is_safe
 from autograder.collecting.store import submitted_notebook
-from autograder.course.course_file import read_course_file
+from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
@@ -306,11 +308,28 @@ class _Run:
         same = stored.submission == digest and stored.source == self.manifest.digest
         same_way = stored.device == self.settings.device and stored.seed == self.settings.seed
         if stored.status == "to decide":
-            return stored if same and same_way else None
+            return self._with_present_times(stored) if same and same_way else None
         # Where no notebook was handed in there is none that was graded.
         graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
         complete = graded or not self._notebook(student).is_file() or stored.status == "not gradable"
-        return stored if same and same_way and complete and self._is_in_books(stored) else None
+        return (
+            self._with_present_times(stored) if same and same_way and complete and self._is_in_books(stored) else None
+        )
+
+    def _with_present_times(self, result: GradeResult) -> GradeResult:
+        """Return a result with the problems that leave open how late its submission is now; a stored result is written again."""
+        others = [problem for problem in result.problems if problem.kind not in OF_TIMES]
+        problems = (*others, *time_problems(self.course, self.manifest.chapter, result.student, self._plan))
+        if problems == result.problems:
+            return result
+        result = replace(result, problems=problems)
+        if result.unchanged:
+            write_result(self.course, result)
+        return result
+
+    @cached_property
+    def _plan(self) -> CourseFile:
+        return read_course_file(self.course.root)
 
     def _is_in_books(self, stored: GradeResult) -> bool:
         """Whether the gradebook has the points that a result tells: it may have been made anew since, or an older copy put back."""
@@ -464,6 +483,7 @@ class _Run:
         return result
 
     def _recorded(self, result: GradeResult, signatures: Mapping[str, Any] = MappingProxyType({})) -> GradeResult:
+        result = self._with_present_times(result)
         self._keep(result, signatures)
         write_result(self.course, result)
         self.journal.recorded(

@@ -9,6 +9,7 @@ from typing import Any
 import nbformat
 
 from autograder.checking.verdict import Verdict
+from autograder.collecting.late_notes import KINDS as OF_TIMES
 from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
@@ -27,6 +28,9 @@ from autograder.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.record.results import ExerciseResult, GradeResult, read_result
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem, problems_of
+
+# The kinds of problems that running a submission again does not find.
+_NOT_GRADED = frozenset({NO_FEEDBACK, *OF_TIMES})
 
 
 @dataclass(frozen=True)
@@ -202,7 +206,7 @@ def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
     olds, news = ({exercise.name: exercise for exercise in grade.exercises} for grade in (before, after))
     for name in dict.fromkeys((*olds, *news)):
         yield from _of_exercise(name, olds.get(name), news.get(name))
-    old, new = ({str(p) for p in grade.problems if p.kind != NO_FEEDBACK} for grade in (before, after))
+    old, new = ({str(p) for p in grade.problems if p.kind not in _NOT_GRADED} for grade in (before, after))
     yield from (f"This problem is gone: {problem}" for problem in sorted(old - new))
     yield from (f"This problem is new: {problem}" for problem in sorted(new - old))
 

@@ -178,7 +178,8 @@ def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
         return grade
     deadline = due.astimezone(UTC).replace(tzinfo=None)
     rule = plan.late_rule(grade.chapter)
-    days = days_late(grade.submitted, deadline, rule) if grade.submitted is not None else 0
+    handed_in = None if grade.submitted is None else grade.submitted.replace(tzinfo=UTC)
+    days = 0 if handed_in is None else days_late(handed_in, due, rule, plan.zone)
     return replace(grade, due=deadline, penalty=round(grade.raw * late_share(days, rule), 6))
 
 

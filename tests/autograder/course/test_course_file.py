@@ -124,5 +124,5 @@ def test_extension_never_brings_a_deadline_forward(tmp_path: Path) -> None:
 def test_late_days_and_their_price(late: int, days: int, share: float) -> None:
     rule = LateRule(grace_minutes=15, per_day=0.1, cap=0.5, closed_after_days=14)
     due = datetime(2027, 3, 1, 23, 59, tzinfo=UTC)
-    assert days_late(due + timedelta(minutes=late), due, rule) == days
+    assert days_late(due + timedelta(minutes=late), due, rule, UTC) == days
     assert late_share(days, rule) == pytest.approx(share)
