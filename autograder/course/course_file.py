@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
 import tomlkit
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from autograder.atomic_files import write_atomically
-from autograder.course.chapter_names import did_you_mean
+from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.known_names import known_assignments, known_people
 from autograder.course.times import whole_days_late
 from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
 
+_Value = TypeVar("_Value")
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
@@ -134,7 +137,7 @@ TEMPLATE = """\
 # cap = 0.50                  # lateness never takes off more than this share
 # closed_after_days = 14      # later than this nothing counts
 
-# [chapters.07_decoding]
+# [chapters.07_decoding]      # or the beginning of the name: [chapters.07]
 # only = ["greedy_search"]    # assign these exercises and questions alone; or name those to leave out:
 # without = ["mirostat"]
 # due = 2027-03-01T23:59:00
@@ -157,10 +160,11 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
 
     Args:
         root: the course folder.
-        chapters: names of the project's chapters. Given these, a chapter that the file names must be one of them.
+        chapters: names of assignments; by default those of the project and of the course folder. The file may shorten a name as the
+            command line does.
 
     Returns:
-        What the file says; the plan without any restriction if there is no file.
+        What the file says, with full names; the plan without any restriction if there is no file.
 
     Raises:
         CourseError: if the file cannot be read, is no TOML, or has a key or value that it cannot have; with line and key.
@@ -180,7 +184,9 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
         plan = msgspec.convert(table, CourseFile)
     except msgspec.ValidationError as error:
         raise _validation_error(path, text, str(error)) from error
-    _check_meaning(path, text, plan, None if chapters is None else sorted(chapters))
+    _check_meaning(path, text, plan)
+    plan = _with_full_names(path, text, plan, known_assignments(root) if chapters is None else frozenset(chapters))
+    _refuse_strangers(path, text, plan)
     return plan
 
 
@@ -208,7 +214,8 @@ def set_selection(
     text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
     document = tomlkit.parse(text)
     chapters = document.setdefault("chapters", tomlkit.table(is_super_table=True))
-    plan = chapters.setdefault(chapter, tomlkit.table())
+    key = next((key for key in chapters if matching_chapters(key, [chapter])), chapter)
+    plan = chapters.setdefault(key, tomlkit.table())
     for key, names in (("only", only), ("without", without)):
         if names is None:
             plan.pop(key, None)
@@ -252,7 +259,7 @@ def late_share(days: int, rule: LateRule) -> float:
     return min(rule.cap, days * rule.per_day)
 
 
-def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] | None) -> None:
+def _check_meaning(path: Path, text: str, plan: CourseFile) -> None:
     """Refuse what has the right types and no meaning."""
     try:
         ZoneInfo(plan.time_zone)
@@ -265,17 +272,53 @@ def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] 
             raise _at(
                 path, text, f"chapters.{name}.only", "only and without exclude each other", "Keep one of the two."
             )
-    if chapters is None:
-        return
-    named = {*plan.chapters, *(chapter for extension in plan.extensions.values() for chapter in extension)}
-    for name in sorted(named - set(chapters)):
-        raise _at(
-            path,
-            text,
-            f"chapters.{name}",
-            f"there is no chapter {name!r}.{did_you_mean(name, chapters)}".rstrip("."),
-            f"There are: {', '.join(chapters)}.",
-        )
+
+
+def _with_full_names(path: Path, text: str, plan: CourseFile, known: frozenset[str]) -> CourseFile:
+    """Return a plan with the full name of every assignment.
+
+    Raises:
+        CourseError: if a name means no assignment, or several, or two names mean the same one.
+    """
+    if not known:
+        return plan  # neither a project nor a release says which assignments there are
+
+    def renamed(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
+        full: dict[str, _Value] = {}
+        for typed, value in table.items():
+            name = _full_name(path, text, f"{where}.{typed}", typed, known)
+            if name in full:
+                raise _at(path, text, f"{where}.{typed}", f"{name} is named twice", "Keep one of the two.")
+            full[name] = value
+        return full
+
+    extensions = {student: renamed(table, f"extensions.{student}") for student, table in plan.extensions.items()}
+    return structs.replace(plan, chapters=renamed(plan.chapters, "chapters"), extensions=extensions)
+
+
+def _full_name(path: Path, text: str, key: str, typed: str, known: frozenset[str]) -> str:
+    if typed in known:
+        return typed
+    matches = matching_chapters(typed, known)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise _at(path, text, key, f"{typed!r} can mean {', '.join(matches)}", "Write more of the name.")
+    message = f"there is no chapter {typed!r}.{did_you_mean(typed, known)}".rstrip(".")
+    raise _at(path, text, key, message, f"There are: {', '.join(sorted(known))}.")
+
+
+def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:
+    """Refuse an extension of somebody who is not in the course, if a class list says who is."""
+    people = known_people(path.parent)
+    for student in plan.extensions if people.complete else ():
+        if student not in people.names:
+            close = get_close_matches(student, people.names, n=1, cutoff=0.6)
+            message = f"there is no student {student!r} in this course" + (
+                f". Did you mean {close[0]}?" if close else ""
+            )
+            do = "Write the id that `tfcourse students` shows, or add the student to the class list."
+            raise _at(path, text, f"extensions.{student}", message, do)
 
 
 def _validation_error(path: Path, text: str, message: str) -> CourseError:
@@ -299,7 +342,7 @@ def _at(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
 
 def _line_of(text: str, key: str) -> int | None:
     """Return the line on which the last part of a dotted key stands below the header of its table; ``None`` if it is not found."""
-    parts = [part for part in re.split(r"[.\[\]]+", key) if part and part != "..." and not part.isdecimal()]
+    parts = [part for part in re.sub(r"\[(?:\d+|\.\.\.)\]", "", key).split(".") if part]
     remaining = list(parts)
     last = None
     for number, line in enumerate(text.splitlines(), 1):
