@@ -11,6 +11,7 @@ from autograder.collecting.archive import printable_path
 from autograder.collecting.candidates import examine, pick_candidate
 from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.collecting.collection import Collection
+from autograder.collecting.folder_names import name_folders
 from autograder.collecting.pending import clear_if_done
 from autograder.collecting.pending import problems as problems_of_missing
 from autograder.collecting.roster import (
@@ -31,6 +32,7 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
     """Return the submissions in the course's own folder; rename misnamed notebooks and list the problems."""
     chapter, zone = manifest.chapter, read_course_file(course.root).zone
     found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
+    found.problems += name_folders(course, chapter)
     found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(course, chapter, found.missing)
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
