@@ -26,8 +26,8 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from autograder.collecting.name_spellings import member_name
 from autograder.errors import CourseError
+from autograder.roster.name_spellings import member_name
 from autograder.submission.notebook_reader import MAX_BYTES, SIGNATURES, UnreadableError, read_file
 from autograder.submission.problem import Problem
 

@@ -13,11 +13,16 @@ from autograder.collecting.candidates import Candidate, examine, pick_candidate
 from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice, other_notebooks
 from autograder.collecting.collection import Collection
 from autograder.collecting.gradescope import with_submitters
-from autograder.collecting.in_place import collect_in_place, no_time
+from autograder.collecting.in_place import collect_in_place
+from autograder.collecting.late_notes import note_late
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
-from autograder.collecting.roster import (
+from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
+from autograder.collecting.student_ids import by_student
+from autograder.collecting.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
+from autograder.course.folder import Course
+from autograder.roster.roster import (
     Student,
     known_students,
     merged,
@@ -26,12 +31,9 @@ from autograder.collecting.roster import (
     safe_id,
     write_roster,
 )
-from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
-from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
-from autograder.course.folder import Course
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem
+from autograder.submission.timestamp import KIND as NO_TIME
 
 # Who handed in no notebook may have handed in a whole project.
 _COPIED = 20
@@ -95,6 +97,7 @@ def collect(
             found.problems.append(_not_brought_in(course, chapter, item, error))
             continue
         students.append(_about(item.student, item.upload, chapter))
+    note_late(course, chapter, found.late, found.students)
     found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(
         course, chapter, [item for item in found.missing if item.student not in failed]
@@ -125,9 +128,11 @@ def _chosen(
             try:
                 stamp = time_stamp(upload, entries, trust_dates)
             except RefusedError as error:
-                stamp = None
-                folder = submitted_notebook(course, manifest.chapter, student).parent
-                found.problems.append(no_time(str(error), folder, f"{upload.folder}/timestamp.txt"))
+                # The course keeps this text in the place of the time, so that every later run names it.
+                stamp = f"damaged in the download ({error})".encode()
+                what = f"The time cannot be read, so nothing is taken off for being late. {error}"
+                do = f"Write it into {submitted_notebook(course, manifest.chapter, student).parent / 'timestamp.txt'}."
+                found.problems.append(Problem(NO_TIME, what, f"{upload.folder}/timestamp.txt", do))
             uploads = {name: read.upload for name, read in names.items()}
             digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
             chosen.append(Chosen(student, uploads, digests, stamp))

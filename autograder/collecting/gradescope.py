@@ -18,8 +18,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from autograder.collecting.archive import Entry, RefusedError
-from autograder.collecting.roster import Student, folded_name
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, folded_name
 
 METADATA = "submission_metadata.yml"
 

@@ -8,12 +8,12 @@ from zipfile import is_zipfile
 
 from autograder.collecting.archive import RefusedError, entries_of, notebooks, printable_path
 from autograder.collecting.gradescope import with_submitters
-from autograder.collecting.roster import known_students, read_roster
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, uploads_of
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
+from autograder.roster.roster import known_students, read_roster
 from autograder.submission.intake import chapter_of
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.notebook_reader import UnreadableError, read_notebook

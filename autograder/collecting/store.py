@@ -8,13 +8,14 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.atomic_files import staged_file
 from autograder.collecting.archive import Entry
 from autograder.collecting.choices import other_notebooks, read_choice
 from autograder.collecting.collection import Collection
+from autograder.collecting.late_notes import late_problem
 from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
 from autograder.submission.notebook_reader import UnreadableError, read_file
@@ -75,9 +76,10 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
     same = _content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
     when = path.with_name("timestamp.txt")
-    if any(upload.late for upload in item.uploads.values()) and item.stamp is None and not (same and when.exists()):
-        what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
-        found.problems.append(Problem("late", what, where, f"Write the time into {when}."))
+    late = any(upload.late for upload in item.uploads.values())
+    if late and item.stamp is None and not (same and when.exists()):
+        found.problems.append(replace(late_problem(path.parent), where=where))
+        found.late[student] = tuple(item.digests.values())
     if same:
         if item.stamp is not None:
             write(when, item.stamp)

@@ -22,9 +22,9 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from autograder.collecting.name_spellings import listed_spelling
-from autograder.collecting.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
 from autograder.collecting.uploads import Upload
+from autograder.roster.name_spellings import listed_spelling
+from autograder.roster.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
 from autograder.submission.problem import Problem
 
 # What makes two uploads one student's: a platform and its number, or a spelling of a name and the id that it would be by itself.

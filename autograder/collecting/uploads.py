@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from autograder.collecting.archive import Entry, notebooks
 from autograder.collecting.platform_names import assignment_title, kinds_by_share, own_name, read, readings
-from autograder.collecting.roster import safe_id
+from autograder.roster.roster import safe_id
 
 # Canvas counts a file handed in again as -1, -2 …; browsers count a file saved again as (1), (2) …
 _AGAIN = re.compile(r"(?:-(\d{1,3})|\s*\((\d{1,3})\))+$")

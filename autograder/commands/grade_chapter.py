@@ -212,6 +212,7 @@ def _format_isolation(
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
+    from autograder.collecting.late_notes import KINDS as OF_TIMES
     from autograder.enrolment.enrol import nothing_handed_in
     from autograder.enrolment.strangers import problems as stranger_problems
     from autograder.enrolment.strangers import strangers
@@ -232,7 +233,8 @@ def _format_grades(
         if pages
         else "  no feedback pages"
     )
-    lines += [f"  {problem}" for problem in collection.problems]
+    # The results name the submissions whose times are open, also in the next run.
+    lines += [f"  {problem}" for problem in collection.problems if problem.kind not in OF_TIMES]
     problems = [(result.student, problem) for result in results for problem in result.problems]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
     lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]

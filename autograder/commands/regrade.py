@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from autograder.course.folder import Course
     from autograder.engine.settings import GradingSettings
     from autograder.engine.workers.executor import WorkerPool
-    from autograder.grading.regrade import Regrade
+    from autograder.grading.regrade import OtherRelease, Regrade
 
 
 def _regrade(
@@ -33,18 +34,20 @@ def _regrade(
     settings: GradingSettings,
     dry_run: bool,
     workers: WorkerPool,
+    release: OtherRelease | None,
 ) -> Regrade:
     from autograder.commands.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
     from autograder.grading.regrade import to_regrade
 
-    chosen = to_regrade(course, chapter, students, settings)
+    chosen = to_regrade(course, chapter, students, settings, release)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
         done = regrade_chapter(
             course,
             chosen,
             settings,
             dry_run=dry_run,
+            release=release,
             locked=True,
             progress=step,
             workers=workers,
@@ -77,12 +80,42 @@ def _format_regrade(done: Regrade) -> str:
     return "\n".join(lines)
 
 
+@contextmanager
+def _released(
+    course: Course, names: Sequence[str], new_points: bool, dry_run: bool
+) -> Iterator[Mapping[str, OtherRelease]]:
+    """Release chapters under their new points if that is asked for; in a dry run into a temporary folder, which is yielded."""
+    from autograder.grading.regrade import OtherRelease
+    from autograder.release.assign import assign as assign_chapters
+    from autograder.release.preview import previewed_release
+    from autograder.submission.manifest import cell_order, read_manifest, released_manifest
+
+    if new_points and dry_run:
+        with previewed_release(project_root(), course, names) as previews:
+            yield {
+                name: OtherRelease(
+                    replace(
+                        read_manifest(preview.gradebook_url, name, cell_order(preview.source)),
+                        elsewhere=released_manifest(course, name).elsewhere,
+                    ),
+                    str(preview.wheel),
+                )
+                for name, preview in previews.items()
+            }
+        return
+    if new_points:
+        assign_chapters(project_root(), course, names)
+    yield {}
+
+
 @click.command()
 @required_chapters_argument
 @click.option("--student", "students", multiple=True, metavar="STUDENT", help="Only this one's grade; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; only say who would move.")
 @click.option(
-    "--new-points", is_flag=True, help="First release the chapter again, under the points that its checks give now."
+    "--new-points",
+    is_flag=True,
+    help="First release the chapter again, under the points that its checks give now; with --dry-run, in a temporary folder.",
 )
 @execution_options
 @course_option
@@ -112,22 +145,26 @@ def regrade(
     from autograder.engine.workers.executor import WorkerPool
     from autograder.gradebook.reader import released_chapters
     from autograder.grading.released_points import refuse_changed_points
-    from autograder.release.assign import assign as assign_chapters
     from autograder.reports.recount import recount
 
     course = Course.open(course_folder(course_dir))
-    if dry_run and new_points:
-        raise click.UsageError("--new-points changes the course, and --dry-run changes nothing; give one of them")
     if not dry_run:
         require_writable(course.root, OTHER_COURSE)
     names = released_chapters(course, chapters)
     for name in () if new_points else names:
         refuse_changed_points(course, name)
     settings = settings_for(course, jobs, device, allow_weaker, scheduler)
-    with nullcontext() if dry_run else course_lock(course), WorkerPool() as workers:
-        if new_points:
-            assign_chapters(project_root(), course, names)
-        done = [_regrade(course, name, _typed_students(course, name, students), settings, dry_run, workers) for name in names]
+    with (
+        nullcontext() if dry_run else course_lock(course),
+        _released(course, names, new_points, dry_run) as releases,
+        WorkerPool() as workers,
+    ):
+        done = [
+            _regrade(
+                course, name, _typed_students(course, name, students), settings, dry_run, workers, releases.get(name)
+            )
+            for name in names
+        ]
     counts = [recount(course, name) for name in names]
     text = "\n".join(
         line for item, count in zip(done, counts, strict=True) for line in (_format_regrade(item), *count.lines())

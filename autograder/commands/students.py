@@ -15,10 +15,10 @@ from autograder.commands.options import OTHER_COURSE, course_option
 from autograder.course.paths import course_folder, require_writable
 
 if TYPE_CHECKING:
-    from autograder.collecting.roster import Student
     from autograder.course.folder import Course
     from autograder.enrolment.enrol import Attendance, Enrolment
     from autograder.enrolment.worksheet import Worksheet
+    from autograder.roster.roster import Student
 
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")

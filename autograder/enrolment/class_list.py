@@ -28,8 +28,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.collecting.roster import Student, folded_name, is_safe
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, folded_name, is_safe
 from autograder.submission.problem import Problem
 
 _NUMBER = re.compile(r"[0-9]+$")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 
-from autograder.collecting.roster import Student, read_roster, write_roster
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, read_roster, write_roster
 
 
 def add(course: Course, student: str) -> Student:

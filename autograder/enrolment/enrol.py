@@ -24,7 +24,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.collecting.pending import missing
-from autograder.collecting.roster import (
+from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
+from autograder.enrolment.class_list import ClassList, read_class_list
+from autograder.enrolment.standing import is_excused
+from autograder.errors import CourseError
+from autograder.roster.roster import (
     Student,
     folded_name,
     is_safe,
@@ -34,11 +39,6 @@ from autograder.collecting.roster import (
     submitted_folders,
     write_roster,
 )
-from autograder.course.course_file import read_course_file
-from autograder.course.folder import Course
-from autograder.enrolment.class_list import ClassList, read_class_list
-from autograder.enrolment.standing import is_excused
-from autograder.errors import CourseError
 from autograder.submission.problem import Problem
 
 # Returns the texts by which an entry can be matched.

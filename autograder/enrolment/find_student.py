@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 
-from autograder.collecting.roster import Student, folded_name, read_roster, safe_id, submitted_folders
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, folded_name, read_roster, safe_id, submitted_folders
 
 _NAMED = 8
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime
 
-from autograder.collecting.roster import Student
 from autograder.course.course_file import CourseFile
+from autograder.roster.roster import Student
 
 
 def is_excused(student: Student, chapter: str, due: datetime | None, *, handed_in: bool = False) -> bool:

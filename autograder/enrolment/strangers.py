@@ -20,11 +20,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from autograder.collecting.name_spellings import likely_spelling
-from autograder.collecting.roster import Student, read_roster, safe_id
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.enrolment.enrol import enrolled_students, nothing_handed_in
+from autograder.roster.name_spellings import likely_spelling
+from autograder.roster.roster import Student, read_roster, safe_id
 from autograder.submission.problem import Problem
 
 KIND = "not on the class list"

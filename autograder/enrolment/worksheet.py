@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from autograder.collecting.roster import Student, merged, read_roster, submitted_folders
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.enrolment.class_list import ClassList, read_class_list
@@ -19,6 +18,7 @@ from autograder.enrolment.enrol import Enrolment, merge_list, save_roster, summa
 from autograder.enrolment.find_student import called, matching_students
 from autograder.enrolment.times import course_zone, platform_time, record_times
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, merged, read_roster, submitted_folders
 from autograder.submission.problem import Problem
 
 

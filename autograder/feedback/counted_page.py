@@ -45,7 +45,7 @@ def _penalty(page: Page, before: float, raw: float, plan: CourseFile) -> float:
     if plan.due(page.chapter) is None:
         return 0.0
     rule = plan.late_rule(page.chapter)
-    days = days_late(_ANY_DAY + timedelta(seconds=page.seconds_late), _ANY_DAY, rule)
+    days = days_late(_ANY_DAY + timedelta(seconds=page.seconds_late), _ANY_DAY, rule, plan.zone)
     return round(raw * late_share(days, rule), _DIGITS)
 
 

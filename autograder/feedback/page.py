@@ -96,6 +96,10 @@ class Part:
         missed = [finding.aspect for finding in self.verdict.findings if not finding.passed]
         return self.one_message or "missed: " + ", ".join(missed)
 
+    def rows_in(self, state: str) -> int:
+        """Return how many rows of the verdict have a state, such as ``"passed"``, as their marks show it."""
+        return sum(finding.state == state for finding in self.verdict.findings) if self.verdict else 0
+
     @property
     def one_message(self) -> str:
         """What was seen, if it is the same for everything that was asked and nothing of it passed."""
@@ -141,6 +145,16 @@ class Page:
     def pending(self) -> int:
         """The number of answers that wait for grading."""
         return sum(part.pending for part in self.parts)
+
+    @property
+    def settled_score(self) -> float:
+        """The points without those of answers that wait for grading."""
+        return max(0.0, self.score - sum(part.score for part in self.parts if part.pending))
+
+    @property
+    def settled_max(self) -> float:
+        """The points that could be earned without those of answers that wait for grading."""
+        return self.max_score - sum(part.max_score for part in self.parts if part.pending)
 
     @property
     def exercises(self) -> tuple[Part, ...]:

@@ -68,6 +68,27 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
         CourseError: if there is no such chapter, ``course.toml`` is wrong, something has drifted from the reference, a solution would
             get out, nbgrader refuses, or the course folder cannot be written.
     """
+    selected = selected_chapters(root, course, chapter_names)
+    for chapter in selected:
+        _refuse_company(course, chapter)
+    with tempfile.TemporaryDirectory() as folder:
+        # The last chapter first: its package needs the question sheets of all chapters, which are then recorded together.
+        last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
+        materials = {chapter: make_student_files(root, course, chapter, Path(folder)) for chapter in last_first}
+        _refuse_solutions(root, materials)
+        contents = {
+            chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
+            for chapter, paths in materials.items()
+        }
+        return _publish_all(course, contents, selected)
+
+
+def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Chapter]:
+    """Return chapters with the exercises and questions that the course assigns, after a check that they match the reference.
+
+    Raises:
+        CourseError: if there is no such chapter, ``course.toml`` is wrong, or something has drifted from the reference.
+    """
     named = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
     if not named:
         raise CourseError("no chapter was named", do="Name at least one, for example 03.")
@@ -75,18 +96,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     selected = [_selected(chapter, plan, course) for chapter in named]
     drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
     raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
-    for chapter in selected:
-        _refuse_company(course, chapter)
-    with tempfile.TemporaryDirectory() as folder:
-        # The last chapter first: its package needs the question sheets of all chapters, which are then recorded together.
-        last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
-        materials = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
-        _refuse_solutions(root, materials)
-        contents = {
-            chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
-            for chapter, paths in materials.items()
-        }
-        return _publish_all(course, contents, selected)
+    return selected
 
 
 def _own_assignments(course: Course) -> set[str]:
@@ -121,7 +131,7 @@ def _publish_all(
     return published
 
 
-def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
+def make_student_files(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
     """Create all files for a chapter's students."""
     return write_student_files(root, chapter, released_notebook(chapter, course.config()), folder)
 

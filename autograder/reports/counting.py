@@ -94,5 +94,5 @@ def _penalty(grade: Grade, raw: float, plan: CourseFile) -> float:
     due, rule = plan.due(grade.chapter, grade.student), plan.late_rule(grade.chapter)
     if due is None or grade.submitted is None:
         return 0.0
-    days = days_late(grade.submitted, due.astimezone(UTC).replace(tzinfo=None), rule)
+    days = days_late(grade.submitted.replace(tzinfo=UTC), due, rule, plan.zone)
     return round(raw * late_share(days, rule), _DIGITS)

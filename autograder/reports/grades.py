@@ -13,7 +13,6 @@ from nbgrader.api import Student as GradebookStudent
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.collecting.roster import Student, read_roster, roster_path
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
@@ -23,6 +22,7 @@ from autograder.errors import CourseError
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.results import Status, read_results
 from autograder.reports.counting import counted, ruled_cells
+from autograder.roster.roster import Student, read_roster, roster_path
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,8 @@ def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
         return grade
     deadline = due.astimezone(UTC).replace(tzinfo=None)
     rule = plan.late_rule(grade.chapter)
-    days = days_late(grade.submitted, deadline, rule) if grade.submitted is not None else 0
+    handed_in = None if grade.submitted is None else grade.submitted.replace(tzinfo=UTC)
+    days = 0 if handed_in is None else days_late(handed_in, due, rule, plan.zone)
     return replace(grade, due=deadline, penalty=round(grade.raw * late_share(days, rule), 6))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.collecting.roster import read_roster
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.enrolment.standing import counts_for
 from autograder.record.results import GradeResult, read_results
 from autograder.reports.class_report import Work
 from autograder.reports.grades import Grade, read_grades
+from autograder.roster.roster import read_roster
 
 
 def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work]:

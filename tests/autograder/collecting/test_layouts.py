@@ -10,10 +10,10 @@ import pytest
 from autograder.collecting.archive import Entry, entries_of, notebooks
 from autograder.collecting.gradescope import with_submitters
 from autograder.collecting.platform_names import assignment_title, kinds_by_share, read
-from autograder.collecting.roster import Student
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, uploads_of, without_notebook
 from autograder.errors import CourseError
+from autograder.roster.roster import Student
 
 CASES = Path(__file__).parents[2] / "corpus" / "cases"
 CHAPTER = "03_scaled_dot_product"

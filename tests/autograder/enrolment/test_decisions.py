@@ -7,11 +7,11 @@ from datetime import date
 
 import pytest
 
-from autograder.collecting.roster import read_roster
 from autograder.course.folder import Course
 from autograder.enrolment.decisions import add, excuse, ignore, join, withdraw
 from autograder.enrolment.enrol import Enrolment, nothing_handed_in
 from autograder.errors import CourseError
+from autograder.roster.roster import read_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 

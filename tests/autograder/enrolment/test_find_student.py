@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.collecting.roster import Student, write_roster
 from autograder.course.folder import Course
 from autograder.enrolment.find_student import find_student, matching_students
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, write_roster
 
 PEOPLE = {
     student.id: student

@@ -10,13 +10,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from autograder.collecting.archive import Entry
-from autograder.collecting.roster import Student, known_students, merged, read_roster, roster_path, write_roster
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, uploads_of
 from autograder.course.folder import Course
 from autograder.enrolment.class_list import read_class_list
 from autograder.enrolment.enrol import Enrolment, attendance, enrol, nothing_handed_in
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, known_students, merged, read_roster, roster_path, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 CANVAS = """\

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from autograder.collecting.roster import Student
 from autograder.course.course_file import ChapterPlan, CourseFile
 from autograder.enrolment.standing import counts_for, is_excused
+from autograder.roster.roster import Student
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 DUE = datetime(2026, 11, 1, 20, tzinfo=UTC)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from autograder.collecting.roster import Student, merged, read_roster, write_roster
 from autograder.course.folder import Course
 from autograder.enrolment.decisions import add, ignore
 from autograder.enrolment.enrol import Enrolment
 from autograder.enrolment.strangers import is_stranger, problems, propose_pairs, strangers
+from autograder.roster.roster import Student, merged, read_roster, write_roster
 
 CHAPTER = "03_scaled_dot_product"
 LIST = "id,name\naberg,Ada Berg\njm,Jürgen Müller\nzo,Zoë O'Brien\n"

@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from autograder.collecting.archive import Entry
-from autograder.collecting.roster import Student, merged, read_roster, roster_path, write_roster
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
@@ -16,6 +15,7 @@ from autograder.enrolment.enrol import Enrolment, enrol
 from autograder.enrolment.times import apply_times
 from autograder.enrolment.worksheet import Worksheet, enrol_worksheet
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, merged, read_roster, roster_path, write_roster
 
 CHAPTER = "03_scaled_dot_product"
 PARTICIPANTS = (

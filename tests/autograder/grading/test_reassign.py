@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook, MissingEntry
 
-from autograder.collecting.roster import read_roster
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.reassign import reassign
+from autograder.roster.roster import read_roster
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 ROSTER = {

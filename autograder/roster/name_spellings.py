@@ -17,7 +17,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from autograder.collecting.roster import Student, folded_name, names_of
+from autograder.roster.roster import Student, folded_name, names_of
 
 _UTF_8_FLAG = 0x800
 # How Python reads a name without the flag, and how other programs unpack one.
