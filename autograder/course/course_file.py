@@ -83,6 +83,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         title: what the class is called in reports; empty for the course's own name.
+        contact: where students ask, for the instructions that they get with an assignment.
         time_zone: an IANA name, for deadlines and submission times without a zone of their own, and for the length of a day.
         late: the rule for late work of every chapter that has none of its own.
         chapters: what is done with each chapter, by its name (``07_decoding``).
@@ -93,6 +94,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     title: str = ""
+    contact: str = ""
     time_zone: str = "UTC"
     late: LateRule = LateRule()
     chapters: dict[str, ChapterPlan] = {}

@@ -7,6 +7,7 @@ TEMPLATE = """\
 # `tfcourse assign 07 --only NAME,NAME` and `--without NAME,NAME` write `only` and `without` below.
 
 # title = "Deep learning, winter term"
+# contact = "dl-course@uni.example, room 2.14"   # in the instructions that students get
 # Deadlines and submission times without an offset are in this time zone (an IANA name).
 # time_zone = "Europe/Warsaw"
 

@@ -20,6 +20,7 @@ from autograder.authoring.myst import write_notebook
 from autograder.authoring.selection import provided_exercises, require_names, select
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.authoring.sync import sync
+from autograder.course.assignment_text import assignment_sentences
 from autograder.course.course_file import CourseFile, course_file_path, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
@@ -133,7 +134,9 @@ def _publish_all(
 
 def make_student_files(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
     """Create all files for a chapter's students."""
-    return write_student_files(root, chapter, released_notebook(chapter, course.config()), folder)
+    notebook = released_notebook(chapter, course.config())
+    sentences = assignment_sentences(read_course_file(course.root), chapter.name)
+    return write_student_files(root, chapter, notebook, folder, sentences)
 
 
 def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> None:
