@@ -8,7 +8,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.atomic_files import staged_file
@@ -32,12 +32,14 @@ class Chosen:
             read again when they are needed: a class's would fill the memory.
         digests: hashes of the notebooks, by the same names.
         stamp: when it was handed in, or None if that is not known.
+        uncounted: by the names that they get, the uploads that do not count and could be graded.
     """
 
     student: str
     uploads: Mapping[str, Upload]
     digests: Mapping[str, str]
     stamp: bytes | None
+    uncounted: Mapping[str, Upload] = field(default_factory=dict)
 
     @property
     def upload(self) -> Upload:

@@ -93,11 +93,15 @@ def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) 
     named = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
     if not named:
         raise CourseError("no chapter was named", do="Name at least one, for example 03.")
-    plan = read_course_file(course.root, {*(chapter.name for chapter in chapters(root)), *_own_assignments(course)})
+    plan = _plan(root, course)
     selected = [_selected(chapter, plan, course) for chapter in named]
     drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
     raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
     return selected
+
+
+def _plan(root: Path, course: Course) -> CourseFile:
+    return read_course_file(course.root, {*(chapter.name for chapter in chapters(root)), *_own_assignments(course)})
 
 
 def _own_assignments(course: Course) -> set[str]:
@@ -135,7 +139,7 @@ def _publish_all(
 def make_student_files(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
     """Create all files for a chapter's students."""
     notebook = released_notebook(chapter, course.config())
-    sentences = assignment_sentences(read_course_file(course.root), chapter.name)
+    sentences = assignment_sentences(_plan(root, course), chapter.name)
     return write_student_files(root, chapter, notebook, folder, sentences)
 
 
