@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.collecting.archive import Entry, RefusedError, entries_of, notebooks
+from autograder.collecting.beside import files_beside
 from autograder.collecting.candidates import Candidate, examine, pick_candidate
 from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice, other_notebooks
 from autograder.collecting.collection import Collection
@@ -28,7 +29,7 @@ from autograder.collecting.roster import (
 )
 from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
 from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
+from autograder.collecting.uploads import Upload, other_files, owners_elsewhere, uploads_of
 from autograder.course.folder import Course
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem
@@ -73,17 +74,24 @@ def collect(
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
     found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
     roster = read_roster(course)
-    files, unclear = without_notebook(entries, chapter, others, known_students(course))
+    files, beside, unclear = other_files(entries, chapter, others, known_students(course))
     found.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
     ]
     everybody, same_names = by_student([*uploads, *files], roster, chapter)
+    # A file beside a notebook is its author's, and decides nothing about who that is.
+    owners = {_owner_key(upload): student for student, own in everybody.items() for upload in own}
+    companions: dict[str, list[Upload]] = defaultdict(list)
+    for upload in beside:
+        if student := owners.get(_owner_key(upload)):
+            companions[student].append(upload)
     meant = {id(upload) for upload in uploads}
     owned = {student: [upload for upload in own if id(upload) in meant] for student, own in everybody.items()}
     found.problems += same_names
     with_files = {student: everybody[student] for student, own in owned.items() if not own}
     students = _bring_files(course, chapter, with_files, found)
     chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
+    chosen = [replace(item, beside=files_beside(item.upload, companions[item.student])) for item in chosen]
     record_pending(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
     failed = set()
     for item in chosen:
@@ -107,6 +115,12 @@ def collect(
         do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
         found.problems.append(Problem("list not written", what, roster_path(course).name, do))
     return found
+
+
+def _owner_key(upload: Upload) -> tuple[str, str, str]:
+    """Return what a student's uploads have in common; Canvas numbers each file, Moodle each student."""
+    number = upload.upload if upload.platform == "moodle" else upload.user
+    return ("" if upload.platform == "nbgrader" else upload.platform, upload.owner, number)
 
 
 def _chosen(

@@ -122,3 +122,10 @@ def test_an_id_in_other_letters_is_one_student_however_it_came(course: Course) -
     collect(course, CHAPTER, archive)
     graded = [{student: result.score for student, result in grade(one).items()} for one in (in_place, course)]
     assert graded == [{"ADA01": 6.0}] * 2
+
+
+def test_files_beside_a_notebook_come_along(course: Course) -> None:
+    collect(course, CHAPTER, CASES / "files_beside.zip")
+    modules = {path.parents[1].name: path.read_text() for path in course.root.glob("submitted/*/*/my_helpers.py")}
+    assert sorted(modules) == ["ada-berg", "bo-lind"]
+    assert all("def lower(" in text for text in modules.values())
