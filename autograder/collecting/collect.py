@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.collecting.archive import Entry, RefusedError, entries_of, notebooks
-from autograder.collecting.beside import files_beside
 from autograder.collecting.candidates import Candidate, examine, pick_candidate
 from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice, other_notebooks
 from autograder.collecting.collection import Collection
+from autograder.collecting.course_folder.companion_files import files_beside
+from autograder.collecting.course_folder.late_notes import note_late
 from autograder.collecting.in_place import collect_in_place
-from autograder.collecting.late_notes import note_late
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
@@ -74,15 +74,15 @@ def collect(
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
     found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
     roster = read_roster(course)
-    files, beside, unclear = other_files(entries, chapter, others, known_students(course))
+    files, with_notebook, unclear = other_files(entries, chapter, others, known_students(course))
     found.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
     ]
     everybody, same_names = by_student([*uploads, *files], roster, chapter)
     # A file beside a notebook is its author's, and decides nothing about who that is.
-    owners = {_owner_key(upload): student for student, own in everybody.items() for upload in own}
+    owners = {_owner_key(upload): student for student, all_uploads in everybody.items() for upload in all_uploads}
     companions: dict[str, list[Upload]] = defaultdict(list)
-    for upload in beside:
+    for upload in with_notebook:
         if student := owners.get(_owner_key(upload)):
             companions[student].append(upload)
     meant = {id(upload) for upload in uploads}
@@ -91,7 +91,7 @@ def collect(
     with_files = {student: everybody[student] for student, own in owned.items() if not own}
     students = _bring_files(course, chapter, with_files, found)
     chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
-    chosen = [replace(item, beside=files_beside(item.upload, companions[item.student])) for item in chosen]
+    chosen = [replace(item, companions=files_beside(item.upload, companions[item.student])) for item in chosen]
     record_pending(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
     failed = set()
     for item in chosen:
@@ -142,9 +142,9 @@ def _chosen(
             except RefusedError as error:
                 # The course keeps this text in the place of the time, so that every later run names it.
                 stamp = f"damaged in the download ({error})".encode()
-                what = f"The time cannot be read, so nothing is taken off for being late. {error}"
+                message = f"The time cannot be read, so nothing is taken off for being late. {error}"
                 do = f"Write it into {submitted_notebook(course, manifest.chapter, student).parent / 'timestamp.txt'}."
-                found.problems.append(Problem(NO_TIME, what, f"{upload.folder}/timestamp.txt", do))
+                found.problems.append(Problem(NO_TIME, message, f"{upload.folder}/timestamp.txt", do))
             uploads = {name: read.upload for name, read in names.items()}
             digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
             chosen.append(Chosen(student, uploads, digests, stamp))

@@ -14,10 +14,10 @@ from types import MappingProxyType
 
 from autograder.atomic_files import staged_file
 from autograder.collecting.archive import Entry
-from autograder.collecting.beside import read_files
 from autograder.collecting.choices import other_notebooks, read_choice
 from autograder.collecting.collection import Collection
-from autograder.collecting.late_notes import late_problem
+from autograder.collecting.course_folder.companion_files import read_files
+from autograder.collecting.course_folder.late_notes import late_problem
 from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
 from autograder.submission.attached_files import file_names, is_skipped
@@ -35,14 +35,14 @@ class Chosen:
             read again when they are needed: a class's would fill the memory.
         digests: hashes of the notebooks, by the same names.
         stamp: when it was handed in, or None if that is not known.
-        beside: the files that come along, by their paths beside the notebook.
+        companions: the files that come along, by their paths beside the notebook.
     """
 
     student: str
     uploads: Mapping[str, Upload]
     digests: Mapping[str, str]
     stamp: bytes | None
-    beside: Mapping[str, Upload] = field(default_factory=dict)
+    companions: Mapping[str, Upload] = field(default_factory=dict)
 
     @property
     def upload(self) -> Upload:
@@ -79,10 +79,10 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
     if path.is_dir() and not path.is_symlink():
         raise OSError(f"{path.name} is a folder there")
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
-    beside, problems = read_files(item.beside, where)
+    companions, problems = read_files(item.companions, where)
     found.problems += problems
     same = _content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
-    same = same and all(_content(path.parent / name) == data for name, data in beside.items())
+    same = same and all(_content(path.parent / name) == data for name, data in companions.items())
     when = path.with_name("timestamp.txt")
     late = any(upload.late for upload in item.uploads.values())
     if late and item.stamp is None and not (same and when.exists()):
@@ -92,7 +92,7 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
         if item.stamp is not None:
             write(when, item.stamp)
         found.unchanged.append(student)
-    elif kept := put(course, chapter, student, files, item.stamp, beside):
+    elif kept := put(course, chapter, student, files, item.stamp, companions):
         found.replaced.append(student)
         found.problems.append(
             Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)
@@ -107,7 +107,7 @@ def put(
     student: str,
     files: Mapping[str, bytes],
     stamp: bytes | None,
-    beside: Mapping[str, bytes] = MappingProxyType({}),
+    companions: Mapping[str, bytes] = MappingProxyType({}),
 ) -> str:
     """Put a submission in its place; return where the earlier one is kept, or nothing if there was none.
 
@@ -122,7 +122,9 @@ def put(
     with ExitStack() as drafts:
         new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
         time = None if stamp is None else drafts.enter_context(_draft(when, stamp))
-        with_it = {name: drafts.enter_context(_draft_beside(path.parent, name, data)) for name, data in beside.items()}
+        with_it = {
+            name: drafts.enter_context(_draft_beside(path.parent, name, data)) for name, data in companions.items()
+        }
         if os.path.lexists(path):
             kept = _set_aside(course, chapter, student, stamp)
         old = _left_by_an_open_submission(course, chapter, student)

@@ -265,9 +265,9 @@ def other_files(
         and not upload.entry.path.name.startswith(".")
     ]
     alone = [upload for upload in files if safe_id(upload.owner) not in have]
-    beside = [upload for upload in files if safe_id(upload.owner) in have]
+    with_notebook = [upload for upload in files if safe_id(upload.owner) in have]
     unclear = [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
-    return alone, beside, unclear
+    return alone, with_notebook, unclear
 
 
 def _is_other(upload: Upload, others: frozenset[str]) -> bool:

@@ -208,8 +208,8 @@ def _format_isolation(
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
+    from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
     from autograder.collecting.enrolment import nothing_handed_in
-    from autograder.collecting.late_notes import KINDS as OF_TIMES
     from autograder.record.results import waiting
     from autograder.reports.grades import answers_waiting
 

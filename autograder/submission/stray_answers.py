@@ -41,7 +41,7 @@ class Layout:
 
     Attributes:
         cells: its cells in order.
-        found: the cells with a name in the chapter, by name.
+        named: the cells with a name in the chapter, by name.
         claims: all cells that had a name in their metadata, by name.
         untouched: identities of cells whose text is that of their release, maybe an older one.
         label: returns what a cell is called for people.
@@ -49,7 +49,7 @@ class Layout:
     """
 
     cells: Sequence[Any]
-    found: Mapping[str, Any]
+    named: Mapping[str, Any]
     claims: Mapping[str, Sequence[Any]]
     untouched: frozenset[int]
     label: Callable[[Any], str]
@@ -62,7 +62,7 @@ class _Answer:
 
     question: SourceCell
     cell: Any
-    own: str
+    own_text: str
     strays: list[tuple[Any, str]] = field(default_factory=list)
 
 
@@ -74,9 +74,9 @@ def gather_answers(layout: Layout, manifest: Manifest) -> list[Problem]:
         manifest: the chapter's cells.
     """
     answers = [
-        _Answer(question, layout.found[question.name], _own_text(layout.found[question.name], question, layout.texts))
+        _Answer(question, layout.named[question.name], _own_text(layout.named[question.name], question, layout.texts))
         for question in manifest.cells
-        if question.is_answer and question.cell_type == "markdown" and question.name in layout.found
+        if question.is_answer and question.cell_type == "markdown" and question.name in layout.named
     ]
     if not answers:
         return []
@@ -84,7 +84,7 @@ def gather_answers(layout: Layout, manifest: Manifest) -> list[Problem]:
     used: set[int] = set()
     for answer in answers:
         for cell, text in _strays(answer, layout, course, manifest):
-            if id(cell) not in used and text.strip() and text.strip() != answer.own:
+            if id(cell) not in used and text.strip() and text.strip() != answer.own_text:
                 used.add(id(cell))
                 answer.strays.append((cell, text.strip()))
     problems = list(_unplaced(answers, used, layout, course))
@@ -119,10 +119,10 @@ class _CourseTexts:
         return bool(self._known) and self.original(cell) is None
 
 
-def _resembles(text: str, known: str) -> bool:
+def _resembles(text: str, original: str) -> bool:
     """Return whether most words of a text are those of a text of the course that is not much longer: then it is an older version of it."""
-    words, others = Counter(text.split()), Counter(known.split())
-    return 2 * words.total() >= others.total() and 5 * (words & others).total() >= 3 * words.total()
+    counts, others = Counter(text.split()), Counter(original.split())
+    return 2 * counts.total() >= others.total() and 5 * (counts & others).total() >= 3 * counts.total()
 
 
 def _own_text(cell: Any, question: SourceCell, texts: TextComparison) -> str:
@@ -139,8 +139,8 @@ def _strays(answer: _Answer, layout: Layout, course: _CourseTexts, manifest: Man
     for cell, text in _around(answer, layout, course):
         parts.setdefault(id(cell), (cell, text))
     before = manifest.cells[: manifest.cells.index(answer.question)]
-    if before and before[-1].locked and before[-1].cell_type == "markdown" and before[-1].name in layout.found:
-        prompt = layout.found[before[-1].name]
+    if before and before[-1].locked and before[-1].cell_type == "markdown" and before[-1].name in layout.named:
+        prompt = layout.named[before[-1].name]
         if id(prompt) not in layout.untouched:
             parts[id(prompt)] = prompt, added_text(before[-1].source, prompt["source"])
     yield from (parts[id(cell)] for cell in layout.cells if id(cell) in parts)
@@ -148,12 +148,12 @@ def _strays(answer: _Answer, layout: Layout, course: _CourseTexts, manifest: Man
 
 def _around(answer: _Answer, layout: Layout, course: _CourseTexts) -> Iterator[tuple[Any, str]]:
     """Yield a student's cells beside an answer's cell, up to the next cell of the course in both directions."""
-    named = {id(cell) for cell in layout.found.values()}
+    course_cells = {id(cell) for cell in layout.named.values()}
     claimed = {id(cell) for cells in layout.claims.values() for cell in cells}
     at = _position(layout.cells, answer.cell)
     for above, side in ((True, layout.cells[:at][::-1]), (False, layout.cells[at + 1 :])):
         for cell in side:
-            if id(cell) in named:
+            if id(cell) in course_cells:
                 break
             if id(cell) in claimed:
                 continue
@@ -163,7 +163,9 @@ def _around(answer: _Answer, layout: Layout, course: _CourseTexts) -> Iterator[t
                 if above and id(cell) not in layout.untouched:
                     yield cell, added_text(original, cell["source"])
                 break
-            if course.is_students(cell) and (cell["cell_type"] == "markdown" or (not answer.own and has_words(cell))):
+            if course.is_students(cell) and (
+                cell["cell_type"] == "markdown" or (not answer.own_text and has_words(cell))
+            ):
                 yield cell, _shown(cell)
 
 
@@ -173,21 +175,21 @@ def _position(cells: Sequence[Any], cell: Any) -> int:
 
 def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout, course: _CourseTexts) -> Iterator[Problem]:
     """Place texts that stand near no question: under the only question without an answer, or else in a problem."""
-    open_ = [answer for answer in answers if not answer.own and not answer.strays]
+    open_ = [answer for answer in answers if not answer.own_text and not answer.strays]
     if not open_:
         return
-    taken = used | {id(cell) for cell in layout.found.values()}
+    taken = used | {id(cell) for cell in layout.named.values()}
     taken |= {id(cell) for cells in layout.claims.values() for cell in cells}
-    left = [
+    unplaced = [
         cell
         for cell in layout.cells
         if cell["cell_type"] == "markdown" and id(cell) not in taken and course.is_students(cell)
         and len(cell["source"].split()) >= _WORDS
     ]  # fmt: skip
     if len(open_) == 1:
-        open_[0].strays += [(cell, cell["source"].strip()) for cell in left]
-    elif left:
-        labels = ", ".join(layout.label(cell) for cell in left[:10]) + (" …" if len(left) > 10 else "")
+        open_[0].strays += [(cell, cell["source"].strip()) for cell in unplaced]
+    elif unplaced:
+        labels = ", ".join(layout.label(cell) for cell in unplaced[:10]) + (" …" if len(unplaced) > 10 else "")
         names = ", ".join(answer.question.name for answer in open_)
         message = f"Text that the student added may answer one of the questions without an answer ({names}): {labels}."
         yield Problem(KIND, message, do="Read it in the notebook, and give points by hand.")
@@ -203,8 +205,8 @@ def _write(answer: _Answer, layout: Layout) -> None:
     """Write what was found below the text of the answer's cell, each part under the name of its cell."""
     order = {id(cell): i for i, cell in enumerate(layout.cells)}
     attachments = dict(answer.cell.get("attachments") or {})
-    parts = [(order[id(answer.cell)], answer.own)] if answer.own else []
-    left = _LONGEST
+    parts = [(order[id(answer.cell)], answer.own_text)] if answer.own_text else []
+    remaining = _LONGEST
     for cell, text in answer.strays:
         for name, content in (cell.get("attachments") or {}).items():
             new = name
@@ -212,8 +214,8 @@ def _write(answer: _Answer, layout: Layout) -> None:
                 new = f"{layout.label(cell).partition(' (')[0].replace(' ', '-')}-{name}"
                 text = text.replace(f"attachment:{name}", f"attachment:{new}")
             attachments[new] = content
-        shown = text if len(text) <= left else f"{text[:left]} … (more in the notebook)"
-        left = max(0, left - len(text))
+        shown = text if len(text) <= remaining else f"{text[:remaining]} … (more in the notebook)"
+        remaining = max(0, remaining - len(text))
         parts.append((order[id(cell)], f"*From {layout.label(cell)}:*\n\n{shown}"))
     answer.cell["source"] = "\n\n".join(text for _, text in sorted(parts, key=lambda part: part[0]))
     if attachments:
@@ -258,8 +260,8 @@ def added_text(original: str, text: str) -> str:
     old, new = (re.findall(r"\S+\s*", part) for part in (original, text))
     if len(old) * len(new) > _STEPS:
         return text if len(new) >= len(old) + _WORDS else ""
-    words = [[word.strip() for word in part] for part in (old, new)]
-    blocks = SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes()
+    stripped = [[token.strip() for token in part] for part in (old, new)]
+    blocks = SequenceMatcher(None, stripped[0], stripped[1], autojunk=False).get_opcodes()
     added = ["".join(new[start:end]).strip() for kind, _, _, start, end in blocks if kind in ("insert", "replace")]
     joined = "\n\n".join(part for part in added if part)
     return joined if len(joined.split()) >= _WORDS else ""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.collecting import beside as module
 from autograder.collecting import collect as collecting
 from autograder.collecting.collect import collect
+from autograder.collecting.course_folder import companion_files as module
 from autograder.course.folder import Course
 from autograder.submission.manifest import Manifest
 

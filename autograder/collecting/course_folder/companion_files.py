@@ -22,25 +22,25 @@ def files_beside(notebook: Upload, files: Sequence[Upload]) -> dict[str, Upload]
         notebook: the notebook that counts.
         files: the other files of the same student.
     """
-    beside: dict[str, Upload] = {}
+    companions: dict[str, Upload] = {}
     for file in sorted(files, key=lambda upload: upload.order):
         name = _name(notebook, file)
         if name and not any(_is_left_behind(part) for part in PurePosixPath(name).parts):
-            beside[name] = file
-    return beside
+            companions[name] = file
+    return companions
 
 
-def read_files(beside: Mapping[str, Upload], where: str) -> tuple[dict[str, bytes], list[Problem]]:
+def read_files(companions: Mapping[str, Upload], where: str) -> tuple[dict[str, bytes], list[Problem]]:
     """Read files within the limits on their number, depth and size; return their contents, and what was left out.
 
     Args:
-        beside: the files, by their paths beside the notebook.
+        companions: the files, by their paths beside the notebook.
         where: the notebook's place in the download.
     """
     contents: dict[str, bytes] = {}
     why: list[str] = []
-    left = MAX_BYTES
-    for name, file in beside.items():
+    remaining = MAX_BYTES
+    for name, file in companions.items():
         if len(contents) == MAX_FILES:
             why.append(f"More than {MAX_FILES} files lie beside the notebook; the first {MAX_FILES} came along.")
             break
@@ -52,10 +52,10 @@ def read_files(beside: Mapping[str, Upload], where: str) -> tuple[dict[str, byte
         except RefusedError as error:
             why.append(f"{name}: {error}")
             continue
-        if len(data) > left:
+        if len(data) > remaining:
             why.append(f"{name} is left out: the files beside the notebook have more than {MAX_BYTES // 1024**2} MB.")
             continue
-        left -= len(data)
+        remaining -= len(data)
         contents[name] = data
     return contents, [Problem(KIND, reason, where, "Ask for it, and put it beside the notebook.") for reason in why]
 

@@ -64,8 +64,8 @@ def late_problem(folder: Path) -> Problem:
     Args:
         folder: the student's folder of the chapter.
     """
-    what = "Canvas calls it late, but does not say by how much; nothing is taken off without a time."
-    return Problem(LATE, what, do=f"Write the time into {folder / 'timestamp.txt'}.")
+    message = "Canvas calls it late, but does not say by how much; nothing is taken off without a time."
+    return Problem(LATE, message, do=f"Write the time into {folder / 'timestamp.txt'}.")
 
 
 def _path(course: Course, chapter: str) -> Path:
@@ -80,15 +80,15 @@ def _notes(course: Course, chapter: str) -> dict[str, list[str]]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        what = f"this list of late submissions is damaged ({error})"
-        raise CourseError(what, where=path, do="Move it away, and collect the last download once more.") from error
+        message = f"this list of late submissions is damaged ({error})"
+        raise CourseError(message, where=path, do="Move it away, and collect the last download once more.") from error
 
 
 def _hashes(folder: Path) -> set[str]:
-    found = set()
+    hashes = set()
     for path in folder.glob("*.ipynb"):
         try:
-            found.add(hash_of(read_file(path, above=2)))
+            hashes.add(hash_of(read_file(path, above=2)))
         except UnreadableError:
             continue
-    return found
+    return hashes
