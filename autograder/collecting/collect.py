@@ -14,6 +14,7 @@ from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice, other_not
 from autograder.collecting.collection import Collection
 from autograder.collecting.course_folder.companion_files import files_beside
 from autograder.collecting.course_folder.late_notes import note_late
+from autograder.collecting.course_folder.unowned_files import note_unowned
 from autograder.collecting.in_place import collect_in_place
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
@@ -103,7 +104,13 @@ def collect(
             found.problems.append(_not_brought_in(course, chapter, item, error))
             continue
         students.append(_about(item.student, item.upload, chapter))
-    note_late(course, chapter, found.late, found.students)
+    try:
+        note_late(course, chapter, found.late, found.students)
+        note_unowned(course, chapter, submissions, found.problems)
+    except OSError as error:
+        message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
+        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+        found.problems.append(Problem("list not written", message, "journal", do))
     found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(
         course, chapter, [item for item in found.missing if item.student not in failed]
