@@ -9,7 +9,7 @@ from tests.vague_names import bound_names, count_names, is_vague
 # What remains of each package. Lower a number when you rename; take a package off the list when it has none.
 # In `checking`, `checks` and `mutation` parameters and functions remain: renaming one makes stored measures of mutation testing stale.
 REMAINING = {
-    "collecting": 100,
+    "collecting": 98,
     "checking": 61,
     "checks": 41,
     "mutation": 21,

@@ -27,5 +27,5 @@ def _points(cell: Any) -> float:
     return float(cell.metadata.nbgrader.get("points") or 0)
 
 
-def _counted(points: list[float], what: str) -> str:
-    return f"{len(points)} {what}{'' if len(points) == 1 else 's'} for {sum(points):g} points" if points else ""
+def _counted(points: list[float], noun: str) -> str:
+    return f"{len(points)} {noun}{'' if len(points) == 1 else 's'} for {sum(points):g} points" if points else ""

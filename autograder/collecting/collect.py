@@ -20,15 +20,17 @@ from autograder.collecting.choices import (
     read_preference,
 )
 from autograder.collecting.collection import Collection
+from autograder.collecting.course_folder.companion_files import files_beside
+from autograder.collecting.course_folder.late_notes import note_late
+from autograder.collecting.course_folder.unowned_files import note_unowned
 from autograder.collecting.gradescope import with_submitters
 from autograder.collecting.in_place import collect_in_place
-from autograder.collecting.late_notes import note_late
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
 from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
 from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
+from autograder.collecting.uploads import Upload, other_files, owners_elsewhere, uploads_of
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.roster.roster import (
@@ -86,17 +88,24 @@ def collect(
     found = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
     found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
-    files, unclear = without_notebook(entries, chapter, others, known_students(course))
+    files, with_notebook, unclear = other_files(entries, chapter, others, known_students(course))
     found.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
     ]
     everybody, same_names = by_student([*uploads, *files], roster, chapter)
+    # A file beside a notebook is its author's, and decides nothing about who that is.
+    owners = {_owner_key(upload): student for student, all_uploads in everybody.items() for upload in all_uploads}
+    companions: dict[str, list[Upload]] = defaultdict(list)
+    for upload in with_notebook:
+        if student := owners.get(_owner_key(upload)):
+            companions[student].append(upload)
     meant = {id(upload) for upload in uploads}
     owned = {student: [upload for upload in own if id(upload) in meant] for student, own in everybody.items()}
     found.problems += same_names
     with_files = {student: everybody[student] for student, own in owned.items() if not own}
     students = _bring_files(course, chapter, with_files, found)
     chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
+    chosen = [replace(item, companions=files_beside(item.upload, companions[item.student])) for item in chosen]
     record_pending(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
     failed = set()
     for item in chosen:
@@ -109,7 +118,13 @@ def collect(
             found.problems.append(_not_brought_in(course, chapter, item, error))
             continue
         students.append(_about(item.student, item.upload, chapter))
-    note_late(course, chapter, found.late, found.students)
+    try:
+        note_late(course, chapter, found.late, found.students)
+        note_unowned(course, chapter, submissions, found.problems)
+    except OSError as error:
+        message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
+        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+        found.problems.append(Problem("list not written", message, "journal", do))
     found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(
         course, chapter, [item for item in found.missing if item.student not in failed]
@@ -121,6 +136,12 @@ def collect(
         do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
         found.problems.append(Problem("list not written", what, roster_path(course).name, do))
     return found
+
+
+def _owner_key(upload: Upload) -> tuple[str, str, str]:
+    """Return what a student's uploads have in common; Canvas numbers each file, Moodle each student."""
+    number = upload.upload if upload.platform == "moodle" else upload.user
+    return ("" if upload.platform == "nbgrader" else upload.platform, upload.owner, number)
 
 
 def _chosen(
@@ -146,9 +167,9 @@ def _chosen(
             except RefusedError as error:
                 # The course keeps this text in the place of the time, so that every later run names it.
                 stamp = f"damaged in the download ({error})".encode()
-                what = f"The time cannot be read, so nothing is taken off for being late. {error}"
+                message = f"The time cannot be read, so nothing is taken off for being late. {error}"
                 do = f"Write it into {submitted_notebook(course, manifest.chapter, student).parent / 'timestamp.txt'}."
-                found.problems.append(Problem(NO_TIME, what, f"{upload.folder}/timestamp.txt", do))
+                found.problems.append(Problem(NO_TIME, message, f"{upload.folder}/timestamp.txt", do))
             uploads = {name: read.upload for name, read in names.items()}
             digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
             unused = {name: read.upload for name, read in others.items()}

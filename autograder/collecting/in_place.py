@@ -11,7 +11,7 @@ from autograder.collecting.archive import printable_path
 from autograder.collecting.candidates import examine, pick_candidate
 from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.collecting.collection import Collection
-from autograder.collecting.folder_names import name_folders
+from autograder.collecting.course_folder.folder_names import name_folders
 from autograder.collecting.pending import clear_if_done
 from autograder.collecting.pending import problems as problems_of_missing
 from autograder.collecting.store import what_to_do, write

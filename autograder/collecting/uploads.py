@@ -240,10 +240,10 @@ def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterat
             yield entry, upload.owner, chapter
 
 
-def without_notebook(
+def other_files(
     entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
-) -> tuple[list[Upload], list[Unowned]]:
-    """Return the files of those who handed in something and no notebook, and those whose names can be read in several ways.
+) -> tuple[list[Upload], list[Upload], list[Unowned]]:
+    """Return the files that are no notebooks: of those without a notebook, of those with one, and those of which several may be the owner.
 
     Args:
         entries: all files of a download.
@@ -260,9 +260,18 @@ def without_notebook(
         layout = replace(_layout(below, chapters, known), doubtful=frozenset())
     named = [(entry, _owner_of(entry, layout, chapter, known)) for entry in entries]
     have = {safe_id(upload.owner) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
-    files = [upload for _, upload in named if isinstance(upload, Upload) and safe_id(upload.owner) not in have]
-    files = [upload for upload in files if not _is_other(upload, others) and not upload.entry.path.name.startswith(".")]
-    return files, [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
+    files = [
+        upload
+        for entry, upload in named
+        if isinstance(upload, Upload)
+        and not any(notebooks([entry]))
+        and not _is_other(upload, others)
+        and not upload.entry.path.name.startswith(".")
+    ]
+    alone = [upload for upload in files if safe_id(upload.owner) not in have]
+    with_notebook = [upload for upload in files if safe_id(upload.owner) in have]
+    unclear = [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
+    return alone, with_notebook, unclear
 
 
 def _is_other(upload: Upload, others: frozenset[str]) -> bool:

@@ -212,7 +212,7 @@ def _format_isolation(
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
-    from autograder.collecting.late_notes import KINDS as OF_TIMES
+    from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
     from autograder.enrolment.enrol import nothing_handed_in
     from autograder.enrolment.strangers import problems as stranger_problems
     from autograder.enrolment.strangers import strangers

@@ -88,14 +88,14 @@ def _released(
     from autograder.grading.regrade import OtherRelease
     from autograder.release.assign import assign as assign_chapters
     from autograder.release.preview import previewed_release
-    from autograder.submission.manifest import cell_order, read_manifest, released_manifest
+    from autograder.submission.manifest import read_manifest, released_manifest
 
     if new_points and dry_run:
         with previewed_release(project_root(), course, names) as previews:
             yield {
                 name: OtherRelease(
                     replace(
-                        read_manifest(preview.gradebook_url, name, cell_order(preview.source)),
+                        read_manifest(preview.gradebook_url, name, preview.source),
                         elsewhere=released_manifest(course, name).elsewhere,
                     ),
                     str(preview.wheel),

@@ -282,19 +282,19 @@ def _check_meaning(path: Path, text: str, plan: CourseFile) -> None:
             )
 
 
-def _with_full_names(path: Path, text: str, plan: CourseFile, known: frozenset[str]) -> CourseFile:
+def _with_full_names(path: Path, text: str, plan: CourseFile, assignments: frozenset[str]) -> CourseFile:
     """Return a plan with the full name of every assignment.
 
     Raises:
         CourseError: if a name means no assignment, or several, or two names mean the same one.
     """
-    if not known:
+    if not assignments:
         return plan  # neither a project nor a release says which assignments there are
 
     def renamed(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
         full: dict[str, _Value] = {}
         for typed, value in table.items():
-            name = _full_name(path, text, f"{where}.{typed}", typed, known)
+            name = _full_name(path, text, f"{where}.{typed}", typed, assignments)
             if name in full:
                 raise _at(path, text, f"{where}.{typed}", f"{name} is named twice", "Keep one of the two.")
             full[name] = value
@@ -315,16 +315,16 @@ def _refuse_lone_deadlines(path: Path, text: str, plan: CourseFile) -> None:
                 raise _at(path, text, f"deadlines.{who}.{name}", message, f"Write due into [chapters.{name}].")
 
 
-def _full_name(path: Path, text: str, key: str, typed: str, known: frozenset[str]) -> str:
-    if typed in known:
+def _full_name(path: Path, text: str, key: str, typed: str, assignments: frozenset[str]) -> str:
+    if typed in assignments:
         return typed
-    matches = matching_chapters(typed, known)
+    matches = matching_chapters(typed, assignments)
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise _at(path, text, key, f"{typed!r} can mean {', '.join(matches)}", "Write more of the name.")
-    message = f"there is no chapter {typed!r}.{did_you_mean(typed, known)}".rstrip(".")
-    raise _at(path, text, key, message, f"There are: {', '.join(sorted(known))}.")
+    message = f"there is no chapter {typed!r}.{did_you_mean(typed, assignments)}".rstrip(".")
+    raise _at(path, text, key, message, f"There are: {', '.join(sorted(assignments))}.")
 
 
 def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:

@@ -31,8 +31,8 @@ def known_assignments(root: Path) -> frozenset[str]:
     Args:
         root: the course folder.
     """
-    own = (path.name for step in _BY_ASSIGNMENT for path in (root / step).glob("*") if path.is_dir())
-    return project_chapters() | project_chapters(root) | frozenset(own)
+    own_assignments = (path.name for step in _BY_ASSIGNMENT for path in (root / step).glob("*") if path.is_dir())
+    return project_chapters() | project_chapters(root) | frozenset(own_assignments)
 
 
 def known_people(root: Path) -> KnownPeople:

@@ -18,8 +18,8 @@ from nbformat import reader
 from nbgrader.api import MissingEntry
 
 from autograder.collecting.choices import undecided_notebooks
-from autograder.collecting.late_notes import KINDS as OF_TIMES
-from autograder.collecting.late_notes import time_problems
+from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
+from autograder.collecting.course_folder.late_notes import time_problems
 from autograder.collecting.store import submitted_notebook
 from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course

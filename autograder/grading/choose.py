@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container
 from dataclasses import replace
+from pathlib import Path
 
 from autograder.collecting.choices import (
     Uncounted,
@@ -73,10 +74,19 @@ def _take_uncounted(course: Course, student: str, chapter: str, file: str) -> bo
     if stored is not None:
         write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
     prefer(course, chapter, student, taken.data, [current, *(other.data for other in uncounted.values())])
-    put(course, chapter, student, {path.name: taken.data}, stamp)
+    put(course, chapter, student, {path.name: taken.data}, stamp, _files_beside(path))
     others = {name: notebook for name, notebook in uncounted.items() if name != file}
     keep_uncounted(course, chapter, student, {**others, _free_name(others): Uncounted(current, earlier_stamp)})
     return True
+
+
+def _files_beside(path: Path) -> dict[str, bytes]:
+    """Return the files beside a notebook, which belong to the one that takes its place, too."""
+    files = (file for file in sorted(path.parent.rglob("*")) if file.is_file() and not file.is_symlink())
+    notebook_and_time = (path, path.with_name("timestamp.txt"))
+    return {
+        file.relative_to(path.parent).as_posix(): file.read_bytes() for file in files if file not in notebook_and_time
+    }
 
 
 def _free_name(names: Container[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 
 from autograder.checking.verdict import Verdict
-from autograder.collecting.late_notes import KINDS as OF_TIMES
+from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
 from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command

@@ -38,7 +38,7 @@ from autograder.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.gradebook.reader import sqlite_file
 from autograder.gradebook.transactions import CachedGradebook, import_steps, with_shared_gradebook
 from autograder.submission.attached_files import MAX_FILES, file_names
-from autograder.submission.manifest import Manifest, NotReleasedError, cell_order, read_manifest
+from autograder.submission.manifest import Manifest, NotReleasedError, read_manifest
 from autograder.submission.notebook_reader import UnreadableError
 from autograder.submission.problem import METADATA_KEY
 from autograder.submission.timestamp import read_timestamp
@@ -264,8 +264,8 @@ class GradebookWriter:
     def _manifest(self) -> Manifest:
         if self.manifest is not None:
             return self.manifest
-        order = cell_order(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")
-        return read_manifest(self.course.gradebook_url, self.chapter, order)
+        source = self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb"
+        return read_manifest(self.course.gradebook_url, self.chapter, source)
 
     @cached_property
     def _zone(self) -> tzinfo:

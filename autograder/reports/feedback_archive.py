@@ -121,12 +121,12 @@ def _pages(
     members: dict[str, list[str]] = defaultdict(list)
     for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):
         members[who].append(name)
-    own = member_pages(course, chapter, [member for names in members.values() for member in names])
+    pages_of_members = member_pages(course, chapter, [member for names in members.values() for member in names])
     for name, page in by_name.items():
         submitter = roster.get(name, Student(name))
         recipients = [submitter, *(_with_upload_of(submitter, roster[member], chapter) for member in members[name])]
         for student in recipients:
-            content = page.read_bytes() if student is submitter else own.get(student.id)
+            content = page.read_bytes() if student is submitter else pages_of_members.get(student.id)
             if content is not None and _is_reachable(student, platform, chapter):
                 pages.append((student, content))
             else:

@@ -23,10 +23,10 @@ def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[s
         chapter: the chapter.
         members: ids of students whose group has handed in for them.
     """
-    wanted = frozenset(members)
-    if not wanted:
+    member_ids = frozenset(members)
+    if not member_ids:
         return {}
-    grades = [grade for grade in read_grades(course, [chapter]) if grade.handed_in_by and grade.student in wanted]
+    grades = [grade for grade in read_grades(course, [chapter]) if grade.handed_in_by and grade.student in member_ids]
     config = course.config()
     coursedir = CourseDirectory(config=config, assignment_id=chapter)
     converter = GenerateFeedback(coursedir=coursedir, config=config)
@@ -38,15 +38,15 @@ def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[s
             path = course.folder("autograded", grade.handed_in_by, chapter) / f"{chapter}.ipynb"
             if path.is_file():
                 notebook: Any = nbformat.read(path, as_version=4)
-                about = {"assignment": chapter, "notebook": chapter, "student": grade.handed_in_by}
-                about["db_url"] = course.gradebook_url
-                step.preprocess(notebook, {"nbgrader": about})
-                page, _ = exporter.from_notebook_node(notebook, {"nbgrader": about | _own(grade, about)})
+                metadata = {"assignment": chapter, "notebook": chapter, "student": grade.handed_in_by}
+                metadata["db_url"] = course.gradebook_url
+                step.preprocess(notebook, {"nbgrader": metadata})
+                page, _ = exporter.from_notebook_node(notebook, {"nbgrader": metadata | _member_data(grade, metadata)})
                 pages[grade.student] = page.encode()
     return pages
 
 
-def _own(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
+def _member_data(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
     """Return what differs between a member's page and that of the member who handed in."""
     named = grade.first_name or grade.last_name
     return {

@@ -38,7 +38,7 @@ def timestamp_problem(folder: Path, zone: tzinfo) -> Problem | None:
     try:
         read_timestamp(folder, zone)
     except UnreadableError as error:
-        what = f"The time cannot be read, so nothing is taken off for being late. {error.problem.what}"
+        message = f"The time cannot be read, so nothing is taken off for being late. {error.problem.what}"
         where = f"{folder.parent.name}/{folder.name}/timestamp.txt"
-        return Problem(KIND, what, f"submitted/{where}", HOW_TO_WRITE)
+        return Problem(KIND, message, f"submitted/{where}", HOW_TO_WRITE)
     return None

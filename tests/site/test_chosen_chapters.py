@@ -21,7 +21,7 @@ OPEN = ["05_transformer", "06_tokenization"]
 ODD = [
     ["01_recurrent", "03_scaled_dot_product", "07_decoding"],
     ["02_alignment", "13_grouped_query"],
-    ["04_multi_head"],
+    ["12_rotary"],
 ]
 
 

@@ -11,7 +11,7 @@ from autograder.collecting.archive import Entry, entries_of, notebooks
 from autograder.collecting.gradescope import with_submitters
 from autograder.collecting.platform_names import assignment_title, kinds_by_share, read
 from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload, uploads_of, without_notebook
+from autograder.collecting.uploads import Upload, other_files, uploads_of
 from autograder.errors import CourseError
 from autograder.roster.roster import Student
 
@@ -48,7 +48,8 @@ def test_blackboards_download_finds_students_by_their_login_and_their_last_attem
     first, last = sorted(owned["aberg"], key=lambda upload: upload.order)
     assert (first.submitted, last.submitted) == ("2026-10-23 18:00:00", "2026-10-24 18:00:00")
     assert first.series == last.series == (CHAPTER,)
-    assert without_notebook(entries, CHAPTER, frozenset(), frozenset(CLASS)) == ([], [])
+    files, _, unclear = other_files(entries, CHAPTER, frozenset(), frozenset(CLASS))
+    assert (files, unclear) == ([], [])
 
 
 def test_a_login_with_an_underscore_gets_nobody_elses_work() -> None:

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.course.times import read_time, whole_days_late
@@ -91,6 +91,7 @@ def test_an_abbreviation_of_the_courses_own_zone_means_that_zone() -> None:
     assert read_time("2026-01-24 12:00 IST", ZoneInfo("Asia/Kolkata")).utcoffset() == timedelta(hours=5, minutes=30)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.datetimes(datetime(2001, 1, 1), datetime(2037, 1, 1)), st.integers(-12 * 4, 14 * 4))
 def test_iso_and_rfc_2822_with_an_offset_are_read_exactly(local: datetime, quarters: int) -> None:
     moment = local.replace(tzinfo=timezone(timedelta(minutes=15 * quarters)))
@@ -122,6 +123,7 @@ def test_the_day_on_which_clocks_go_forward_has_23_hours() -> None:
     assert whole_days_late(datetime.fromisoformat("2026-03-29T20:00:01+02:00"), due, WARSAW) == 2
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)), st.integers(0, 40 * 24 * 60), st.integers(0, 23))
 def test_late_days_are_those_that_a_calendar_shows(due: datetime, minutes: int, hour: int) -> None:
     """A second computation: compare the date and the clock, as a person with a calendar would."""

@@ -16,7 +16,7 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.collecting.late_notes import note_late
+from autograder.collecting.course_folder.late_notes import note_late
 from autograder.collecting.pending import hash_of
 from autograder.commands.main import main
 from autograder.course.course_file import course_file_path

@@ -6,7 +6,7 @@ Only the download says so. The note belongs to the notebook that came with it, a
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from autograder.atomic_files import write_atomically
@@ -16,10 +16,9 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
-from autograder.submission.timestamp import KIND as NO_TIME
-from autograder.submission.timestamp import read_timestamp, timestamp_problem
+from autograder.submission.timestamp import KIND, read_timestamp, timestamp_problem
 
-LATE = "late"
+LATE, NO_TIME = "late", KIND
 # The kinds of problems that leave open how late a submission is.
 KINDS = frozenset({LATE, NO_TIME})
 
@@ -49,13 +48,27 @@ def time_problems(course: Course, chapter: str, student: str, plan: CourseFile) 
         student: the student's id.
         plan: the course's ``course.toml``.
     """
-    folder = course.folder("submitted", student, chapter)
-    if problem := timestamp_problem(folder, plan.zone):
-        return [problem]
-    hashes = _notes(course, chapter).get(student, [])
-    if hashes and read_timestamp(folder, plan.zone) is None and _hashes(folder) & set(hashes):
-        return [late_problem(folder)]
-    return []
+    problem = open_times(course, chapter, [student], plan).get(student)
+    return [problem] if problem else []
+
+
+def open_times(course: Course, chapter: str, students: Iterable[str], plan: CourseFile) -> dict[str, Problem]:
+    """Return the students of whom it is open how late they are, each with the problem.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        students: ids of students; one without a folder in ``submitted/`` is passed over.
+        plan: the course's ``course.toml``.
+    """
+    notes, problems = _notes(course, chapter), dict[str, Problem]()
+    for student in students:
+        folder = course.folder("submitted", student, chapter)
+        if problem := timestamp_problem(folder, plan.zone):
+            problems[student] = problem
+        elif student in notes and read_timestamp(folder, plan.zone) is None and _hashes(folder) & set(notes[student]):
+            problems[student] = late_problem(folder)
+    return problems
 
 
 def late_problem(folder: Path) -> Problem:
@@ -64,8 +77,8 @@ def late_problem(folder: Path) -> Problem:
     Args:
         folder: the student's folder of the chapter.
     """
-    what = "Canvas calls it late, but does not say by how much; nothing is taken off without a time."
-    return Problem(LATE, what, do=f"Write the time into {folder / 'timestamp.txt'}.")
+    message = "Canvas calls it late, but does not say by how much; nothing is taken off without a time."
+    return Problem(LATE, message, do=f"Write the time into {folder / 'timestamp.txt'}.")
 
 
 def _path(course: Course, chapter: str) -> Path:
@@ -80,15 +93,15 @@ def _notes(course: Course, chapter: str) -> dict[str, list[str]]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        what = f"this list of late submissions is damaged ({error})"
-        raise CourseError(what, where=path, do="Move it away, and collect the last download once more.") from error
+        message = f"this list of late submissions is damaged ({error})"
+        raise CourseError(message, where=path, do="Move it away, and collect the last download once more.") from error
 
 
 def _hashes(folder: Path) -> set[str]:
-    found = set()
+    hashes = set()
     for path in folder.glob("*.ipynb"):
         try:
-            found.add(hash_of(read_file(path, above=2)))
+            hashes.add(hash_of(read_file(path, above=2)))
         except UnreadableError:
             continue
-    return found
+    return hashes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.collecting.folder_names import name_folders
+from autograder.collecting.course_folder.folder_names import name_folders
 from autograder.course.folder import Course
 from autograder.roster.roster import Student, write_roster
 

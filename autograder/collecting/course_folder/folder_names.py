@@ -53,7 +53,12 @@ def _owners(folders: Mapping[str, Path], roster: Mapping[str, Student], chapter:
         Upload(Entry(PurePosixPath(name, chapter), None, _nothing), name, platform="nbgrader") for name in folders
     ]
     owned, _ = by_student(uploads, roster, chapter)
-    return {upload.owner: student for student, own in owned.items() if student in roster for upload in own}
+    return {
+        upload.owner: student
+        for student, student_uploads in owned.items()
+        if student in roster
+        for upload in student_uploads
+    }
 
 
 def _nothing() -> bytes:
@@ -63,21 +68,23 @@ def _nothing() -> bytes:
 def _move(course: Course, chapter: str, path: Path, owner: str) -> Problem:
     name, target = path.parent.name, path.parent.with_name(owner)
     where = printable_path(f"submitted/{name}/{chapter}")
-    what = f"{printable_path(name)} is {owner} on the class list"
+    message = f"{printable_path(name)} is {owner} on the class list"
     if (course.root / "results" / chapter / f"{name}.json").exists():
-        what += f", and {chapter} is already graded under {printable_path(name)}."
-        return Problem(KIND, what, where, f"Keep one of the two ids: write {printable_path(name)} into the class list.")
+        message += f", and {chapter} is already graded under {printable_path(name)}."
+        return Problem(
+            KIND, message, where, f"Keep one of the two ids: write {printable_path(name)} into the class list."
+        )
     try:
         if target.exists() and path.parent.samefile(target):
             path.parent.rename(target)  # a file system that does not tell capital letters from small ones
         elif os.path.lexists(target / chapter):
-            what += f", who has a folder of {chapter} already."
-            return Problem(KIND, what, where, "Keep the folder that counts, and move the other one away.")
+            message += f", who has a folder of {chapter} already."
+            return Problem(KIND, message, where, "Keep the folder that counts, and move the other one away.")
         else:
             target.mkdir(exist_ok=True)
             path.rename(target / chapter)
             with suppress(OSError):
                 path.parent.rmdir()  # unless it holds another chapter
     except OSError as error:
-        return Problem(KIND, f"{what}; its folder cannot be renamed ({error.strerror}).", where, f"Call it {owner}.")
-    return Problem("renamed", f"{what}: the folder is now submitted/{owner}/{chapter}.", where)
+        return Problem(KIND, f"{message}; its folder cannot be renamed ({error.strerror}).", where, f"Call it {owner}.")
+    return Problem("renamed", f"{message}: the folder is now submitted/{owner}/{chapter}.", where)
