@@ -17,7 +17,7 @@ BANDS = {
     "tools": (*BASE, "limited_process"),
     "what decides": ("checking", "mistakes", "checks", "mutation"),
     "chapters": ("authoring", "release", "site"),
-    "submissions": ("submission", "collecting"),
+    "submissions": ("submission", "roster", "collecting", "enrolment"),
     "execution": (*(name for name in ALLOWED if name.partition(".")[0] == "engine"), "cluster"),
     "grades": ("record", "feedback", "grading", "reports", "marking"),
     "at the front": ("selftest", "commands"),

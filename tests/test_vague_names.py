@@ -9,7 +9,7 @@ from tests.vague_names import bound_names, count_names, is_vague
 # What remains of each package. Lower a number when you rename; take a package off the list when it has none.
 # In `checking`, `checks` and `mutation` parameters and functions remain: renaming one makes stored measures of mutation testing stale.
 REMAINING = {
-    "collecting": 102,
+    "collecting": 98,
     "checking": 61,
     "checks": 41,
     "mutation": 21,
@@ -18,6 +18,7 @@ REMAINING = {
     "cluster": 1,
     "errors": 1,
     "feedback": 1,
+    "roster": 2,
     "record": 1,
     "selftest": 1,
     "submission": 1,

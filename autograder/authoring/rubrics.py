@@ -15,8 +15,8 @@ _SECTION = re.compile(r"^## +(\S+)[ \t]*$", re.MULTILINE)
 _PART = re.compile(r"^### +(.+?)[ \t]*$", re.MULTILINE)
 _ITEM = re.compile(r"^[-*+] +(.*)$", re.MULTILINE)
 _BULLET = re.compile(r"^[-*+] +", re.MULTILINE)
-_LEADING = re.compile(r"^[*_(\[]*(\d+(?:\.\d+)?)")
-_ANYWHERE = re.compile(r"(\d+(?:\.\d+)?)\W{0,3}(?:points?|marks?)\b", re.IGNORECASE)
+_LEADING = re.compile(r"^[*_(\[]*(\d+(?:[.,]\d+)?)")
+_ANYWHERE = re.compile(r"(\d+(?:[.,]\d+)?)\W{0,3}(?:points?|marks?)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -66,4 +66,4 @@ def read_rubrics(path: Path) -> dict[str, Rubric]:
 
 def _worth(item: str) -> float | None:
     match = _LEADING.match(item) or _ANYWHERE.search(item)
-    return float(match.group(1)) if match else None
+    return float(match.group(1).replace(",", ".")) if match else None

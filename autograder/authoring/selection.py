@@ -14,6 +14,7 @@ from typing import Any
 
 import nbformat
 
+from autograder.authoring.assignment_summary import parts_of, summary_of
 from autograder.authoring.chapter import Chapter, grade_id, is_answer, is_stub, is_test
 from autograder.checking.exercise import Exercise
 from autograder.errors import CourseError
@@ -79,7 +80,7 @@ def provided_exercises(chapter: Chapter) -> list[Exercise]:
 
 
 def drop_left_out(notebook: Any, chapter: Chapter) -> None:
-    """Remove left-out sections from a chapter's notebook, and provide the exercises that assigned ones need."""
+    """Remove left-out sections from a chapter's notebook, provide the exercises that assigned ones need, and say what it asks."""
     if not chapter.left_out:
         return
     cells: list[Any] = []
@@ -92,6 +93,7 @@ def drop_left_out(notebook: Any, chapter: Chapter) -> None:
         first = next(index for index, cell in enumerate(cells) if cell.cell_type == "code")
         cells.insert(first + 1, _provided_cell(provided))
     notebook.cells = cells
+    notebook.cells.insert(1, _summary_cell(notebook))
 
 
 def _key(exercise: Exercise) -> tuple[str, str]:
@@ -114,6 +116,12 @@ def _sections(cells: Iterable[Any]) -> Iterator[list[Any]]:
             section = []
         section.append(cell)
     yield section
+
+
+def _summary_cell(notebook: Any) -> Any:
+    """Return a cell that says what is assigned: the chapter's own introduction speaks of all its exercises."""
+    names = ", ".join(f"`{name}` ({points:g})" for name, points in parts_of(notebook))
+    return nbformat.v4.new_markdown_cell(f"**This assignment has {summary_of(notebook)}** {names}.")
 
 
 def _provided_cell(exercises: Iterable[Exercise]) -> Any:

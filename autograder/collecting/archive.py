@@ -27,6 +27,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from autograder.errors import CourseError
+from autograder.roster.name_spellings import member_name
 from autograder.submission.notebook_reader import MAX_BYTES, SIGNATURES, UnreadableError, read_file
 from autograder.submission.problem import Problem
 
@@ -78,11 +79,13 @@ class Entry:
         path: where it is, relative to the download; without any step upwards.
         date: when it was last changed, as far as that is known; of a zip archive without a time zone, taken for UTC.
         open: returns its content; raises :class:`RefusedError` if it must not or cannot be read.
+        submitted: when it was handed in, as the download's own list of submissions says; empty if there is none.
     """
 
     path: PurePosixPath
     date: datetime | None = field(compare=False)
     open: Callable[[], bytes] = field(compare=False, repr=False)
+    submitted: str = field(default="", compare=False)
 
 
 def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
@@ -348,7 +351,7 @@ def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tu
     for number, member in enumerate(archive.members(limit)):
         if member.is_dir():
             continue
-        place = _place(member.filename)
+        place = _place(member_name(member))
         if place is None or (why := _suspicious(member)):
             why = "Its name leads out of the archive." if place is None else why
             problems.append(_refused(printable_path(inside / member.filename.lstrip("/")), why, do))

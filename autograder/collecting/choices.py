@@ -2,6 +2,10 @@
 
 The one that counts is copied to ``CHAPTER.ipynb``. What was chosen, and among what, is kept in ``choices/CHAPTER/STUDENT.json``: it is
 written before the copy is made, so a choice that was cut short is carried out by whoever looks next.
+
+The notebooks of a download that do not count lie in ``uncounted/CHAPTER/STUDENT/``, with the time at which each was handed in, where that
+is known. So a person can take one without editing the download. That decides for its content: the same download brings the same notebook
+the next time, until the student hands in another one.
 """
 
 from __future__ import annotations
@@ -9,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +25,7 @@ from autograder.submission.notebook_reader import UnreadableError, read_file
 
 # So many notebooks of one student are looked at.
 MAX_NOTEBOOKS = 20
+_PREFERENCE = "taken.json"
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,101 @@ def apply_choice(course: Course, chapter: str, student: str) -> None:
         # Not in the folder: all that lies beside a notebook is handed in with it.
         with staged_file(path, beside[choice.file], at=folder.with_name(f"{chapter}.{path.name}.part")) as draft:
             draft.replace(path)
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """A notebook that does not count.
+
+    Attributes:
+        data: the file.
+        stamp: when it was handed in, or None if that is not known.
+    """
+
+    data: bytes
+    stamp: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A notebook that a person has taken.
+
+    Attributes:
+        digest: a hash of it.
+        among: hashes of all notebooks that the student had handed in then.
+    """
+
+    digest: str
+    among: frozenset[str]
+
+    def applies(self, digests: Collection[str]) -> bool:
+        """Return whether the student has handed in nothing but what the person has seen."""
+        return self.digest in digests and self.among >= set(digests)
+
+
+def uncounted_folder(course: Course, chapter: str, student: str) -> Path:
+    """Return where the notebooks of a student that do not count are kept."""
+    return course.root / "uncounted" / chapter / student
+
+
+def keep_uncounted(course: Course, chapter: str, student: str, notebooks: Mapping[str, Uncounted]) -> None:
+    """Keep the notebooks of the last collection that do not count, by name; those of an earlier one go."""
+    folder = uncounted_folder(course, chapter, student)
+    preference = read_preference(course, chapter, student)
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, notebook in notebooks.items():
+        write_atomically(folder / name, notebook.data)
+        if notebook.stamp is not None:
+            write_atomically(folder / f"{name}.time", notebook.stamp)
+    if preference is not None:
+        _write_preference(folder, preference)
+
+
+def uncounted_notebooks(course: Course, chapter: str, student: str) -> dict[str, Uncounted]:
+    """Return the notebooks of a student that do not count, by name."""
+    folder = uncounted_folder(course, chapter, student)
+    return {path.name: Uncounted(path.read_bytes(), _stamp(path)) for path in sorted(folder.glob("*.ipynb"))}
+
+
+def _stamp(path: Path) -> bytes | None:
+    time = path.with_name(f"{path.name}.time")
+    return time.read_bytes() if time.is_file() else None
+
+
+def prefer(course: Course, chapter: str, student: str, data: bytes, among: Collection[bytes]) -> None:
+    """Remember which of a student's notebooks a person has taken.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        student: the student.
+        data: the notebook.
+        among: all notebooks that the student had handed in.
+    """
+    preference = Preference(_hash(data), frozenset(map(_hash, among)))
+    _write_preference(uncounted_folder(course, chapter, student), preference)
+
+
+def read_preference(course: Course, chapter: str, student: str) -> Preference | None:
+    """Return which notebook a person has taken; None if nobody has.
+
+    Raises:
+        CourseError: if that cannot be read.
+    """
+    path = uncounted_folder(course, chapter, student) / _PREFERENCE
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Preference(str(stored["digest"]), frozenset(stored["among"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        do = "Remove the file and choose again: tfcourse choose."
+        raise CourseError(f"this choice cannot be read ({error})", where=path, do=do) from error
+
+
+def _write_preference(folder: Path, preference: Preference) -> None:
+    stored = {"digest": preference.digest, "among": sorted(preference.among)}
+    write_atomically(folder / _PREFERENCE, (json.dumps(stored, indent=1) + "\n").encode())
 
 
 def _content(path: Path) -> bytes | None:

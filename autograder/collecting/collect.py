@@ -10,13 +10,30 @@ from pathlib import Path
 
 from autograder.collecting.archive import Entry, RefusedError, entries_of, notebooks
 from autograder.collecting.candidates import Candidate, examine, pick_candidate
-from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice, other_notebooks
+from autograder.collecting.choices import (
+    MAX_NOTEBOOKS,
+    Preference,
+    Uncounted,
+    apply_choice,
+    keep_uncounted,
+    other_notebooks,
+    read_preference,
+)
 from autograder.collecting.collection import Collection
-from autograder.collecting.in_place import collect_in_place, no_time
+from autograder.collecting.course_folder.companion_files import files_beside
+from autograder.collecting.course_folder.late_notes import note_late
+from autograder.collecting.course_folder.unowned_files import note_unowned
+from autograder.collecting.gradescope import with_submitters
+from autograder.collecting.in_place import collect_in_place
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
-from autograder.collecting.roster import (
+from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
+from autograder.collecting.student_ids import by_student
+from autograder.collecting.uploads import Upload, other_files, owners_elsewhere, uploads_of
+from autograder.course.folder import Course
+from autograder.course.paths import shell_command
+from autograder.roster.roster import (
     Student,
     known_students,
     merged,
@@ -25,12 +42,11 @@ from autograder.collecting.roster import (
     safe_id,
     write_roster,
 )
-from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
-from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload, owners_elsewhere, uploads_of, without_notebook
-from autograder.course.folder import Course
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem
+from autograder.submission.timestamp import KIND as NO_TIME
+
+NOT_COUNTED = "not counted"
 
 # Who handed in no notebook may have handed in a whole project.
 _COPIED = 20
@@ -67,32 +83,48 @@ def collect(
     if submissions is None or submissions.resolve() == course.folder("submitted"):
         return collect_in_place(course, manifest, others)
     entries, problems = entries_of(submissions)
+    roster = read_roster(course)
+    entries = with_submitters(entries, roster)
     found = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
     found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
-    roster = read_roster(course)
-    files, unclear = without_notebook(entries, chapter, others, known_students(course))
+    files, with_notebook, unclear = other_files(entries, chapter, others, known_students(course))
     found.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
     ]
     everybody, same_names = by_student([*uploads, *files], roster, chapter)
+    # A file beside a notebook is its author's, and decides nothing about who that is.
+    owners = {_owner_key(upload): student for student, all_uploads in everybody.items() for upload in all_uploads}
+    companions: dict[str, list[Upload]] = defaultdict(list)
+    for upload in with_notebook:
+        if student := owners.get(_owner_key(upload)):
+            companions[student].append(upload)
     meant = {id(upload) for upload in uploads}
     owned = {student: [upload for upload in own if id(upload) in meant] for student, own in everybody.items()}
     found.problems += same_names
     with_files = {student: everybody[student] for student, own in owned.items() if not own}
     students = _bring_files(course, chapter, with_files, found)
     chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
+    chosen = [replace(item, companions=files_beside(item.upload, companions[item.student])) for item in chosen]
     record_pending(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
     failed = set()
     for item in chosen:
         try:
             place(course, chapter, item, found)
             apply_choice(course, chapter, item.student)
+            _keep(course, chapter, item, entries, trust_dates)
         except (OSError, RefusedError) as error:
             failed.add(item.student)
             found.problems.append(_not_brought_in(course, chapter, item, error))
             continue
         students.append(_about(item.student, item.upload, chapter))
+    try:
+        note_late(course, chapter, found.late, found.students)
+        note_unowned(course, chapter, submissions, found.problems)
+    except OSError as error:
+        message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
+        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+        found.problems.append(Problem("list not written", message, "journal", do))
     found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(
         course, chapter, [item for item in found.missing if item.student not in failed]
@@ -106,6 +138,12 @@ def collect(
     return found
 
 
+def _owner_key(upload: Upload) -> tuple[str, str, str]:
+    """Return what a student's uploads have in common; Canvas numbers each file, Moodle each student."""
+    number = upload.upload if upload.platform == "moodle" else upload.user
+    return ("" if upload.platform == "nbgrader" else upload.platform, upload.owner, number)
+
+
 def _chosen(
     course: Course,
     owned: Mapping[str, Sequence[Upload]],
@@ -117,19 +155,47 @@ def _chosen(
     """Return what is to be brought in of everybody; nothing is written yet."""
     chosen = []
     for student, mine in sorted(owned.items()):
-        if reads := _choose(mine, manifest, found):
+        first = len(found.problems)
+        reads, uncounted = _choose(mine, manifest, found, read_preference(course, manifest.chapter, student))
+        others = _named_apart(uncounted, manifest.chapter, alone=False)
+        found.problems[first:] = [_with_choice(one, course, student, others) for one in found.problems[first:]]
+        if reads:
             upload = reads[-1].upload
             names = _named_apart(reads, manifest.chapter)
             try:
                 stamp = time_stamp(upload, entries, trust_dates)
             except RefusedError as error:
-                stamp = None
-                folder = submitted_notebook(course, manifest.chapter, student).parent
-                found.problems.append(no_time(str(error), folder, f"{upload.folder}/timestamp.txt"))
+                # The course keeps this text in the place of the time, so that every later run names it.
+                stamp = f"damaged in the download ({error})".encode()
+                message = f"The time cannot be read, so nothing is taken off for being late. {error}"
+                do = f"Write it into {submitted_notebook(course, manifest.chapter, student).parent / 'timestamp.txt'}."
+                found.problems.append(Problem(NO_TIME, message, f"{upload.folder}/timestamp.txt", do))
             uploads = {name: read.upload for name, read in names.items()}
             digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
-            chosen.append(Chosen(student, uploads, digests, stamp))
+            unused = {name: read.upload for name, read in others.items()}
+            chosen.append(Chosen(student, uploads, digests, stamp, unused))
     return chosen
+
+
+def _keep(course: Course, chapter: str, item: Chosen, entries: Sequence[Entry], trust_dates: bool) -> None:
+    """Keep the notebooks that do not count, with their times, for a person who takes one of them."""
+    uncounted = {
+        name: Uncounted(upload.entry.open(), time_stamp(upload, entries, trust_dates))
+        for name, upload in item.uncounted.items()
+    }
+    if uncounted or read_preference(course, chapter, item.student) is not None:
+        keep_uncounted(course, chapter, item.student, uncounted)
+
+
+def _with_choice(problem: Problem, course: Course, student: str, others: Mapping[str, _Read]) -> Problem:
+    """Return a problem with the command that takes the notebook that does not count."""
+    match = next(((name, read) for name, read in others.items() if read.where == problem.where), None)
+    if problem.kind != NOT_COUNTED or match is None:
+        return problem
+    name, read = match
+    return replace(
+        problem, do=f"If this one should count: {shell_command(course, 'choose', student, read.chapter, name)}"
+    )
 
 
 def _awaited(course: Course, chapter: str, submissions: Path, item: Chosen) -> PendingSubmission:
@@ -211,14 +277,20 @@ class _Read:
 
     upload: Upload
     notebook: Candidate
+    chapter: str
 
     @property
     def where(self) -> str:
         return str(self.upload.entry.path)
 
 
-def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) -> list[_Read]:
-    """Return which of a student's uploads counts: one, several if a person has to choose, or none if none can be read."""
+def _choose(
+    uploads: Sequence[Upload], manifest: Manifest, found: Collection, preference: Preference | None
+) -> tuple[list[_Read], list[_Read]]:
+    """Return which of a student's uploads counts, and those that do not count and could be graded.
+
+    One counts, several if a person has to choose, or none if none can be read. What a person has taken before comes first.
+    """
     series: dict[tuple[str, ...], list[_Read]] = defaultdict(list)
     ordered = sorted(uploads, key=lambda upload: upload.order)
     if len(ordered) > MAX_NOTEBOOKS:
@@ -232,20 +304,29 @@ def _choose(uploads: Sequence[Upload], manifest: Manifest, found: Collection) ->
             found.problems.append(Problem("file refused", str(error), str(upload.entry.path), do))
             continue
         exact = upload.is_named_after(manifest.chapter)
-        series[upload.series].append(_Read(upload, examine(data, manifest, exact=exact)))
+        series[upload.series].append(_Read(upload, examine(data, manifest, exact=exact), manifest.chapter))
+    everything = [read for reads in series.values() for read in reads]
+    if preference is not None and preference.applies([read.notebook.digest for read in everything]):
+        taken = next(read for read in everything if read.notebook.digest == preference.digest)
+        _tell_uncounted(taken, everything, "you chose it", found)
+        return [taken], _gradable_others(everything, taken)
     # Of one file that was handed in several times the last counts, the last that holds work if there is one.
     last = [max(enumerate(own), key=lambda item: (item[1].notebook.worth, item[0]))[1] for own in series.values()]
     for own, best in zip(series.values(), last, strict=True):
         _tell_uncounted(best, own, "it has the higher number", found)
     if not last:
-        return []
+        return [], []
     number, why = pick_candidate([read.notebook for read in last])
     if number is None:
-        return last
+        return last, []
     _tell_uncounted(last[number], last, why, found)
     if (fatal := last[number].notebook.fatal) is not None:
         found.problems.append(replace(fatal, where=last[number].where))
-    return [last[number]]
+    return [last[number]], _gradable_others(everything, last[number])
+
+
+def _gradable_others(reads: Iterable[_Read], best: _Read) -> list[_Read]:
+    return [read for read in reads if read is not best and read.notebook.fatal is None]
 
 
 def _tell_uncounted(best: _Read, reads: Iterable[_Read], why: str, found: Collection) -> None:
@@ -253,18 +334,24 @@ def _tell_uncounted(best: _Read, reads: Iterable[_Read], why: str, found: Collec
     for read in reads:
         if read is best:
             continue
-        reason, do = why, "If this one should count, remove the other from the download and collect again."
+        reason = why
         if best.notebook.fatal is None and read.notebook.fatal is not None:
-            reason, do = f"the other cannot be graded: {read.notebook.fatal.kind}", ""
+            reason = f"the other cannot be graded: {read.notebook.fatal.kind}"
         elif best.notebook.solved and not read.notebook.solved:
-            reason, do = "nothing is solved in the other", ""
+            reason = "nothing is solved in the other"
         what = f"{best.where} of the same student counts, for {reason}."
-        found.problems.append(Problem("not counted", what, read.where, do))
+        found.problems.append(Problem(NOT_COUNTED, what, read.where))
 
 
-def _named_apart(reads: Sequence[_Read], chapter: str) -> dict[str, _Read]:
-    """Return one notebook under the chapter's name; several under those that their student gave them, and none under the chapter's."""
-    if len(reads) == 1:
+def _named_apart(reads: Sequence[_Read], chapter: str, *, alone: bool = True) -> dict[str, _Read]:
+    """Return one notebook under the chapter's name; several under those that their student gave them, and none under the chapter's.
+
+    Args:
+        reads: the notebooks.
+        chapter: the chapter.
+        alone: whether a single notebook is the submission.
+    """
+    if alone and len(reads) == 1:
         return {f"{chapter}.ipynb": reads[0]}
     files: dict[str, _Read] = {}
     taken = {chapter.casefold()}
@@ -281,4 +368,4 @@ def _named_apart(reads: Sequence[_Read], chapter: str) -> dict[str, _Read]:
 def _about(student: str, upload: Upload, chapter: str) -> Student:
     platform = upload.platform if upload.platform in ("canvas", "moodle") else ""
     name = upload.owner if upload.owner != student else ""
-    return Student(student, name, platform, upload.user, {chapter: upload.upload} if upload.upload else {})
+    return Student(student, name, platform, upload.user, {chapter: upload.upload} if platform and upload.upload else {})

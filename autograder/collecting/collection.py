@@ -18,6 +18,7 @@ class Collection:
         replaced: students whose submission was there and is now another.
         unchanged: students whose submission was there already.
         problems: what went otherwise than it should, or should be known; ``where`` names the file.
+        late: hashes of the notebooks of students whom the platform calls late without a time.
         missing: what this collection or an earlier one was to bring, and what has not come yet.
     """
 
@@ -26,6 +27,7 @@ class Collection:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    late: dict[str, tuple[str, ...]] = field(default_factory=dict)
     missing: list[PendingSubmission] = field(default_factory=list)
 
     @property

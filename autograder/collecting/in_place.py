@@ -11,25 +11,28 @@ from autograder.collecting.archive import printable_path
 from autograder.collecting.candidates import examine, pick_candidate
 from autograder.collecting.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.collecting.collection import Collection
+from autograder.collecting.course_folder.folder_names import name_folders
 from autograder.collecting.pending import clear_if_done
 from autograder.collecting.pending import problems as problems_of_missing
-from autograder.collecting.roster import (
+from autograder.collecting.store import what_to_do, write
+from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
+from autograder.roster.roster import (
     is_safe,
 )
-from autograder.collecting.store import what_to_do, write
-from autograder.course.folder import Course
 from autograder.submission.manifest import Manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
-from autograder.submission.timestamp import read_timestamp
+from autograder.submission.timestamp import timestamp_problem
 
 _NAMED = 5
 
 
 def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
     """Return the submissions in the course's own folder; rename misnamed notebooks and list the problems."""
-    chapter = manifest.chapter
+    chapter, zone = manifest.chapter, read_course_file(course.root).zone
     found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
+    found.problems += name_folders(course, chapter)
     found.missing = clear_if_done(course, chapter)
     found.problems += problems_of_missing(course, chapter, found.missing)
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
@@ -45,17 +48,9 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
                 found.unchanged.append(student)
         else:
             found.unchanged.append(student)
-        try:
-            read_timestamp(folder)
-        except UnreadableError as error:
-            found.problems.append(no_time(error.problem.what, folder, f"{where}/timestamp.txt"))
+        if problem := timestamp_problem(folder, zone):
+            found.problems.append(problem)
     return found
-
-
-def no_time(reason: str, folder: Path, where: str) -> Problem:
-    """Return the problem that the time of a submission cannot be read."""
-    what = f"The time cannot be read, so nothing is taken off for being late. {reason}"
-    return Problem("no time", what, where, f"Write it into {folder / 'timestamp.txt'}.")
 
 
 def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:

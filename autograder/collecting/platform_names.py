@@ -1,14 +1,17 @@
-"""The names that Canvas and Moodle give to the files of a download: who owns a file is read from the platform's own part of its name.
+"""The names that platforms give to the files of a download: who owns a file is read from the platform's own part of its name.
 
 Moodle writes ``Full name_NUMBER_assignsubmission_file_FILE`` and replaces every underscore of a full name by a space (``mod/assign``).
 Canvas writes ``sortablename_NUMBER_UPLOAD_FILE``, with ``LATE`` before the number of a late submission and ``anon_ID`` in the place of
 name and number in an anonymous course; it keeps underscores of a name, but for those around a number (``lib/content_zipper.rb``).
+Blackboard writes ``Assignment_LOGIN_attempt_2026-10-24-18-00-00_FILE``, and the same name with ``.txt`` for the receipt of each attempt.
+Brightspace writes ``NUMBER-FOLDER - Full name - Oct 24, 2026 600 PM``, as a folder or, followed by ``- FILE``, in front of a file's name.
 
 Protects against:
 
 - a file name that contains another student's prefix: only the outermost prefix counts;
 - a display name on Canvas that ends like a prefix (``bob_42``): the name can be read in two ways, and is refused;
-- digits of other scripts, which look like another student's number.
+- digits of other scripts, which look like another student's number;
+- a login on Blackboard that ends like another's (``bob_ada``): the title of the assignment is what all names of a download begin with.
 
 Does not protect against:
 
@@ -22,9 +25,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
 
 _MOODLE = re.compile(r"_([0-9]+)_assignsubmission_(?:file|onlinetext)(?:_|$)")
 _CANVAS = re.compile(r"_(LATE_)?([0-9]+)_([0-9]+)_(?=.)", re.DOTALL)
+_BLACKBOARD = re.compile(
+    r"(?P<head>.+?)_attempt_(?P<time>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[0-9]{2}){3})(?:_(?P<file>.+)|\.txt)", re.DOTALL
+)
+_BRIGHTSPACE = re.compile(
+    r"(?P<number>[0-9]+)-[0-9]+ - (?P<owner>.+?) ?- "
+    r"(?P<time>[A-Z][a-z]{2,8} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:?[0-9]{2} [AP]M)(?: ?- (?P<file>.+))?",
+    re.DOTALL,
+)
 _ANONYMOUS = re.compile(r"(?:(LATE_)?anon|anon_(LATE))_([0-9A-Za-z]+)_([0-9]+)_(.+)", re.DOTALL)
 
 
@@ -33,12 +46,13 @@ class PlatformName:
     """A name in a download, read as one platform writes it.
 
     Attributes:
-        platform: ``"canvas"`` or ``"moodle"``.
-        owner: the student's name, or what stands for it in an anonymous course.
+        platform: ``"canvas"``, ``"moodle"``, ``"blackboard"`` or ``"brightspace"``.
+        owner: the student's name, Blackboard's login, or what stands for it in an anonymous course.
         user: the student's number on Canvas, the same in every assignment; empty in an anonymous course.
-        upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
-        file: the name that the student gave the file; empty for a folder of Moodle's.
+        upload: the number of this upload (Canvas), of this participant in this assignment (Moodle), or of the user (Brightspace).
+        file: the name that the student gave the file; empty for a folder, and for a receipt of Blackboard's.
         late: whether Canvas calls it late.
+        submitted: when it was handed in, without a time zone: Blackboard and Brightspace write the institution's time.
     """
 
     platform: str
@@ -47,6 +61,7 @@ class PlatformName:
     upload: str
     file: str
     late: bool = False
+    submitted: str = ""
 
     def __str__(self) -> str:
         return f"{self.owner} (number {self.user or self.upload})"
@@ -60,6 +75,7 @@ def readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[Platform
         chapters: names of chapters. Where a file is called like one, its number is no number of Canvas's.
     """
     found = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
+    found |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
     return {kind: several for kind, several in found.items() if several}
 
 
@@ -73,16 +89,32 @@ def kinds_by_share(names: Iterable[str], chapters: Iterable[str]) -> list[frozen
     return [frozenset(kind for kind, count in counted.items() if count == share) for share in shares]
 
 
-def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str]) -> list[PlatformName]:
+def assignment_title(names: Iterable[str]) -> str:
+    """Return the title of the assignment in a download of Blackboard's: the words with which all names begin; empty for one login."""
+    heads = {match["head"] for name in names if (match := _BLACKBOARD.fullmatch(name))}
+    if len(heads) < 2:
+        return ""
+    columns = zip(*(head.split("_")[:-1] for head in heads), strict=False)
+    return "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
+
+
+def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], title: str = "") -> list[PlatformName]:
     """Return how a name is read in a download: once, in several ways if it cannot be told which is right, or not at all.
 
     Args:
         name: the name of a file or a folder.
         kinds: what :func:`kinds_by_share` says about the download.
         chapters: names of chapters.
+        title: what :func:`assignment_title` says about the download.
     """
-    found = readings(name, chapters)
-    return next((ways for some in kinds if (ways := [way for kind in sorted(some) for way in found.get(kind, ())])), [])
+    by_kind = readings(name, chapters)
+    if title and "blackboard" in by_kind:
+        by_kind["blackboard"] = [
+            way for way in by_kind["blackboard"] if name.startswith(f"{title}_{way.owner}_attempt_")
+        ]
+    return next(
+        (ways for some in kinds if (ways := [way for kind in sorted(some) for way in by_kind.get(kind, ())])), []
+    )
 
 
 def own_name(name: str) -> str:
@@ -118,6 +150,38 @@ def _anonymous(name: str) -> list[PlatformName]:
         return []
     late, late_too, student, upload, file = match.groups()
     return [PlatformName("canvas", f"anon-{student}", "", upload, file, bool(late or late_too))]
+
+
+def _blackboard(name: str) -> list[PlatformName]:
+    """Return every way to divide assignment and login, the shortest login first: either may contain underscores."""
+    match = _BLACKBOARD.fullmatch(name)
+    if match is None:
+        return []
+    head, submitted = match["head"].split("_"), _spelled_time(match["time"])
+    return [
+        PlatformName("blackboard", "_".join(head[number:]), "", "", match["file"] or "", submitted=submitted)
+        for number in range(len(head) - 1, 0, -1)
+    ]
+
+
+def _spelled_time(time: str) -> str:
+    day, hour = time[:10], time[11:]
+    return f"{day} {hour.replace('-', ':')}"
+
+
+def _brightspace(name: str) -> list[PlatformName]:
+    match = _BRIGHTSPACE.fullmatch(name)
+    if match is None:
+        return []
+    month, rest = match["time"].replace(":", "").split(" ", 1)
+    day, year, hour, half = rest.replace(",", "").split()
+    try:
+        # Midnight is 1200 AM, and ten past five is 510 PM.
+        time = datetime.strptime(f"{month[:3]} {day} {year} {hour:0>4} {half}", "%b %d %Y %I%M %p")
+    except ValueError:
+        return []
+    owner = match["owner"].strip()
+    return [PlatformName("brightspace", owner, "", match["number"], match["file"] or "", submitted=str(time))]
 
 
 def _overlapping(pattern: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:

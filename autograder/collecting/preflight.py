@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from zipfile import is_zipfile
 
-from autograder.collecting.archive import RefusedError, entries_of, notebooks
-from autograder.collecting.roster import known_students
+from autograder.collecting.archive import RefusedError, entries_of, notebooks, printable_path
+from autograder.collecting.gradescope import with_submitters
+from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, uploads_of
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
+from autograder.roster.roster import known_students, read_roster
 from autograder.submission.intake import chapter_of
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.notebook_reader import UnreadableError, read_notebook
+
+# So many names show that a layout is unknown; fewer may be strangers, one by one.
+_FEW = 3
 
 
 def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
@@ -28,7 +34,8 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
         submissions: the folder or archive.
 
     Raises:
-        CourseError: if it holds no notebook, or only notebooks of nobody or of other chapters, or cannot be read at all.
+        CourseError: if it holds no notebook, or only notebooks without an owner or of other chapters, or its layout is unknown, or it
+            cannot be read at all.
     """
     manifest = released_manifest(course, chapter)
     if submissions.is_file() and not (is_zipfile(submissions) or _begins_like_one(submissions)):
@@ -38,15 +45,15 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
             do="Name what your platform hands out. A single notebook goes to "
             f"{course.folder('submitted')}/STUDENT/{chapter}/{chapter}.ipynb.",
         )
-    entries, _ = entries_of(submissions)
-    found = list(notebooks(entries))
-    if not found:
+    entries = with_submitters(entries_of(submissions)[0], read_roster(course))
+    uploaded = list(notebooks(entries))
+    if not uploaded:
         raise CourseError(
             f"there is no notebook (.ipynb) among its {len(entries)} files",
             where=submissions,
             do="Name the folder or zip that your platform hands out, or one with a notebook per student.",
         )
-    uploads, unknown, elsewhere = uploads_of(found, chapter, frozenset(manifest.elsewhere), known_students(course))
+    uploads, unknown, elsewhere = uploads_of(uploaded, chapter, frozenset(manifest.elsewhere), known_students(course))
     if unknown and not uploads:
         raise CourseError(
             f"it cannot be told whose {'notebook this is' if len(unknown) == 1 else 'notebooks these are'}",
@@ -55,6 +62,7 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
         )
     if not uploads:
         raise _other_chapter(course, submissions, chapter, len(elsewhere), set(manifest.elsewhere))
+    _refuse_unknown_layout(course, chapter, submissions, uploads)
     others: set[str] = set()
     for upload in uploads:
         belongs_to = _chapter_of(upload, manifest)
@@ -63,6 +71,25 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
         others.add(str(belongs_to))
     if others:
         raise _other_chapter(course, submissions, chapter, len(uploads), others)
+
+
+def _refuse_unknown_layout(course: Course, chapter: str, submissions: Path, uploads: Sequence[Upload]) -> None:
+    """Refuse a download of which no name is on the class list: what was read as names are the words of another layout."""
+    roster = read_roster(course)
+    listed = {student.id for student in roster.values() if student.enrolled}
+    if not listed or len(uploads) < _FEW or any(upload.platform in ("canvas", "moodle") for upload in uploads):
+        return
+    owned, _ = by_student(uploads, roster, chapter)
+    if listed & owned.keys():
+        return
+    names = list(dict.fromkeys(upload.owner for upload in uploads))
+    raise CourseError(
+        f"this layout is not known: none of the {len(names)} names in it is on the class list "
+        f"({', '.join(map(printable_path, names[:_FEW]))}{', …' if len(names) > _FEW else ''})",
+        where=submissions,
+        do="Known are the downloads of Canvas, Moodle, Blackboard, Brightspace and Gradescope, nbgrader's folders, and a folder or file "
+        "for each student that is called by id, name, number, login or email address. Nothing was brought in.",
+    )
 
 
 def _begins_like_one(path: Path) -> bool:

@@ -8,15 +8,19 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from autograder.atomic_files import staged_file
 from autograder.collecting.archive import Entry
 from autograder.collecting.choices import other_notebooks, read_choice
 from autograder.collecting.collection import Collection
+from autograder.collecting.course_folder.companion_files import read_files
+from autograder.collecting.course_folder.late_notes import late_problem
 from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
+from autograder.submission.attached_files import file_names, is_skipped
 from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
 
@@ -31,12 +35,16 @@ class Chosen:
             read again when they are needed: a class's would fill the memory.
         digests: hashes of the notebooks, by the same names.
         stamp: when it was handed in, or None if that is not known.
+        uncounted: by the names that they get, the uploads that do not count and could be graded.
+        companions: the files that come along, by their paths beside the notebook.
     """
 
     student: str
     uploads: Mapping[str, Upload]
     digests: Mapping[str, str]
     stamp: bytes | None
+    uncounted: Mapping[str, Upload] = field(default_factory=dict)
+    companions: Mapping[str, Upload] = field(default_factory=dict)
 
     @property
     def upload(self) -> Upload:
@@ -73,16 +81,20 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
     if path.is_dir() and not path.is_symlink():
         raise OSError(f"{path.name} is a folder there")
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
+    companions, problems = read_files(item.companions, where)
+    found.problems += problems
     same = _content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
+    same = same and all(_content(path.parent / name) == data for name, data in companions.items())
     when = path.with_name("timestamp.txt")
-    if any(upload.late for upload in item.uploads.values()) and item.stamp is None and not (same and when.exists()):
-        what = "Canvas calls it late, but does not say by how much; nbgrader takes nothing off without a time."
-        found.problems.append(Problem("late", what, where, f"Write the time into {when}."))
+    late = any(upload.late for upload in item.uploads.values())
+    if late and item.stamp is None and not (same and when.exists()):
+        found.problems.append(replace(late_problem(path.parent), where=where))
+        found.late[student] = tuple(item.digests.values())
     if same:
         if item.stamp is not None:
             write(when, item.stamp)
         found.unchanged.append(student)
-    elif kept := put(course, chapter, student, files, item.stamp):
+    elif kept := put(course, chapter, student, files, item.stamp, companions):
         found.replaced.append(student)
         found.problems.append(
             Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)
@@ -91,8 +103,17 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
         found.new.append(student)
 
 
-def put(course: Course, chapter: str, student: str, files: Mapping[str, bytes], stamp: bytes | None) -> str:
+def put(
+    course: Course,
+    chapter: str,
+    student: str,
+    files: Mapping[str, bytes],
+    stamp: bytes | None,
+    companions: Mapping[str, bytes] = MappingProxyType({}),
+) -> str:
     """Put a submission in its place; return where the earlier one is kept, or nothing if there was none.
+
+    Files beside the notebook come with it. Those of the earlier submission are kept with that one.
 
     Whenever this is cut short, there is what was handed in before or what is handed in now, and collecting again comes to the same end:
     nothing is changed before all that is new lies on the disk, nothing is taken away before it is kept, and the time comes first, so
@@ -103,6 +124,9 @@ def put(course: Course, chapter: str, student: str, files: Mapping[str, bytes], 
     with ExitStack() as drafts:
         new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
         time = None if stamp is None else drafts.enter_context(_draft(when, stamp))
+        with_it = {
+            name: drafts.enter_context(_draft_beside(path.parent, name, data)) for name, data in companions.items()
+        }
         if os.path.lexists(path):
             kept = _set_aside(course, chapter, student, stamp)
         old = _left_by_an_open_submission(course, chapter, student)
@@ -113,6 +137,10 @@ def put(course: Course, chapter: str, student: str, files: Mapping[str, bytes], 
             time.replace(when)
         elif kept:
             when.unlink(missing_ok=True)
+        if kept:
+            _remove_files_beside(path.parent)
+        for name, draft in with_it.items():
+            _move_beside(path.parent, name, draft)
         for name, draft in new.items():
             draft.replace(path.with_name(name))
         for place in [*old, path]:
@@ -141,13 +169,15 @@ def _set_aside_others(course: Course, chapter: str, student: str, files: Sequenc
 
 
 def time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> bytes | None:
-    """Return when it was handed in: nbgrader's own word for it, or the file's date if that is to be trusted.
+    """Return when it was handed in: nbgrader's own word for it, or the platform's, or the file's date if that is to be trusted.
 
     nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
     """
     for entry in entries:
         if upload.folder is not None and entry.path == upload.folder / "timestamp.txt":
             return entry.open()[:200].decode("utf-8", "replace").strip().encode() or None
+    if written := upload.submitted or upload.entry.submitted:
+        return written.encode()
     if trust_dates and upload.entry.date is not None:
         return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
     return None
@@ -169,10 +199,42 @@ def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) 
     # A collection that was cut short may have kept the notebook, and put the new time beside it.
     if not (os.path.lexists(folder / path.name) and _content(when) == stamp):
         folder.mkdir(parents=True, exist_ok=True)
-        for old in (when, path):
+        for old in (when, *(path.parent / name for name in _names_beside(path.parent)), path):
             if os.path.lexists(old):
-                _keep(old, folder / old.name)
+                kept = folder / old.relative_to(path.parent)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                _keep(old, kept)
     return folder.relative_to(course.root).as_posix()
+
+
+def _names_beside(folder: Path) -> list[str]:
+    """Return the paths of the files beside a notebook, as grading finds them."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [name for name in file_names(folder, is_skipped)[0] if _content(folder / name) is not None]
+
+
+def _remove_files_beside(folder: Path) -> None:
+    """Remove the files beside a notebook that has been replaced: the next one must not import its modules."""
+    for name in _names_beside(folder):
+        (folder / name).unlink(missing_ok=True)
+        for parent in PurePosixPath(name).parents:
+            with suppress(OSError):  # it holds other files
+                if parent.name:
+                    (folder / parent).rmdir()
+
+
+def _move_beside(folder: Path, name: str, draft: Path) -> None:
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.parent.resolve() != folder.resolve() / PurePosixPath(name).parent:
+        raise OSError(f"{name} lies behind a link")
+    draft.replace(target)
+
+
+def _draft_beside(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
+    digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return staged_file(folder / name, data, at=folder.with_name(f"{folder.name}.{digest}.part"))
 
 
 def _keep(old: Path, kept: Path) -> None:

@@ -22,8 +22,9 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from autograder.collecting.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
 from autograder.collecting.uploads import Upload
+from autograder.roster.name_spellings import listed_spelling
+from autograder.roster.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
 from autograder.submission.problem import Problem
 
 # What makes two uploads one student's: a platform and its number, or a spelling of a name and the id that it would be by itself.
@@ -72,9 +73,12 @@ def by_student(
 def _identity(upload: Upload) -> Identity:
     if upload.platform == "moodle":
         return "moodle", upload.upload
+    if upload.platform == "brightspace":
+        return "brightspace", upload.upload
     if upload.user:
         return "canvas", upload.user
-    kept = upload.platform == "nbgrader" and is_safe(upload.owner)
+    # nbgrader's folder and Blackboard's login are ids, not names.
+    kept = upload.platform in ("nbgrader", "blackboard") and is_safe(upload.owner)
     return upload.owner if kept else safe_id(upload.owner), upload.owner
 
 
@@ -136,6 +140,8 @@ def _matched(
     owners = {_identity(upload): upload.owner for upload in uploads}
     matched = {identity: student for identity, student in _ids_by_number(roster, chapter).items() if identity in owners}
     ambiguous: dict[Identity, list[str]] = {}
+    listed = [student for student in roster.values() if student.enrolled]
+    respelled = {owner: listed_spelling(owner, listed) for owner in set(owners.values()) if not owner.isascii()}
     for keys in (_words, _spelling, _listed_names):
         index: dict[str, list[Student]] = defaultdict(list)
         for student in roster.values():
@@ -147,6 +153,8 @@ def _matched(
             # What a platform writes before a file is a name; a student may be called like another's login.
             if identity not in matched and not (keys is _words and _on_platform(identity)):
                 spellings = {owner} if keys is _spelling else {owner.casefold(), folded_name(owner)}
+                if keys is _listed_names and (text := respelled.get(owner)):
+                    spellings.add(folded_name(text))
                 several = _candidates(index, identity, spellings, chapter)
                 candidates[identity] = [name for name in several if name not in taken]
         claims = Counter(name for several in candidates.values() for name in several)
@@ -188,7 +196,7 @@ def _group_members(index: Mapping[str, Sequence[Student]], owner: str) -> Iterat
 
 
 def _on_platform(identity: Identity) -> bool:
-    return identity[0] in ("moodle", "canvas")
+    return identity[0] in ("moodle", "canvas", "brightspace")
 
 
 def _words(student: Student) -> set[str]:
@@ -214,6 +222,8 @@ def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
     # A chapter is handed in on one platform. Another chapter may be on another one.
     if chapter in student.uploads and student.platform_of(chapter) not in ("", identity[0]):
         return False
+    if identity[0] == "brightspace":
+        return True
     number = student.uploads.get(chapter, "") if identity[0] == "moodle" else student.user
     return number in ("", identity[1])
 
@@ -230,7 +240,7 @@ def _ambiguous(upload: Upload, students: Sequence[str], chapter: str) -> Problem
 
 
 def _moodle_names(owners: Mapping[Identity, str]) -> list[str]:
-    return [owner for identity, owner in owners.items() if identity[0] == "moodle"]
+    return [owner for identity, owner in owners.items() if identity[0] in ("moodle", "brightspace")]
 
 
 def _precedence(identity: Identity, owner: str) -> tuple[bool, str, bool, str, str]:
@@ -243,7 +253,7 @@ def _plain(identity: Identity, owner: str) -> str:
     """Return the id that somebody has who is alone with it."""
     if identity[0] == "canvas":
         return f"{safe_id(owner) or 'student'}-{identity[1]}"
-    return safe_id(owner) if identity[0] == "moodle" else identity[0]
+    return safe_id(owner) if _on_platform(identity) else identity[0]
 
 
 def _wishes(
@@ -261,7 +271,7 @@ def _wishes(
     plain = _plain(identity, owner)
     if not plain:
         yield ""
-    numbered = f"{plain}-{identity[1]}" if identity[0] == "moodle" else plain
+    numbered = f"{plain}-{identity[1]}" if identity[0] in ("moodle", "brightspace") else plain
     for wish in (plain, numbered) if not several else (numbered,):
         if _may_have(roster.get(wish), identity, owner, chapter):
             yield wish
@@ -272,7 +282,7 @@ def _wishes(
 
 def _may_have(student: Student | None, identity: Identity, owner: str, chapter: str) -> bool:
     """Whether an id is free, or is that of the same student as far as can be known."""
-    if student is None or identity[0] not in ("moodle", "canvas"):
+    if student is None or not _on_platform(identity):
         return True
     if identity[0] == "canvas":
         return student.platform in ("", "canvas") and student.user in ("", identity[1])
@@ -281,8 +291,8 @@ def _may_have(student: Student | None, identity: Identity, owner: str, chapter: 
 
 
 def _same_name_message(identity: Identity, owner: str, student: str) -> tuple[str, str]:
-    if identity[0] == "moodle":
-        message = f"More than one student is called {owner}; Moodle's number tells them apart in this chapter only."
+    if identity[0] in ("moodle", "brightspace"):
+        message = f"More than one student is called {owner}; {identity[0].capitalize()}'s number tells them apart in this chapter only."
         return message, "Map the ids by hand in students.json."
     message = f"{owner!r} would be {_plain(identity, owner)}, as another name here would; so it became {student}."
     return message, "If both are one student's, remove the file that does not count and collect again."

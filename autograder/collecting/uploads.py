@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from autograder.collecting.archive import Entry, notebooks
-from autograder.collecting.platform_names import kinds_by_share, own_name, read, readings
-from autograder.collecting.roster import safe_id
+from autograder.collecting.platform_names import assignment_title, kinds_by_share, own_name, read, readings
+from autograder.roster.roster import safe_id
 
 # Canvas counts a file handed in again as -1, -2 …; browsers count a file saved again as (1), (2) …
 _AGAIN = re.compile(r"(?:-(\d{1,3})|\s*\((\d{1,3})\))+$")
@@ -28,13 +28,14 @@ class Upload:
     Attributes:
         entry: the file.
         owner: the student's name or id, as it is written there.
-        platform: ``"canvas"``, ``"moodle"``, ``"nbgrader"`` or empty.
+        platform: ``"canvas"``, ``"moodle"``, ``"blackboard"``, ``"brightspace"``, ``"nbgrader"`` or empty.
         user: the student's number on Canvas, the same in every assignment.
         upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
         late: whether Canvas calls it late.
         attempt: which of several uploads of the same name it is, from 0.
         folder: nbgrader's folder of the submission, which holds its time stamp; None on other platforms.
         named: the part of the path that a platform has named, and what the student called it; None if no platform has.
+        submitted: when it was handed in, as the platform has written it into the name; empty if it has not.
     """
 
     entry: Entry
@@ -46,13 +47,14 @@ class Upload:
     attempt: int = 0
     folder: PurePosixPath | None = None
     named: tuple[int, str] | None = None
+    submitted: str = ""
 
     @property
-    def order(self) -> tuple[int, int, float, str]:
+    def order(self) -> tuple[str, int, int, float, str]:
         """Sorts the uploads of one student from the first to the last."""
         date = self.entry.date.timestamp() if self.entry.date else 0.0
         number = int(self.upload) if self.platform == "canvas" else 0
-        return (self.attempt, number, date, str(self.entry.path))
+        return (self.submitted, self.attempt, number, date, str(self.entry.path))
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -145,6 +147,7 @@ class _Layout:
         owner: whose everything is, if all lies in a folder or archive of somebody the course knows.
         doubtful: names at that level of which it cannot be told whether they are a student's.
         kinds: the kinds of download that it may be, the likeliest first.
+        title: the title of the assignment, where a platform writes it in front of a login.
     """
 
     platform: int | None
@@ -153,6 +156,7 @@ class _Layout:
     owner: str = ""
     doubtful: frozenset[str] = frozenset()
     kinds: tuple[frozenset[str], ...] = ()
+    title: str = ""
 
     def folders(self, place: PurePosixPath) -> list[tuple[int, str]]:
         """Return the folders of a place that may be somebody's, with their numbers among its parts."""
@@ -164,7 +168,7 @@ def _layout(places: Sequence[PurePosixPath], chapters: frozenset[str], known: fr
     if found.platform is None:
         return found
     names = [place.parts[found.platform] for place in places if len(place.parts) > found.platform]
-    return replace(found, kinds=tuple(kinds_by_share(names, chapters)))
+    return replace(found, kinds=tuple(kinds_by_share(names, chapters)), title=assignment_title(names))
 
 
 def _layout_of_folders(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
@@ -236,10 +240,10 @@ def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterat
             yield entry, upload.owner, chapter
 
 
-def without_notebook(
+def other_files(
     entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
-) -> tuple[list[Upload], list[Unowned]]:
-    """Return the files of those who handed in something and no notebook, and those whose names can be read in several ways.
+) -> tuple[list[Upload], list[Upload], list[Unowned]]:
+    """Return the files that are no notebooks: of those without a notebook, of those with one, and those of which several may be the owner.
 
     Args:
         entries: all files of a download.
@@ -256,9 +260,18 @@ def without_notebook(
         layout = replace(_layout(below, chapters, known), doubtful=frozenset())
     named = [(entry, _owner_of(entry, layout, chapter, known)) for entry in entries]
     have = {safe_id(upload.owner) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
-    files = [upload for _, upload in named if isinstance(upload, Upload) and safe_id(upload.owner) not in have]
-    files = [upload for upload in files if not _is_other(upload, others) and not upload.entry.path.name.startswith(".")]
-    return files, [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
+    files = [
+        upload
+        for entry, upload in named
+        if isinstance(upload, Upload)
+        and not any(notebooks([entry]))
+        and not _is_other(upload, others)
+        and not upload.entry.path.name.startswith(".")
+    ]
+    alone = [upload for upload in files if safe_id(upload.owner) not in have]
+    with_notebook = [upload for upload in files if safe_id(upload.owner) in have]
+    unclear = [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
+    return alone, with_notebook, unclear
 
 
 def _is_other(upload: Upload, others: frozenset[str]) -> bool:
@@ -320,7 +333,7 @@ def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
     parts, level = _outside(entry).parts, layout.platform
     if level is None or level >= len(parts):
         return None
-    ways = read(parts[level], layout.kinds, layout.chapters)
+    ways = read(parts[level], layout.kinds, layout.chapters, layout.title)
     if len(ways) > 1:
         why = f"Its name can be read in {len(ways)} ways, as the work of {' or of '.join(map(str, ways))}; so nobody gets it."
         return Unowned(entry, why, "See on the platform whose it is, rename it, and collect again.")
@@ -335,6 +348,7 @@ def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
         late=ways[0].late,
         attempt=_attempt(entry.path.name, _AGAIN),
         named=(level, ways[0].file),
+        submitted=ways[0].submitted,
     )
 
 

@@ -95,5 +95,5 @@ def _autograde(
             require_submissions(course, name, partial(collect_in_place, course, name))
     with course_lock(course):
         done = [autograde_chapter(course, name, submissions, settings, force, workers) for name in names]
-    failed = any(data["missing"] or any(map(needs_action, data["results"])) for data, _ in done)
+    failed = any(data["missing"] or data["strangers"] or any(map(needs_action, data["results"])) for data, _ in done)
     return CommandResult([data for data, _ in done], "\n".join(text for _, text in done), EXIT_FAILED if failed else 0)

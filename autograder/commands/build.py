@@ -15,6 +15,7 @@ from autograder.course.paths import project_root, require_writable
 from autograder.errors import CourseError
 
 if TYPE_CHECKING:
+    from autograder.commands.released_site import ReleasedSite
     from autograder.site.build import SiteReport
 
 
@@ -37,19 +38,30 @@ if TYPE_CHECKING:
     metavar="LIST",
     help="Build the site with these chapters alone, such as 01-11 or 01,03,05-07. [default: all]",
 )
+@click.option(
+    "--course",
+    "course_dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Offer what this course has released, with its title and deadlines. [default: every exercise]",
+)
 @command
-def build(output: Path | None, offered: tuple[str, ...], listed: str | None) -> CommandResult:
+def build(output: Path | None, offered: tuple[str, ...], listed: str | None, course_dir: Path | None) -> CommandResult:
     """Build the static site; warnings are errors.
 
-    A chapter's package holds the solutions of the chapters before it: while those are due, --offer only what is open.
+    A chapter's package holds the solutions of the chapters before it: while those are due, --offer only what is open. With --course, the
+    files are those of COURSE/student/: the exercises that the course assigns, of the chapters that it has released.
 
     Example:
       tfcourse build --offer 03
       tfcourse build --chapters 01-11
+      tfcourse build --course ~/teaching/dl-2026
     """
+    from autograder.commands.released_site import released_site
+
     root = project_root()
     shown = listed_chapters_of_project(root, listed) if listed is not None else []
     only = _offered(root, offered, shown)
+    released = None if course_dir is None else released_site(course_dir, only)
     if output is not None:
         require_writable(output.resolve(), "Name a folder that you may write to with --output.")
     from autograder.commands.unchanged_site import remember_site, site_key, unchanged_site
@@ -58,9 +70,10 @@ def build(output: Path | None, offered: tuple[str, ...], listed: str | None) -> 
     folder = site_folder(root, output)
     with progress_bar("build") as step:
         # Taken before the build: what changes meanwhile makes the next one build again.
-        key = site_key(root, folder, ["offered", *(only or ()), "shown", *shown])
+        options = ["offered", *(only or ()), "shown", *shown]
+        key = site_key(root, folder, options if released is None else [*options, released.key()])
         existing = unchanged_site(root, folder, key)
-        site = existing or _build(root, output, only, shown, step)
+        site = existing or _build(root, output, only, shown, released, step)
         if existing is None:
             remember_site(root, site, key)
     return _result(site, "unchanged" if existing else f"in {site.seconds:.0f} s")
@@ -82,7 +95,12 @@ def _offered(root: Path, typed: Sequence[str], shown: Sequence[str]) -> Sequence
 
 
 def _build(
-    root: Path, output: Path | None, only: Sequence[str] | None, shown: Sequence[str], step: Callable[[str], None]
+    root: Path,
+    output: Path | None,
+    only: Sequence[str] | None,
+    shown: Sequence[str],
+    released: ReleasedSite | None,
+    step: Callable[[str], None],
 ) -> SiteReport:
     """Build the site with the students' files, and search both for solutions."""
     from autograder.release.leaks import find_leaks, refuse_leaks, site_materials
@@ -91,19 +109,24 @@ def _build(
     from autograder.release.student_files import StudentFiles
     from autograder.site.build import build_site
 
-    step("students' notebooks, and the lessons in them")
-    files = StudentFiles(root, root / ".cache" / "student", only)
-    step("students' packages, beside the pages")
-    with ThreadPoolExecutor(1) as thread:
-        packages = thread.submit(files.add_packages)
+    if released is not None:
         site = build_site(
-            root,
-            output=output,
-            downloads=files.paths,
-            complete_downloads=packages.result,
-            chapters=shown,
-            progress=step,
+            root, output=output, downloads=released.files, chapters=shown, course=released.course, progress=step
         )
+    else:
+        step("students' notebooks, and the lessons in them")
+        files = StudentFiles(root, root / ".cache" / "student", only)
+        step("students' packages, beside the pages")
+        with ThreadPoolExecutor(1) as thread:
+            packages = thread.submit(files.add_packages)
+            site = build_site(
+                root,
+                output=output,
+                downloads=files.paths,
+                complete_downloads=packages.result,
+                chapters=shown,
+                progress=step,
+            )
     step("searching the pages for solutions")
     refuse_leaks(
         find_leaks(site_materials(site.output), project_secrets(root), root / PARTS_INDEX),

@@ -48,10 +48,12 @@ def choose(
     require_writable(course.root, OTHER_COURSE)
     with WorkerPool() as workers:
         start_workers(workers, course, device, scheduler)
+        from autograder.enrolment.find_student import find_student
         from autograder.gradebook.reader import released_chapters
         from autograder.grading.choose import choose as choose_notebook
 
         (name,) = released_chapters(course, [chapter])
+        student = find_student(course, student)
         settings = settings_for(course, jobs, device, allow_weaker, scheduler)
         with course_lock(course):
             choose_notebook(course, student, name, file)

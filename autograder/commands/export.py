@@ -65,8 +65,8 @@ def export(
     if feedback:
         return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
     grades = read_grades(course, named)
-    weights = read_course_file(course.root).weights(named)
-    files = export_grades(grades, form, folder, weights)
+    plan = read_course_file(course.root)
+    files = export_grades(grades, form, folder, plan.weights(named), plan.canvas_columns(), plan.total)
     lines = [*charged, *(str(file.path) for file in files)]
     for file in files:
         if file.left_out:
@@ -85,6 +85,7 @@ def export(
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
     lines += [HINTS[form]] if form in HINTS else []
+    missing_data = gaps(course, grades)
     data = {
         "files": [vars(file) for file in files],
         "nothing_handed_in": [
@@ -97,9 +98,9 @@ def export(
             if grade.handed_in and grade.gradable is False
         ],
         "to_decide": [{"student": grade.student, "chapter": grade.chapter} for grade in grades if not grade.decided],
-        **gaps(course, grades),
+        **missing_data,
     }
-    fell_short = open_ or not_brought_in(course, grades)
+    fell_short = open_ or not_brought_in(course, grades) or missing_data["strangers"]
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if fell_short else 0)
 
 

@@ -82,12 +82,15 @@ def autograde_chapter(
 ) -> tuple[dict[str, Any], str]:
     """Collect and grade one chapter and write feedback; return the results as data and as text."""
     from autograder.collecting.collect import collect
-    from autograder.collecting.enrolment import nothing_handed_in
     from autograder.commands.progress import grading_progress
+    from autograder.enrolment.enrol import nothing_handed_in
+    from autograder.enrolment.strangers import strangers
+    from autograder.enrolment.times import apply_times
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.reports.grades import answers_waiting
 
     collection = collect(course, chapter, submissions, chapters=project_chapters())
+    apply_times(course, chapter)
     students = require_submissions(course, chapter, lambda: collection)
     with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
         results = grade_chapter(
@@ -109,6 +112,7 @@ def autograde_chapter(
         "results": [result.to_dict() for result in results],
         "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
         "nothing_handed_in": nothing_handed_in(course, chapter),
+        "strangers": [stranger.to_dict() for stranger in strangers(course, [chapter])],
         "feedback": pages,
     }
     return data, "\n".join(
@@ -221,7 +225,10 @@ def _format_isolation(
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
-    from autograder.collecting.enrolment import nothing_handed_in
+    from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
+    from autograder.enrolment.enrol import nothing_handed_in
+    from autograder.enrolment.strangers import problems as stranger_problems
+    from autograder.enrolment.strangers import strangers
     from autograder.record.results import waiting
     from autograder.reports.grades import answers_waiting
 
@@ -239,10 +246,12 @@ def _format_grades(
         if pages
         else "  no feedback pages"
     )
-    lines += [f"  {problem}" for problem in collection.problems]
+    # The results name the submissions whose times are open, also in the next run.
+    lines += [f"  {problem}" for problem in collection.problems if problem.kind not in OF_TIMES]
     problems = [(result.student, problem) for result in results for problem in result.problems]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
     lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
+    lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
     if absent_members := nothing_handed_in(course, chapter):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from autograder.course.folder import Course
     from autograder.engine.settings import GradingSettings
     from autograder.engine.workers.executor import WorkerPool
-    from autograder.grading.regrade import Regrade
+    from autograder.grading.regrade import OtherRelease, Regrade
 
 
 def _regrade(
@@ -33,18 +34,20 @@ def _regrade(
     settings: GradingSettings,
     dry_run: bool,
     workers: WorkerPool,
+    release: OtherRelease | None,
 ) -> Regrade:
     from autograder.commands.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
     from autograder.grading.regrade import to_regrade
 
-    chosen = to_regrade(course, chapter, students, settings)
+    chosen = to_regrade(course, chapter, students, settings, release)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
         done = regrade_chapter(
             course,
             chosen,
             settings,
             dry_run=dry_run,
+            release=release,
             locked=True,
             progress=step,
             workers=workers,
@@ -53,6 +56,15 @@ def _regrade(
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.
         write_pages(course, chapter, done.results)
     return done
+
+
+def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
+    """Return the ids of the students that were typed; None for all."""
+    from autograder.enrolment.find_student import find_student
+    from autograder.record.results import read_results
+
+    graded = [result.student for result in read_results(course, chapter)] if typed else []
+    return [find_student(course, name, graded) for name in typed] or None
 
 
 def _format_regrade(done: Regrade) -> str:
@@ -68,12 +80,42 @@ def _format_regrade(done: Regrade) -> str:
     return "\n".join(lines)
 
 
+@contextmanager
+def _released(
+    course: Course, names: Sequence[str], new_points: bool, dry_run: bool
+) -> Iterator[Mapping[str, OtherRelease]]:
+    """Release chapters under their new points if that is asked for; in a dry run into a temporary folder, which is yielded."""
+    from autograder.grading.regrade import OtherRelease
+    from autograder.release.assign import assign as assign_chapters
+    from autograder.release.preview import previewed_release
+    from autograder.submission.manifest import read_manifest, released_manifest
+
+    if new_points and dry_run:
+        with previewed_release(project_root(), course, names) as previews:
+            yield {
+                name: OtherRelease(
+                    replace(
+                        read_manifest(preview.gradebook_url, name, preview.source),
+                        elsewhere=released_manifest(course, name).elsewhere,
+                    ),
+                    str(preview.wheel),
+                )
+                for name, preview in previews.items()
+            }
+        return
+    if new_points:
+        assign_chapters(project_root(), course, names)
+    yield {}
+
+
 @click.command()
 @required_chapters_argument
 @click.option("--student", "students", multiple=True, metavar="STUDENT", help="Only this one's grade; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; only say who would move.")
 @click.option(
-    "--new-points", is_flag=True, help="First release the chapter again, under the points that its checks give now."
+    "--new-points",
+    is_flag=True,
+    help="First release the chapter again, under the points that its checks give now; with --dry-run, in a temporary folder.",
 )
 @execution_options
 @course_option
@@ -92,7 +134,8 @@ def regrade(
     """Grade again after the checks have changed, and say who moved.
 
     What was graded by other checks, in another environment or with other limits is graded again. Points and comments that a person gave
-    are kept. A chapter that was released under other points is graded again only with --new-points.
+    are kept. A chapter that was released under other points is graded again only with --new-points. Rules of course.toml for single
+    exercises count without grading again; who moves by them is listed, too.
 
     Example:
       tfcourse regrade 03 --dry-run
@@ -102,21 +145,30 @@ def regrade(
     from autograder.engine.workers.executor import WorkerPool
     from autograder.gradebook.reader import released_chapters
     from autograder.grading.released_points import refuse_changed_points
-    from autograder.release.assign import assign as assign_chapters
+    from autograder.reports.recount import recount
 
     course = Course.open(course_folder(course_dir))
-    if dry_run and new_points:
-        raise click.UsageError("--new-points changes the course, and --dry-run changes nothing; give one of them")
     if not dry_run:
         require_writable(course.root, OTHER_COURSE)
     names = released_chapters(course, chapters)
     for name in () if new_points else names:
         refuse_changed_points(course, name)
     settings = settings_for(course, jobs, device, allow_weaker, scheduler)
-    with nullcontext() if dry_run else course_lock(course), WorkerPool() as workers:
-        if new_points:
-            assign_chapters(project_root(), course, names)
-        done = [_regrade(course, name, students or None, settings, dry_run, workers) for name in names]
-    text = "\n".join(_format_regrade(item) for item in done)
+    with (
+        nullcontext() if dry_run else course_lock(course),
+        _released(course, names, new_points, dry_run) as releases,
+        WorkerPool() as workers,
+    ):
+        done = [
+            _regrade(
+                course, name, _typed_students(course, name, students), settings, dry_run, workers, releases.get(name)
+            )
+            for name in names
+        ]
+    counts = [recount(course, name) for name in names]
+    text = "\n".join(
+        line for item, count in zip(done, counts, strict=True) for line in (_format_regrade(item), *count.lines())
+    )
     failed = any(item.failed for item in done)
-    return CommandResult([item.to_dict() for item in done], text, EXIT_FAILED if failed else 0)
+    data = [item.to_dict() | {"by_rules": count.to_dict()} for item, count in zip(done, counts, strict=True)]
+    return CommandResult(data, text, EXIT_FAILED if failed else 0)

@@ -19,17 +19,22 @@ from autograder.course.paths import course_folder
 def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult:
     """Make a grade again and compare.
 
-    The submission is run with the recorded seed, device and limits. Nothing is written.
+    STUDENT is an id, a name, a number or the beginning of one. The submission is run with the recorded seed, device and limits. Nothing is
+    written.
 
     Example:
       tfcourse replay ada 03
+      tfcourse replay "Jörg Müller" 03
     """
     from autograder.course.folder import Course
+    from autograder.enrolment.find_student import find_student
     from autograder.gradebook.reader import released_chapters
     from autograder.grading.replay import replay as replay_grade
+    from autograder.record.results import read_results
 
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
+    student = find_student(course, student, [result.student for result in read_results(course, name)])
     done = replay_grade(course, name, student)
     points = f"{done.again.score:g} of the {done.again.max_score:g} points that the checks give"
     lines = [f"{student}, {name}: {'the same grade' if done.same else 'another grade'}, {points}"]

@@ -51,7 +51,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         works, {chapter: [item.student for item in pending_items] for chapter, pending_items in lacking.items()}
     )
     plan = read_course_file(course.root)
-    overall = totals(grades, plan.weights(names))
+    overall = totals(grades, plan.weights(names), plan.total)
     now = datetime.now(UTC).replace(tzinfo=None)
     commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
     target = (output or course.root / "report.html").resolve()
@@ -70,11 +70,13 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += missing_messages(course, grades)
     behind = {row.student: row.reasons for row in course_overview(summaries, now).behind}
+    missing_data = gaps(course, grades)
     data = {
         "report": path,
         "behind": behind,
         "chapters": [summary.to_dict() for summary in summaries],
         "totals": {total.grade.student: total.share for total in overall},
-        **gaps(course, grades),
+        "grades": {total.grade.student: total.grade_name for total in overall if total.grade_name},
+        **missing_data,
     }
-    return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking else 0)
+    return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking or missing_data["strangers"] else 0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,35 +15,160 @@ from autograder.commands.options import OTHER_COURSE, course_option
 from autograder.course.paths import course_folder, require_writable
 
 if TYPE_CHECKING:
-    from autograder.collecting.enrolment import Attendance, Enrolment
+    from autograder.course.folder import Course
+    from autograder.enrolment.enrol import Attendance, Enrolment
+    from autograder.enrolment.worksheet import Worksheet
+    from autograder.roster.roster import Student
+
+# The options that decide something about a student, in the order in which they are carried out.
+_DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--chapter", metavar="CHAPTER", help="The chapter of a grading worksheet, or of a table of submission times."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; only say what would change.")
+@click.option(
+    "--remove-missing", is_flag=True, help="FILE is the whole class: students who are not in it have withdrawn."
+)
+@click.option(
+    "--same", nargs=2, metavar="STRANGER STUDENT", help="Give a stranger's work to a student of the class list."
+)
+@click.option("--add", metavar="STUDENT", help="Put a stranger on the class list, or take a withdrawn student back.")
+@click.option(
+    "--withdraw", metavar="STUDENT", help="Leave a student out of averages, totals and exports; keep the work."
+)
+@click.option("--ignore", metavar="STRANGER", help="This is no student, such as a test account.")
+@click.option("--excuse", nargs=2, metavar="STUDENT CHAPTER", help="This chapter does not count for the student.")
+@click.option("--include", nargs=2, metavar="STUDENT CHAPTER", help="The chapter counts again.")
+@click.option(
+    "--joined",
+    nargs=2,
+    metavar="STUDENT DAY",
+    help="The student joined on this day (2026-11-02): what was due before does not count.",
+)
 @course_option
 @command
-def students(file: Path | None, course_dir: Path | None) -> CommandResult:
-    """Read a class list, or list the class and what each student has handed in.
+def students(
+    file: Path | None,
+    chapter: str | None,
+    dry_run: bool,
+    remove_missing: bool,
+    course_dir: Path | None,
+    **decisions: Any,
+) -> CommandResult:
+    """Read a class list, decide about a student, or list the class and what each student has handed in.
 
-    FILE is the people export of Canvas or Moodle, or a CSV table with id, name, email, number and group. Reading it again brings the
-    roster up to date. Without FILE, nothing is changed.
+    FILE is the people export of Canvas or Moodle, nbgrader's list, or a CSV table with id, name, email, number and group. Students are
+    added and updated; nobody is removed without --remove-missing. Moodle's grading worksheet and a table of student and time belong to
+    one chapter (--chapter), and bring submission times along. Without FILE and options, nothing is changed.
 
     Example:
-      tfcourse students ~/Downloads/participants.csv
+      tfcourse students ~/Downloads/participants.csv --dry-run
+      tfcourse students worksheet.csv --chapter 03
+      tfcourse students --withdraw "Jörg Müller"
     """
-    from autograder.collecting.enrolment import attendance, enrol
     from autograder.course.folder import Course
-    from autograder.course.lock import course_lock
 
     course = Course.open(course_folder(course_dir))
-    if file is None:
-        everyone = attendance(course)
-        return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))
+    decided = {name: decisions[name] for name in _DECISIONS if decisions[name]}
+    if file is not None and decided:
+        raise click.UsageError(f"FILE and --{next(iter(decided))} are two commands; give one of them")
+    if file is None and (remove_missing or dry_run or chapter):
+        raise click.UsageError("--chapter, --dry-run and --remove-missing need a FILE")
+    if file is None and not decided:
+        return _list(course)
     require_writable(course.root, OTHER_COURSE)
+    return _decide(course, decided) if file is None else _enrol(course, file, chapter, remove_missing, dry_run)
+
+
+def _list(course: Course) -> CommandResult:
+    from autograder.enrolment.enrol import attendance
+
+    everyone = attendance(course)
+    return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))
+
+
+def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
+    from autograder.course.lock import course_lock
+    from autograder.enrolment.enrol import enrol
+    from autograder.enrolment.worksheet import enrol_worksheet
+    from autograder.gradebook.reader import released_chapters
+
+    if chapter and remove_missing:
+        raise click.UsageError("a list of one chapter removes nobody; leave out --remove-missing or --chapter")
+    lines, data = list[str](), dict[str, Any]()
     with course_lock(course):
-        enrolment = enrol(course, file)
-    data = asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems]}
-    return CommandResult(data, _changes(enrolment), EXIT_FAILED if enrolment.problems else 0)
+        if chapter:
+            worksheet = enrol_worksheet(course, file, released_chapters(course, [chapter])[0], dry_run=dry_run)
+            enrolment = worksheet.enrolment
+            data = {"chapter": worksheet.chapter, "times": worksheet.times, "timed": worksheet.timed}
+            lines.append(_timed(worksheet))
+        else:
+            enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
+    data |= asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}
+    text = "\n".join([*lines, _changes(enrolment, dry_run)])
+    return CommandResult(data, text, EXIT_FAILED if enrolment.problems else 0)
+
+
+def _timed(worksheet: Worksheet) -> str:
+    waiting = len(worksheet.times) - len(worksheet.timed)
+    return (
+        f"{worksheet.chapter}: {len(worksheet.times)} submission times, {len(worksheet.timed)} written beside submissions, "
+        f"{waiting} kept for the next collection"
+    )
+
+
+def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
+    """Carry out what a person decided about students, in one step under the course's lock."""
+    from autograder.course.lock import course_lock
+    from autograder.enrolment.find_student import find_student
+
+    lines = []
+    with course_lock(course):
+        for option, value in decided.items():
+            typed, *others = value if isinstance(value, tuple) else (value,)
+            student = find_student(course, typed)
+            lines.append(_carry_out(course, option, student, *others))
+    return CommandResult({"decided": lines}, "\n".join(lines))
+
+
+def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:
+    from autograder.enrolment import decisions
+    from autograder.enrolment.find_student import called, find_student
+    from autograder.gradebook.reader import released_chapters
+
+    if option == "same":
+        from autograder.grading.reassign import reassign
+
+        owner = find_student(course, other)
+        chapters = reassign(course, student, owner)
+        return f"{student} is {owner}; grade the work under this name: tfcourse autograde {' '.join(chapters)}"
+    if option in ("excuse", "include"):
+        (chapter,) = released_chapters(course, [other])
+        entry = decisions.excuse(course, student, chapter, excused=option == "excuse")
+        return f"{called(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
+    if option == "joined":
+        entry = decisions.join(course, student, _day(other))
+        return f"{called(entry)} joined on {entry.joined}: what was due before does not count"
+    change = {"add": decisions.add, "withdraw": decisions.withdraw, "ignore": decisions.ignore}[option]
+    return f"{called(change(course, student))}: {_EFFECTS[option]}"
+
+
+_EFFECTS = {
+    "add": "on the class list",
+    "withdraw": "withdrawn; in no average, total or export, and the work is kept",
+    "ignore": "no student; in no average, total or export",
+}
+
+
+def _day(text: str) -> Any:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").date()
+    except ValueError:
+        raise click.UsageError(f"{text!r} is not a day; write it like 2026-11-02") from None
 
 
 def _as_data(entry: Attendance) -> dict[str, object]:
@@ -50,33 +176,57 @@ def _as_data(entry: Attendance) -> dict[str, object]:
 
 
 def _listing(everyone: Sequence[Attendance]) -> str:
-    enrolled = [entry for entry in everyone if entry.student.enrolled]
-    others = [entry for entry in everyone if not entry.student.enrolled]
-    if not enrolled:
+    counted = [entry for entry in everyone if entry.student.counts]
+    decided = [entry for entry in everyone if entry.student.state]
+    others = [entry for entry in everyone if not (entry.student.enrolled or entry.student.state)]
+    if not any(entry.student.enrolled for entry in everyone):
         head = "no class list yet: tfcourse students FILE"
     else:
-        present = sum(bool(entry.chapters) for entry in enrolled)
-        head = f"{len(enrolled)} on the class list, {present} of them handed in something"
-    lines = [head, *_rows(enrolled)]
+        present = sum(bool(entry.chapters) for entry in counted)
+        head = f"{len(counted)} on the class list, {present} of them handed in something"
+    lines = [head, *_rows(counted)]
     if others:
         lines += [f"{len(others)} not on the class list", *_rows(others)]
+    if decided:
+        lines += [f"{len(decided)} withdrawn or ignored", *_rows(decided)]
     return "\n".join(lines)
 
 
 def _rows(entries: Iterable[Attendance]) -> list[str]:
-    cells = [(entry.student.id, entry.student.name, ", ".join(entry.chapters) or "nothing") for entry in entries]
+    cells = [
+        (entry.student.id, entry.student.name, ", ".join(entry.chapters) or "nothing", _standing(entry.student))
+        for entry in entries
+    ]
     widths = [max((len(row[column]) for row in cells), default=0) for column in range(2)]
-    return [f"  {name:{widths[0]}}  {full:{widths[1]}}  {chapters}".rstrip() for name, full, chapters in cells]
+    return [
+        f"  {name:{widths[0]}}  {full:{widths[1]}}  {chapters}{standing}".rstrip()
+        for name, full, chapters, standing in cells
+    ]
 
 
-def _changes(enrolment: Enrolment) -> str:
+def _standing(student: Student) -> str:
+    """Return what is special about a student, in brackets, or an empty string."""
+    parts = [student.state, f"joined {student.joined}" if student.joined else ""]
+    parts.append(f"excused from {', '.join(student.excused)}" if student.excused else "")
+    return f"  ({'; '.join(filter(None, parts))})" if any(parts) else ""
+
+
+def _changes(enrolment: Enrolment, dry_run: bool) -> str:
     total = len(enrolment.added) + len(enrolment.updated) + len(enrolment.unchanged)
     lines = [
-        f"{total} on the class list: {len(enrolment.added)} new, {len(enrolment.updated)} updated, "
+        f"{total} on this list: {len(enrolment.added)} new, {len(enrolment.updated)} updated, "
         f"{len(enrolment.unchanged)} unchanged"
     ]
+    if enrolment.absent:
+        who = ", ".join(enrolment.absent)
+        lines.append(f"not on this list, and still in the class (--remove-missing takes them out): {who}")
     if enrolment.departed:
-        lines.append(f"no longer on the list, kept with their work: {', '.join(enrolment.departed)}")
+        lines.append(f"not on this list, withdrawn, with their work kept: {', '.join(enrolment.departed)}")
     if enrolment.removed:
-        lines.append(f"no longer on the list, removed without work: {', '.join(enrolment.removed)}")
+        lines.append(f"not on this list, removed without work: {', '.join(enrolment.removed)}")
+    if enrolment.withdrawn:
+        who = ", ".join(enrolment.withdrawn)
+        lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")
+    if dry_run:
+        lines.append("this was a dry run: nothing was written")
     return "\n".join([*lines, *map(str, enrolment.problems)])

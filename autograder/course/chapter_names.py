@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -11,18 +12,28 @@ from autograder.errors import CourseError
 def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
     """Return the chapters that a text can mean: the one of that name, else those that begin so, else those with that word in their name.
 
-    A number needs no zero in front, and it is never the beginning of a longer number: ``1`` is chapter 01, not 10.
+    A name that is typed exactly wins: ``HW1`` is not ``HW-1`` or ``HW10``. Otherwise case and the kind of separator do not
+    matter. A number needs no zero in front, and it is never the beginning of a longer number: ``1`` is chapter 01, not 10.
     """
-    name, names = typed.strip().rstrip("/").casefold(), sorted(chapters)
+    exact, names = typed.strip().rstrip("/"), sorted(chapters)
+    name = exact.casefold()
     if not name:
         return []
-    if name in names:
-        return [name]
+    if exact in names:
+        return [exact]
+    if alike := [chapter for chapter in names if chapter.casefold() == name]:
+        return alike
     if name.isdecimal():
         return [chapter for chapter in names if chapter.partition("_")[0].lstrip("0") == name.lstrip("0") != ""]
-    part = name.replace("-", "_")
-    beginning = [chapter for chapter in names if chapter.casefold().startswith(part)]
-    return beginning or [chapter for chapter in names if f"_{part}" in chapter.casefold()]
+    part = _plain(name)
+    for matches in (str.__eq__, str.startswith, lambda chapter, text: f"_{text}" in chapter):
+        if alike := [chapter for chapter in names if matches(_plain(chapter), part)]:
+            return alike
+    return []
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "_", name.casefold())
 
 
 def listed_chapters(typed: str) -> list[str]:
@@ -47,8 +58,9 @@ def listed_chapters(typed: str) -> list[str]:
 
 def did_you_mean(typed: str, chapters: Iterable[str]) -> str:
     """Return a question about the chapter whose name is most alike, with a blank before it; nothing if none is."""
-    topics = {chapter.partition("_")[2].casefold(): chapter for chapter in chapters}
+    names = sorted(chapters)
+    topics = {topic: chapter for chapter in names if (topic := _plain(chapter.partition("_")[2]))}
     by_part = {part: chapter for topic, chapter in topics.items() for part in topic.split("_")}
-    candidates = {**by_part, **topics, **{chapter.casefold(): chapter for chapter in topics.values()}}
-    close = get_close_matches(typed.strip().casefold().replace("-", "_"), candidates, n=1, cutoff=0.6)
+    candidates = {**by_part, **topics, **{_plain(chapter): chapter for chapter in names}}
+    close = get_close_matches(_plain(typed.strip()), candidates, n=1, cutoff=0.6)
     return f" Did you mean {candidates[close[0]]}?" if close else ""

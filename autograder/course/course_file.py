@@ -8,23 +8,31 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
 import tomlkit
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from autograder.atomic_files import write_atomically
-from autograder.course.chapter_names import did_you_mean
+from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.course_template import TEMPLATE
+from autograder.course.deadlines import expanded, members_of, students_of
+from autograder.course.exercise_rules import ExerciseRule
+from autograder.course.known_names import known_assignments, known_people
+from autograder.course.times import whole_days_late
+from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
 
+_Value = TypeVar("_Value")
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
@@ -56,6 +64,8 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
         late: the rule for late work, if it is not the course's.
         groups: whether one member hands in for the group that the class list names; the other members get the same grade.
         weight: how much the chapter counts in the total; ``None`` for 1.
+        canvas: the heading of the chapter's column in Canvas's gradebook, such as ``Chapter 01 (88121)``; empty for the chapter's name.
+        exercises: how single exercises and questions count, by name; those that are not named count as the notebook says.
     """
 
     only: tuple[str, ...] | None = None
@@ -64,6 +74,8 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     late: LateRule | None = None
     groups: bool = False
     weight: Weight | None = None
+    canvas: str = ""
+    exercises: dict[str, ExerciseRule] = {}
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,28 +83,44 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         title: what the class is called in reports; empty for the course's own name.
-        time_zone: an IANA name, for deadlines without an offset.
+        contact: where students ask, for the instructions that they get with an assignment.
+        time_zone: an IANA name, for deadlines and submission times without a zone of their own, and for the length of a day.
         late: the rule for late work of every chapter that has none of its own.
         chapters: what is done with each chapter, by its name (``07_decoding``).
-        extensions: later deadlines of single students: by student, then by chapter.
+        extensions: later deadlines: by student, section or group, then by chapter. When the file is read, those of a section or group
+            become its members'.
+        deadlines: other deadlines than the chapter's own, earlier or later: by student, section or group, then by chapter.
+        total: how the total becomes a grade; ``None`` for shares alone.
     """
 
     title: str = ""
+    contact: str = ""
     time_zone: str = "UTC"
     late: LateRule = LateRule()
     chapters: dict[str, ChapterPlan] = {}
     extensions: dict[str, dict[str, datetime]] = {}
+    deadlines: dict[str, dict[str, datetime]] = {}
+    total: TotalRule | None = None
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The course's time zone."""
+        return ZoneInfo(self.time_zone)
 
     def chapter(self, name: str) -> ChapterPlan:
         """Return the plan of a chapter; the plan without any restriction if the file does not name it."""
         return self.chapters.get(name, ChapterPlan())
 
     def weights(self, chapters: Iterable[str]) -> dict[str, float]:
-        """Return how much each chapter counts in the total; nothing if the file gives no weight, for then there is no total."""
-        if all(plan.weight is None for plan in self.chapters.values()):
+        """Return how much each chapter counts in the total; nothing if the file has neither weights nor a total."""
+        if self.total is None and all(plan.weight is None for plan in self.chapters.values()):
             return {}
         weights = {name: self.chapter(name).weight for name in chapters}
         return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
+
+    def canvas_columns(self) -> dict[str, str]:
+        """Return the headings of chapters' columns in Canvas's gradebook, where they are not the chapters' names."""
+        return {name: plan.canvas for name, plan in self.chapters.items() if plan.canvas}
 
     def late_rule(self, chapter: str) -> LateRule:
         """Return the rule for late work in a chapter."""
@@ -104,45 +132,16 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         An extension never brings a deadline forward.
         """
         general = self.chapter(chapter).due
+        if general is not None and student is not None:
+            general = self.deadlines.get(student, {}).get(chapter, general)
         extended = self.extensions.get(student, {}).get(chapter) if student is not None else None
-        dates = [
-            date if date.tzinfo else date.replace(tzinfo=ZoneInfo(self.time_zone))
-            for date in (general, extended)
-            if date
-        ]
+        dates = [date if date.tzinfo else date.replace(tzinfo=self.zone) for date in (general, extended) if date]
         return max(dates) if general is not None and dates else None
 
     def selects(self, chapter: str, name: str) -> bool:
         """Return whether a chapter assigns an exercise or a question."""
         plan = self.chapter(chapter)
         return (plan.only is None or name in plan.only) and name not in (plan.without or ())
-
-
-TEMPLATE = """\
-# The plan of this course. Every command of tfcourse reads it; every key is optional. Uncomment what you need.
-# `tfcourse assign 07 --only NAME,NAME` and `--without NAME,NAME` write `only` and `without` below.
-
-# title = "Deep learning, winter term"
-# Deadlines without an offset are in this time zone (an IANA name).
-# time_zone = "Europe/Warsaw"
-
-# [late]                      # late work, for every chapter without a rule of its own
-# grace_minutes = 15          # so many minutes after the deadline are not late
-# per_day = 0.10              # each day, or part of one, takes off this share of the points
-# cap = 0.50                  # lateness never takes off more than this share
-# closed_after_days = 14      # later than this nothing counts
-
-# [chapters.07_decoding]
-# only = ["greedy_search"]    # assign these exercises and questions alone; or name those to leave out:
-# without = ["mirostat"]
-# due = 2027-03-01T23:59:00
-# late = { per_day = 0.25 }
-# weight = 2                  # counts twice as much in the total as a chapter without a weight
-# groups = true               # one member hands in for each group of the class list
-
-# [extensions.ada]            # a student, as the gradebook names them
-# 07_decoding = 2027-03-05T23:59:00
-"""
 
 
 def course_file_path(root: Path) -> Path:
@@ -155,10 +154,11 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
 
     Args:
         root: the course folder.
-        chapters: names of the project's chapters. Given these, a chapter that the file names must be one of them.
+        chapters: names of assignments; by default those of the project and of the course folder. The file may shorten a name as the
+            command line does.
 
     Returns:
-        What the file says; the plan without any restriction if there is no file.
+        What the file says, with full names; the plan without any restriction if there is no file.
 
     Raises:
         CourseError: if the file cannot be read, is no TOML, or has a key or value that it cannot have; with line and key.
@@ -178,8 +178,24 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
         plan = msgspec.convert(table, CourseFile)
     except msgspec.ValidationError as error:
         raise _validation_error(path, text, str(error)) from error
-    _check_meaning(path, text, plan, None if chapters is None else sorted(chapters))
+    _check_meaning(path, text, plan)
+    plan = _with_full_names(path, text, plan, known_assignments(root) if chapters is None else frozenset(chapters))
+    _refuse_lone_deadlines(path, text, plan)
+    plan = _by_student(root, plan)
+    _refuse_strangers(path, text, plan)
     return plan
+
+
+def _by_student(root: Path, plan: CourseFile) -> CourseFile:
+    """Return a plan in which the dates of sections and groups are their members'."""
+    if not (plan.extensions or plan.deadlines):
+        return plan
+    members, students = members_of(root), students_of(root)
+    return structs.replace(
+        plan,
+        extensions=expanded(plan.extensions, members, students),
+        deadlines=expanded(plan.deadlines, members, students),
+    )
 
 
 def write_template(root: Path) -> bool:
@@ -206,7 +222,8 @@ def set_selection(
     text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
     document = tomlkit.parse(text)
     chapters = document.setdefault("chapters", tomlkit.table(is_super_table=True))
-    plan = chapters.setdefault(chapter, tomlkit.table())
+    key = next((key for key in chapters if matching_chapters(key, [chapter])), chapter)
+    plan = chapters.setdefault(key, tomlkit.table())
     for key, names in (("only", only), ("without", without)):
         if names is None:
             plan.pop(key, None)
@@ -230,13 +247,17 @@ def course_file_or_before(root: Path) -> Iterator[None]:
         raise
 
 
-def days_late(handed_in: datetime, due: datetime, rule: LateRule) -> int:
-    """Return by how many days a submission is late: 0 within the grace period, else each day or part of a day counts."""
-    late = handed_in - due
-    if late <= timedelta(minutes=rule.grace_minutes):
-        return 0
-    days, rest = divmod(late, timedelta(days=1))
-    return days + (rest > timedelta())
+def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:
+    """Return by how many days a submission is late: 0 within the grace period, else each day or part of a day counts.
+
+    Args:
+        handed_in: when it was handed in, with a time zone.
+        due: the deadline, with a time zone.
+        rule: the rule for late work.
+        zone: the course's zone, in which a day goes from one hour to the same hour of the next day.
+    """
+    late = handed_in.astimezone(UTC) - due.astimezone(UTC)
+    return 0 if late <= timedelta(minutes=rule.grace_minutes) else whole_days_late(handed_in, due, zone)
 
 
 def late_share(days: int, rule: LateRule) -> float:
@@ -246,7 +267,7 @@ def late_share(days: int, rule: LateRule) -> float:
     return min(rule.cap, days * rule.per_day)
 
 
-def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] | None) -> None:
+def _check_meaning(path: Path, text: str, plan: CourseFile) -> None:
     """Refuse what has the right types and no meaning."""
     try:
         ZoneInfo(plan.time_zone)
@@ -259,17 +280,65 @@ def _check_meaning(path: Path, text: str, plan: CourseFile, chapters: list[str] 
             raise _at(
                 path, text, f"chapters.{name}.only", "only and without exclude each other", "Keep one of the two."
             )
-    if chapters is None:
-        return
-    named = {*plan.chapters, *(chapter for extension in plan.extensions.values() for chapter in extension)}
-    for name in sorted(named - set(chapters)):
-        raise _at(
-            path,
-            text,
-            f"chapters.{name}",
-            f"there is no chapter {name!r}.{did_you_mean(name, chapters)}".rstrip("."),
-            f"There are: {', '.join(chapters)}.",
-        )
+
+
+def _with_full_names(path: Path, text: str, plan: CourseFile, assignments: frozenset[str]) -> CourseFile:
+    """Return a plan with the full name of every assignment.
+
+    Raises:
+        CourseError: if a name means no assignment, or several, or two names mean the same one.
+    """
+    if not assignments:
+        return plan  # neither a project nor a release says which assignments there are
+
+    def renamed(table: Mapping[str, _Value], where: str) -> dict[str, _Value]:
+        full: dict[str, _Value] = {}
+        for typed, value in table.items():
+            name = _full_name(path, text, f"{where}.{typed}", typed, assignments)
+            if name in full:
+                raise _at(path, text, f"{where}.{typed}", f"{name} is named twice", "Keep one of the two.")
+            full[name] = value
+        return full
+
+    extensions = {who: renamed(table, f"extensions.{who}") for who, table in plan.extensions.items()}
+    deadlines = {who: renamed(table, f"deadlines.{who}") for who, table in plan.deadlines.items()}
+    chapters = renamed(plan.chapters, "chapters")
+    return structs.replace(plan, chapters=chapters, extensions=extensions, deadlines=deadlines)
+
+
+def _refuse_lone_deadlines(path: Path, text: str, plan: CourseFile) -> None:
+    """Refuse another deadline for a chapter that has none."""
+    for who, dates in plan.deadlines.items():
+        for name in dates:
+            if plan.chapter(name).due is None:
+                message = "the chapter has no deadline of its own, from which this one could differ"
+                raise _at(path, text, f"deadlines.{who}.{name}", message, f"Write due into [chapters.{name}].")
+
+
+def _full_name(path: Path, text: str, key: str, typed: str, assignments: frozenset[str]) -> str:
+    if typed in assignments:
+        return typed
+    matches = matching_chapters(typed, assignments)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise _at(path, text, key, f"{typed!r} can mean {', '.join(matches)}", "Write more of the name.")
+    message = f"there is no chapter {typed!r}.{did_you_mean(typed, assignments)}".rstrip(".")
+    raise _at(path, text, key, message, f"There are: {', '.join(sorted(assignments))}.")
+
+
+def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:
+    """Refuse an extension or deadline of somebody who is not in the course, if a class list says who is."""
+    people = known_people(path.parent)
+    named = [(table, who) for table in ("extensions", "deadlines") for who in getattr(plan, table)]
+    for table, student in named if people.complete else ():
+        if student not in people.names:
+            close = get_close_matches(student, people.names, n=1, cutoff=0.6)
+            message = f"there is no student, section or group {student!r} in this course" + (
+                f". Did you mean {close[0]}?" if close else ""
+            )
+            do = "Write the id that `tfcourse students` shows, or add the student to the class list."
+            raise _at(path, text, f"{table}.{student}", message, do)
 
 
 def _validation_error(path: Path, text: str, message: str) -> CourseError:
@@ -285,6 +354,12 @@ def _validation_error(path: Path, text: str, message: str) -> CourseError:
     return _at(path, text, key, problem[:1].lower() + problem[1:], do)
 
 
+def course_file_error(root: Path, key: str, message: str, do: str) -> CourseError:
+    """Return an error about a key of ``course.toml``, with its line."""
+    path = course_file_path(root)
+    return _at(path, path.read_text(encoding="utf-8"), key, message, do)
+
+
 def _at(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
     line = _line_of(text, key)
     where = f"{path}, line {line}" if line else str(path)
@@ -293,7 +368,7 @@ def _at(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
 
 def _line_of(text: str, key: str) -> int | None:
     """Return the line on which the last part of a dotted key stands below the header of its table; ``None`` if it is not found."""
-    parts = [part for part in re.split(r"[.\[\]]+", key) if part and part != "..." and not part.isdecimal()]
+    parts = [part for part in re.sub(r"\[(?:\d+|\.\.\.)\]", "", key).split(".") if part]
     remaining = list(parts)
     last = None
     for number, line in enumerate(text.splitlines(), 1):

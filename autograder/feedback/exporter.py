@@ -100,7 +100,9 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         self.process = self.process or page_process()
         _mark_answers(graded)
         details = metadata | {"title": self._released_title(metadata["assignment"])}
-        page, self.plain_because = made_page(self.process, graded, details, site_address())
+        course = getattr(self.parent, "coursedir", None)
+        root = str(course.root) if course is not None else ""
+        page, self.plain_because = made_page(self.process, graded, details, site_address(), root)
         if self.plain_because:
             self.log.warning("The page of %s shows plain text: %s", metadata["student"], self.plain_because)
         return page, resources

@@ -42,6 +42,7 @@ class Part:
         answered: whether there is anything to read; of a question.
         check_score: points that the check gave to code whose points a person has set; None if no person has.
         follows: the exercise, if there is one, from which all that failed here follows.
+        counts_as: how it counts in the course, as a sentence; empty if it counts as the notebook says.
     """
 
     anchor: str
@@ -59,6 +60,7 @@ class Part:
     answered: bool = True
     check_score: float | None = None
     follows: Part | None = None
+    counts_as: str = ""
 
     @property
     def share(self) -> float:
@@ -91,6 +93,10 @@ class Part:
             return "looks like: " + "; ".join(diagnosis.name for diagnosis in self.verdict.diagnoses)
         missed = [finding.aspect for finding in self.verdict.findings if not finding.passed]
         return self.one_message or "missed: " + ", ".join(missed)
+
+    def rows_in(self, state: str) -> int:
+        """Return how many rows of the verdict have a state, such as ``"passed"``, as their marks show it."""
+        return sum(finding.state == state for finding in self.verdict.findings) if self.verdict else 0
 
     @property
     def one_message(self) -> str:
@@ -139,6 +145,16 @@ class Page:
     def pending(self) -> int:
         """The number of answers that wait for grading."""
         return sum(part.pending for part in self.parts)
+
+    @property
+    def settled_score(self) -> float:
+        """The points without those of answers that wait for grading."""
+        return max(0.0, self.score - sum(part.score for part in self.parts if part.pending))
+
+    @property
+    def settled_max(self) -> float:
+        """The points that could be earned without those of answers that wait for grading."""
+        return self.max_score - sum(part.max_score for part in self.parts if part.pending)
 
     @property
     def exercises(self) -> tuple[Part, ...]:

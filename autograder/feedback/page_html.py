@@ -11,6 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.verdict import section_address
+from autograder.course.course_file import read_course_file
+from autograder.feedback.counted_page import counted_page
 from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.feedback.page import feedback_page
 from autograder.limited_process import FailedCallError, LimitedProcess
@@ -32,7 +34,9 @@ def page_process() -> LimitedProcess:
     return LimitedProcess(__name__)
 
 
-def made_page(process: LimitedProcess, notebook: Any, resources: Mapping[str, Any], site: str) -> MadePage:
+def made_page(
+    process: LimitedProcess, notebook: Any, resources: Mapping[str, Any], site: str, course: str = ""
+) -> MadePage:
     """Return the feedback page of a graded notebook. If it exceeds the limit, it is made again, with the student's texts as they are.
 
     Args:
@@ -40,20 +44,25 @@ def made_page(process: LimitedProcess, notebook: Any, resources: Mapping[str, An
         notebook: the graded notebook; see :func:`autograder.feedback.page.feedback_page`.
         resources: nbgrader's resources.
         site: the address of the course's site, or empty.
+        course: the course folder, whose ``course.toml`` says how exercises count; or empty.
 
     Raises:
         FailedCallError: if even plain text cannot be shown within the limit.
     """
-    arguments = notebook, dict(resources), site
+    arguments = notebook, dict(resources), site, course
     try:
         return MadePage(process.call(page_html, *arguments, seconds=PAGE_SECONDS))
     except FailedCallError as error:
         return MadePage(process.call(page_html, *arguments, seconds=PAGE_SECONDS, plain=True), str(error))
 
 
-def page_html(notebook: Mapping[str, Any], resources: Mapping[str, Any], site: str, *, plain: bool = False) -> str:
+def page_html(
+    notebook: Mapping[str, Any], resources: Mapping[str, Any], site: str, course: str = "", *, plain: bool = False
+) -> str:
     """Return a page's HTML; see :func:`made_page`."""
     page = feedback_page(from_dict(notebook), resources, plain=plain)
+    if course:
+        page = counted_page(page, read_course_file(Path(course)))
     html: str = _template().render(page=page, site=site)
     return html
 

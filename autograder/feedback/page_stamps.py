@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from nbgrader.api import (
     Assignment,
     BaseCell,
@@ -31,6 +32,7 @@ from sqlalchemy import select
 
 import autograder
 from autograder.atomic_files import write_atomically
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.site_address import site_address
 from autograder.feedback.exporter import FeedbackExporter, LoadGrades
@@ -55,7 +57,14 @@ class PageStamps:
         self._marks = _marks(gradebook, chapter) if self._ours else {}
         released = course.folder("release", chapter=chapter) / f"{chapter}.ipynb"
         settings = json.dumps(config.FeedbackExporter, default=str, sort_keys=True)
-        parts = [_code(), settings, site_address(), *(_hash_of(path) for path in (released, course.root / CONFIG_NAME))]
+        rules = msgspec.json.encode(read_course_file(course.root).chapter(chapter).exercises, order="sorted").decode()
+        parts = [
+            _code(),
+            settings,
+            rules,
+            site_address(),
+            *(_hash_of(path) for path in (released, course.root / CONFIG_NAME)),
+        ]
         self._common = _hash("\0".join(parts).encode())
         self._known = self._read()
         self._now: dict[str, list[str]] = {}

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import nbformat
+from nbformat import reader
 from nbgrader.api import MissingEntry
 
 from autograder.collecting.choices import undecided_notebooks
-from autograder.collecting.roster import gradebook_names, is_safe
+from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
+from autograder.collecting.course_folder.late_notes import time_problems
 from autograder.collecting.store import submitted_notebook
-from autograder.course.course_file import read_course_file
+from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
@@ -37,6 +39,7 @@ from autograder.grading.course_settings import (
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
+from autograder.grading.released_points import refuse_other_totals, unscorable
 from autograder.grading.submissions import files_of, submission_hash, wanted_students
 from autograder.record.executed_notebook import (
     exercise_of,
@@ -61,6 +64,7 @@ from autograder.record.manual_grades import manually_graded_cells, unchanged_cel
 from autograder.record.provenance import Provenance
 from autograder.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.record.signatures import remove_orphans, write_signatures
+from autograder.roster.roster import gradebook_names, is_safe
 from autograder.submission.attached_files import CompanionFiles
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem, add_problems, problems_of
@@ -304,11 +308,28 @@ class _Run:
         same = stored.submission == digest and stored.source == self.manifest.digest
         same_way = stored.device == self.settings.device and stored.seed == self.settings.seed
         if stored.status == "to decide":
-            return stored if same and same_way else None
+            return self._with_present_times(stored) if same and same_way else None
         # Where no notebook was handed in there is none that was graded.
         graded = self.course.folder("autograded", student, self.manifest.chapter).is_dir()
         complete = graded or not self._notebook(student).is_file() or stored.status == "not gradable"
-        return stored if same and same_way and complete and self._is_in_books(stored) else None
+        return (
+            self._with_present_times(stored) if same and same_way and complete and self._is_in_books(stored) else None
+        )
+
+    def _with_present_times(self, result: GradeResult) -> GradeResult:
+        """Return a result with the problems that leave open how late its submission is now; a stored result is written again."""
+        others = [problem for problem in result.problems if problem.kind not in OF_TIMES]
+        problems = (*others, *time_problems(self.course, self.manifest.chapter, result.student, self._plan))
+        if problems == result.problems:
+            return result
+        result = replace(result, problems=problems)
+        if result.unchanged:
+            write_result(self.course, result)
+        return result
+
+    @cached_property
+    def _plan(self) -> CourseFile:
+        return read_course_file(self.course.root)
 
     def _is_in_books(self, stored: GradeResult) -> bool:
         """Whether the gradebook has the points that a result tells: it may have been made anew since, or an older copy put back."""
@@ -339,10 +360,24 @@ class _Run:
         student = execution.student
         if execution.failure and not (execution.notebook and self._failed_before(student, digest)):
             return self._failed(student, digest, execution.failure, by_submission=bool(execution.notebook))
+        if fault := self._fault(execution):
+            return self._failed(student, digest, fault)
         try:
             return self._recorded(self._entered(execution, digest), execution.signatures)
         except RecordError as error:
             return self._unrecorded(student, digest, error)
+
+    def _fault(self, execution: Execution) -> str:
+        """Return why the tests, and not the submission, keep an execution from being recorded; empty if nothing does.
+
+        Raises:
+            CourseError: if a check's total is not its cell's points, which concerns the whole chapter.
+        """
+        if not execution.notebook:
+            return ""
+        notebook = reader.reads(execution.notebook)
+        refuse_other_totals(self.course, self.manifest.chapter, notebook)
+        return unscorable(notebook)
 
     def _failed_before(self, student: str, digest: str) -> bool:
         """Whether grading the same submission failed in an earlier run, by what is in it as far as anybody can tell."""
@@ -385,8 +420,9 @@ class _Run:
 
     def _to_decide(self, student: str, digest: str, executions: Mapping[str, Execution]) -> GradeResult:
         """Say what each of several notebooks would be worth; the gradebook learns of nothing but the student."""
-        if failed := [execution for execution in executions.values() if execution.failure]:
-            return self._failed(student, digest, failed[0].failure)
+        for execution in executions.values():
+            if reason := execution.failure or self._fault(execution):
+                return self._failed(student, digest, reason)
         notebooks = tuple(self._worth(name, executions[name]) for name in sorted(executions))
         self.journal.begun(student, digest)
         with self.books.gradebook() as gradebook:
@@ -447,6 +483,7 @@ class _Run:
         return result
 
     def _recorded(self, result: GradeResult, signatures: Mapping[str, Any] = MappingProxyType({})) -> GradeResult:
+        result = self._with_present_times(result)
         self._keep(result, signatures)
         write_result(self.course, result)
         self.journal.recorded(

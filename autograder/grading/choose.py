@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from dataclasses import replace
+from pathlib import Path
 
-from autograder.collecting.choices import apply_choice, other_notebooks, read_choice, write_choice
+from autograder.collecting.choices import (
+    Uncounted,
+    apply_choice,
+    keep_uncounted,
+    other_notebooks,
+    prefer,
+    read_choice,
+    uncounted_notebooks,
+    write_choice,
+)
+from autograder.collecting.store import put, submitted_notebook
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.record.results import read_result, write_result
@@ -13,6 +25,8 @@ from autograder.record.results import read_result, write_result
 
 def choose(course: Course, student: str, chapter: str, file: str) -> None:
     """Choose one of several notebooks; the next run grades it. A new choice replaces an earlier one.
+
+    A notebook that the last collection left uncounted takes the place of the one that counts, which is kept in ``replaced/``.
 
     Until that run, the submission has the status "to decide": an earlier grade does not apply to it.
 
@@ -26,6 +40,8 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
         CourseError: if there is nothing to choose, or no such notebook among those to choose from.
     """
     folder = course.folder("submitted", student, chapter)
+    if _take_uncounted(course, student, chapter, file):
+        return
     notebooks = other_notebooks(folder, chapter)
     taken = os.path.lexists(folder / f"{chapter}.ipynb") and read_choice(course, chapter, student) is None
     if len(notebooks) < 2 or taken:
@@ -41,3 +57,38 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
         write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
     write_choice(course, chapter, student, file, notebooks)
     apply_choice(course, chapter, student)
+
+
+def _take_uncounted(course: Course, student: str, chapter: str, file: str) -> bool:
+    """Put a notebook that did not count in the place of the one that does; return whether there is one of that name."""
+    uncounted = uncounted_notebooks(course, chapter, student)
+    path = submitted_notebook(course, chapter, student)
+    if file not in uncounted or not path.is_file():
+        return False
+    current, taken = path.read_bytes(), uncounted[file]
+    time = path.with_name("timestamp.txt")
+    earlier_stamp = time.read_bytes() if time.is_file() else None
+    # The notebooks of one download may have one time, which is written beside the one that counts alone.
+    stamp = taken.stamp if taken.stamp is not None else earlier_stamp
+    stored = read_result(course, chapter, student)
+    if stored is not None:
+        write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
+    prefer(course, chapter, student, taken.data, [current, *(other.data for other in uncounted.values())])
+    put(course, chapter, student, {path.name: taken.data}, stamp, _files_beside(path))
+    others = {name: notebook for name, notebook in uncounted.items() if name != file}
+    keep_uncounted(course, chapter, student, {**others, _free_name(others): Uncounted(current, earlier_stamp)})
+    return True
+
+
+def _files_beside(path: Path) -> dict[str, bytes]:
+    """Return the files beside a notebook, which belong to the one that takes its place, too."""
+    files = (file for file in sorted(path.parent.rglob("*")) if file.is_file() and not file.is_symlink())
+    notebook_and_time = (path, path.with_name("timestamp.txt"))
+    return {
+        file.relative_to(path.parent).as_posix(): file.read_bytes() for file in files if file not in notebook_and_time
+    }
+
+
+def _free_name(names: Container[str]) -> str:
+    """Return a name for the notebook that counted before."""
+    return next(name for name in ("before.ipynb", *(f"before_{n}.ipynb" for n in range(2, 100))) if name not in names)

@@ -25,6 +25,8 @@ from autograder.course.lock import course_lock
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.results import read_results, write_result
+from autograder.submission.notebook_reader import UnreadableError
+from autograder.submission.timestamp import read_timestamp
 
 
 class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
@@ -39,30 +41,36 @@ class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
             total_seconds_late: time after the student's own deadline.
         """
         plan, chapter = read_course_file(_course_root(self.parent)), self.parent.assignment_id
-        due = _utc(plan.due(chapter, student_id))
+        due = plan.due(chapter, student_id)
         if due is None:
             inherited: float | None = super().late_submission_penalty(student_id, score, total_seconds_late)
             return inherited
-        rule = plan.late_rule(chapter)
-        share = late_share(days_late(due + timedelta(seconds=total_seconds_late), due, rule), rule)
+        rule, handed_in = plan.late_rule(chapter), due.astimezone(UTC) + timedelta(seconds=total_seconds_late)
+        share = late_share(days_late(handed_in, due, rule, plan.zone), rule)
         # Exports show the number as it is stored: 1.4, not 1.4000000000000001.
         return round(score * share, 6)
 
 
 class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
-    """Write a student's deadline into the gradebook before nbgrader's ``AssignLatePenalties`` reads it there."""
+    """Write a student's deadline and time into the gradebook before nbgrader's ``AssignLatePenalties`` reads them there.
+
+    nbgrader reads ``timestamp.txt`` with other rules (month first, unknown zones as UTC), and keeps an earlier time if there is no file.
+    """
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Leave the notebook as it is."""
         metadata = resources["nbgrader"]
         chapter, student = metadata["assignment"], metadata["student"]
-        plan = read_course_file(_course_root(self))
+        folder = _coursedir(self)
+        plan = read_course_file(Path(folder.root))
         due = _utc(plan.due(chapter))
-        if due is not None:
-            with Gradebook(metadata["db_url"]) as gradebook:
+        with Gradebook(metadata["db_url"]) as gradebook:
+            submission = gradebook.find_submission(chapter, student)
+            submission.timestamp = _time(Path(folder.format_path(folder.submitted_directory, student, chapter)), plan)
+            if due is not None:
                 gradebook.find_assignment(chapter).duedate = due
-                gradebook.find_submission(chapter, student).extension = _extension(plan, chapter, student)
-                gradebook.db.commit()
+                submission.extension = _extension(plan, chapter, student)
+            gradebook.db.commit()
         return nb, resources
 
 
@@ -71,6 +79,7 @@ class _Change:
     """What the gradebook should say about one submission, and does not yet."""
 
     student: str
+    handed_in: datetime | None
     extension: timedelta | None
     penalty: float | None
 
@@ -87,7 +96,7 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
     if plan.due(chapter) is None:
         return []
     with open_gradebook(course) as gradebook:
-        return [change.student for change in _changes(gradebook, plan, chapter, config)]
+        return [change.student for change in _changes(gradebook, course, chapter, config)]
 
 
 def _is_stale(course: Course, chapter: str, config: Config) -> bool:
@@ -117,7 +126,7 @@ def update_penalties(books: GradebookWriter) -> list[str]:
     if due is None:
         return []
     with books.gradebook() as gradebook:
-        changes = list(_changes(gradebook, plan, chapter, books.config))
+        changes = list(_changes(gradebook, course, chapter, books.config))
         _write(gradebook, chapter, due, changes)
         penalties = {one.student_id: _charged(one) for one in gradebook.assignment_submissions(chapter)}
     # A mark that was given on the marking page has changed the gradebook and left the results to the next run.
@@ -151,7 +160,7 @@ def charge_students(course: Course, chapter: str, students: Sequence[str], confi
     if due is None:
         return
     with Gradebook(course.gradebook_url, str(config.CourseDirectory.get("course_id", ""))) as gradebook:
-        _write(gradebook, chapter, due, list(_changes(gradebook, plan, chapter, config, frozenset(students))))
+        _write(gradebook, chapter, due, list(_changes(gradebook, course, chapter, config, frozenset(students))))
 
 
 def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -> list[str]:
@@ -174,7 +183,8 @@ def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -
 def _write(gradebook: Gradebook, chapter: str, due: datetime, changes: Sequence[_Change]) -> None:
     gradebook.find_assignment(chapter).duedate = due
     for change in changes:
-        gradebook.find_submission(chapter, change.student).extension = change.extension
+        submission = gradebook.find_submission(chapter, change.student)
+        submission.timestamp, submission.extension = change.handed_in, change.extension
         notebook = gradebook.find_submission_notebook(chapter, chapter, change.student)
         notebook.late_submission_penalty = change.penalty
     gradebook.db.commit()
@@ -186,8 +196,9 @@ def _charged(submission: Any) -> float:
 
 
 def _changes(
-    gradebook: Gradebook, plan: CourseFile, chapter: str, config: Config, students: Container[str] | None = None
+    gradebook: Gradebook, course: Course, chapter: str, config: Config, students: Container[str] | None = None
 ) -> Iterator[_Change]:
+    plan = read_course_file(course.root)
     # The lecturer's own plugin counts, if the configuration names one.
     step = AssignLatePenalties(config=config)
     step.assignment_id = chapter
@@ -200,11 +211,14 @@ def _changes(
         if notebook is None:
             continue
         extension = _extension(plan, chapter, student)
-        penalty = _penalty(step, student, notebook.score, submission.timestamp, _utc(plan.due(chapter, student)))
+        folder = course.folder("submitted", student, chapter)
+        # What was handed in may be kept elsewhere by now.
+        handed_in = _time(folder, plan) if folder.is_dir() else submission.timestamp
+        penalty = _penalty(step, student, notebook.score, handed_in, _utc(plan.due(chapter, student)))
         # A database may add up the points in another order, which is no change.
         same = math.isclose(penalty or 0.0, notebook.late_submission_penalty or 0.0, abs_tol=1e-9)
-        if extension != submission.extension or not same:
-            yield _Change(student, extension, penalty)
+        if extension != submission.extension or handed_in != submission.timestamp or not same:
+            yield _Change(student, handed_in, extension, penalty)
 
 
 def _penalty(step: Any, student: str, score: float, handed_in: datetime | None, due: datetime | None) -> float | None:
@@ -224,9 +238,21 @@ def _utc(moment: datetime | None) -> datetime | None:
     return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
+def _time(folder: Path, plan: CourseFile) -> datetime | None:
+    try:
+        return read_timestamp(folder, plan.zone)
+    except UnreadableError:
+        return None  # grading names it
+
+
 def _course_root(step: Any) -> Path:
     """Return the course folder in which one of nbgrader's steps works."""
+    return Path(_coursedir(step).root)
+
+
+def _coursedir(step: Any) -> Any:
+    """Return nbgrader's object for the course folder in which one of its steps works."""
     coursedir, above = None, step
     while coursedir is None and above is not None:
         coursedir, above = getattr(above, "coursedir", None), getattr(above, "parent", None)
-    return Path((coursedir or CourseDirectory(config=step.config)).root)
+    return coursedir or CourseDirectory(config=step.config)

@@ -46,6 +46,8 @@ class EngineExecute(Execute):  # type: ignore[misc]
         Raises:
             GraderError: if it could not be run.
         """
+        from autograder.grading.released_points import refuse_other_totals, unscorable
+
         metadata = resources["nbgrader"]
         chapter = str(metadata["assignment"])
         worker = worker_for(self._settings(chapter))
@@ -58,6 +60,9 @@ class EngineExecute(Execute):  # type: ignore[misc]
         if not execution.notebook:
             raise GraderError(execution.failure)
         done = nbformat.reads(execution.notebook, as_version=4)
+        refuse_other_totals(Course(Path(self._coursedir().root).resolve()), chapter, done)
+        if fault := unscorable(done):
+            raise GraderError(fault)
         for index in foreign:
             done.cells[index].metadata["nbgrader"] = nb.cells[index].metadata["nbgrader"]
             if is_test(done.cells[index]):

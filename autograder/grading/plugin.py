@@ -36,7 +36,7 @@ from autograder.grading.nbgrader_execute import EngineExecute
 from autograder.record.compact_json import dumps_by_line
 from autograder.record.gradebook_writer import EXPORTED
 from autograder.submission.intake import prepare_submission
-from autograder.submission.manifest import Manifest, cell_order, read_manifest
+from autograder.submission.manifest import Manifest, read_manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
 from autograder.submission.problem import Problem
 
@@ -99,11 +99,11 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         if manifest is not None and manifest.chapter == metadata["assignment"] == metadata["notebook"]:
             return manifest
         coursedir = getattr(converter, "coursedir", None)
-        order: list[str] = []
+        source: Path | None = None
         if coursedir is not None:
             folder = coursedir.format_path(coursedir.source_directory, ".", metadata["assignment"])
-            order = cell_order(Path(folder) / f"{metadata['notebook']}.ipynb")
-        return read_manifest(metadata["db_url"], metadata["assignment"], order)
+            source = Path(folder) / f"{metadata['notebook']}.ipynb"
+        return read_manifest(metadata["db_url"], metadata["assignment"], source)
 
 
 class _ExtraNotebooksOnly:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from autograder.collecting.store import submitted_notebook
@@ -119,7 +119,26 @@ class Regrade:
         }
 
 
-def to_regrade(course: Course, chapter: str, students: Sequence[str] | None, settings: GradingSettings) -> Selection:
+@dataclass(frozen=True)
+class OtherRelease:
+    """A release of a chapter that is not the course's, for a dry run.
+
+    Attributes:
+        manifest: the chapter's cells.
+        package: the path of the students' package.
+    """
+
+    manifest: Manifest
+    package: str
+
+
+def to_regrade(
+    course: Course,
+    chapter: str,
+    students: Sequence[str] | None,
+    settings: GradingSettings,
+    release: OtherRelease | None = None,
+) -> Selection:
     """Select the students to regrade.
 
     Args:
@@ -128,15 +147,21 @@ def to_regrade(course: Course, chapter: str, students: Sequence[str] | None, set
         students: these students in any case; None selects all grades with other checks, another environment, other limits or other cells
             than now.
         settings: the settings of the new run, including the device.
+        release: the release to regrade with; by default the course's.
 
     Raises:
         CourseError: if nothing has been graded, or a student has no grade.
     """
-    manifest = released_manifest(course, chapter)
+    release = release or _own_release(course, chapter, settings)
     graded = {result.student: result for result in read_results(course, chapter)}
     _refuse_strangers(course, chapter, graded, students)
-    chosen, skipped = _choose(course, manifest, graded, students, as_released(course, chapter, settings))
+    settings = replace(as_released(course, chapter, settings), package=release.package)
+    chosen, skipped = _choose(course, release.manifest, graded, students, settings)
     return Selection(chapter, tuple(chosen), tuple(skipped))
+
+
+def _own_release(course: Course, chapter: str, settings: GradingSettings) -> OtherRelease:
+    return OtherRelease(released_manifest(course, chapter), as_released(course, chapter, settings).package)
 
 
 def regrade(
@@ -145,6 +170,7 @@ def regrade(
     settings: GradingSettings,
     *,
     dry_run: bool = False,
+    release: OtherRelease | None = None,
     locked: bool = False,
     progress: Callable[[GradeResult], None] = lambda result: None,
     make_executor: MakeExecutor | None = None,
@@ -157,6 +183,7 @@ def regrade(
         chosen: the students.
         settings: the settings of the run, including jobs and device.
         dry_run: compare only, and write nothing.
+        release: the release to regrade with in a dry run; by default the course's.
         locked: whether the caller holds the course's lock already.
         progress: called with each result as it arrives.
         make_executor: creates the executors, instead of worker processes.
@@ -169,9 +196,10 @@ def regrade(
     settings = as_released(course, chosen.chapter, settings)
     results: list[GradeResult] = []
     if chosen.students and dry_run:
-        manifest = released_manifest(course, chosen.chapter)
+        release = release or _own_release(course, chosen.chapter, settings)
+        settings = replace(settings, package=release.package)
         grades = [before[student] for student in chosen.students]
-        for result in rerun(course, manifest, grades, settings, make_executor, workers):
+        for result in rerun(course, release.manifest, grades, settings, make_executor, workers):
             progress(result)
             results.append(result)
     elif chosen.students:

@@ -1,14 +1,17 @@
-"""Compare a chapter's present points with those of its release."""
+"""Compare a chapter's points in three places: its checks, the project's exercise page, and the release in the course."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from autograder.authoring.myst import notebook_of, read_text
 from autograder.course.folder import Course
 from autograder.course.paths import project_root, shell_command
 from autograder.errors import CourseError
 from autograder.submission.manifest import Manifest, released_manifest
+from autograder.submission.problem import problems_of
+from autograder.submission.test_cells import OUT_OF_RANGE, differing_totals
 
 # Test cells are named after their exercise.
 _TEST = "test_"
@@ -51,3 +54,42 @@ def refuse_changed_points(course: Course, chapter: str) -> None:
             where=course.root,
             do=f"Nothing was graded. {shell_command(course, 'regrade', chapter, '--new-points')} takes them over and lists who moves.",
         )
+
+
+def refuse_other_totals(course: Course, chapter: str, notebook: Any) -> None:
+    """Refuse to record an executed notebook in which a check's total is not the points of its test cell.
+
+    This is the course's fault, and every other submission of the chapter has it too.
+
+    Raises:
+        CourseError: if they differ.
+    """
+    if not (differing := differing_totals(notebook)):
+        return
+    name, (total, points) = next(iter(differing.items()))
+    more = f" ({len(differing) - 1} more exercises differ)" if len(differing) > 1 else ""
+    raise CourseError(
+        f"the check of {name.removeprefix(_TEST)} in {chapter} gives up to {total:g} points, its test cell {points:g}{more}",
+        where=course.root,
+        do=f"No further submission was graded, and recorded points stay. {_repair(course, chapter, name, total)}",
+    )
+
+
+def _repair(course: Course, chapter: str, test: str, total: float) -> str:
+    """Return how to bring the points of a test cell in line with its check."""
+    try:
+        on_page = current_points(project_root(), chapter)
+    except CourseError:
+        on_page = {}
+    release = shell_command(course, "regrade", chapter, "--new-points")
+    if test.removeprefix(_TEST) not in on_page:
+        return f"Give {test} {total:g} points in the assignment's source notebook, and release it again."
+    if on_page[test.removeprefix(_TEST)] != total:
+        return f"Write the check's points into the exercise page with `tfcourse sync`, then release them: {release}"
+    return f"Release the check's points: {release}"
+
+
+def unscorable(notebook: Any) -> str:
+    """Return why an executed notebook cannot be recorded, because of a test that gave an impossible score; empty if it can."""
+    faults = [problem for problem in problems_of(notebook) if problem.kind == OUT_OF_RANGE]
+    return " ".join(f"{problem.where}: {problem.what} Correct the test." for problem in faults)

@@ -9,6 +9,7 @@ from typing import Any
 import nbformat
 
 from autograder.checking.verdict import Verdict
+from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
 from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
@@ -21,12 +22,16 @@ from autograder.feedback.pages import PLAIN
 from autograder.grading.course_settings import as_released, made_by, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
+from autograder.grading.released_points import refuse_other_totals, unscorable
 from autograder.grading.submissions import files_of, submission_hash
 from autograder.record.executed_notebook import exercise_results, no_exercises, no_notebook, scores_of, seconds_of
 from autograder.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.record.results import ExerciseResult, GradeResult, read_result
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem, problems_of
+
+# The kinds of problems that running a submission again does not find.
+_NOT_GRADED = frozenset({NO_FEEDBACK, PLAIN, *OF_TIMES})
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def rerun(
 
     Args:
         course: the course.
-        manifest: the chapter's cells.
+        manifest: the chapter's cells, which need not be those of the gradebook.
         grades: the recorded grades, from which questions and late penalties are copied.
         settings: the settings of the run.
         make_executor: creates the executors, instead of worker processes.
@@ -130,10 +135,10 @@ def rerun(
         grade.student: replace(_anew(course, manifest, grade, settings), provenance=current) for grade in grades
     }
     early: list[GradeResult] = []
-    with GradebookWriter(course, manifest.chapter, configured(course)) as books:
+    with GradebookWriter(course, manifest.chapter, configured(course), manifest) as books:
         submissions = _submissions(books, manifest, by_student, early)
         for execution in executions(make_executor, settings, submissions, workers=workers):
-            yield _judged(manifest, by_student[execution.student], execution)
+            yield _judged(course, manifest, by_student[execution.student], execution)
     yield from early
 
 
@@ -167,10 +172,13 @@ def _submissions(
             early.append(replace(grade, status="not gradable", exercises=nothing, problems=(problem,)))
 
 
-def _judged(manifest: Manifest, grade: GradeResult, execution: Execution) -> GradeResult:
+def _judged(course: Course, manifest: Manifest, grade: GradeResult, execution: Execution) -> GradeResult:
     if not execution.notebook:
         return _failed(grade, execution.failure)
     notebook = nbformat.reads(execution.notebook, as_version=4)
+    refuse_other_totals(course, manifest.chapter, notebook)
+    if fault := unscorable(notebook):
+        return _failed(grade, fault)
     problems = tuple(problems_of(notebook))
     fatal = any(problem.fatal for problem in problems)
     return replace(
@@ -199,7 +207,7 @@ def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:
     olds, news = ({exercise.name: exercise for exercise in grade.exercises} for grade in (before, after))
     for name in dict.fromkeys((*olds, *news)):
         yield from _of_exercise(name, olds.get(name), news.get(name))
-    old, new = ({str(p) for p in grade.problems if p.kind not in (NO_FEEDBACK, PLAIN)} for grade in (before, after))
+    old, new = ({str(p) for p in grade.problems if p.kind not in _NOT_GRADED} for grade in (before, after))
     yield from (f"This problem is gone: {problem}" for problem in sorted(old - new))
     yield from (f"This problem is new: {problem}" for problem in sorted(new - old))
 

@@ -17,6 +17,7 @@ from autograder.marking.code_text import shortened_lines
 from autograder.marking.local_server import LocalApplication, LocalHandler
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups
+from autograder.marking.points_field import read_points
 from autograder.marking.questions import Question
 
 COOKIE = "tfcourse_mark"
@@ -138,8 +139,7 @@ class GiveHandler(MarkingHandler):
             raise HTTPError(400, reason="Members or comment missing")
         if len(comment) > _LONGEST_COMMENT:
             raise HTTPError(400, reason="The comment is too long")
-        if isinstance(points, bool) or not isinstance(points, int | float | None):
-            raise HTTPError(400, reason="Points are a number")
+        points = _points(points)
         if not members.keys() <= students.keys():
             raise HTTPError(409, reason="An answer is no longer here. Reload the page.")
         versions = {students[member]: str(version) for member, version in members.items()}
@@ -155,6 +155,7 @@ class GiveHandler(MarkingHandler):
         self.write(
             {
                 "entry": entry.id,
+                "points": points,
                 "members": {member: answer.version for member, answer in remaining.items()},
                 "states": {member: mark_text(answer) for member, answer in remaining.items()},
                 "open": [member for member, answer in remaining.items() if answer.is_open],
@@ -188,6 +189,18 @@ class UndoHandler(MarkingHandler):
         count = len(undone.entry.changes) if undone.entry else 0
         names = list(undone.skipped) if self.application.names else []
         self.write({"undone": count, "skipped": len(undone.skipped), "names": names})
+
+
+def _points(sent: object) -> float | None:
+    """Return the points that the page has sent: a number, or text as it was typed."""
+    if isinstance(sent, str):
+        try:
+            return read_points(sent)
+        except ValueError as error:
+            raise HTTPError(400, reason=str(error)) from None
+    if isinstance(sent, bool) or not isinstance(sent, int | float | None):
+        raise HTTPError(400, reason="Points are a number")
+    return sent
 
 
 def _one_line(error: CourseError) -> str:

@@ -10,16 +10,16 @@ import shutil
 import stat
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from nbformat import reader
-from nbgrader.api import BaseCell, Grade, InvalidEntry, MissingEntry, Student
+from nbgrader.api import BaseCell, Grade, Gradebook, InvalidEntry, MissingEntry, Student
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
@@ -30,6 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Any as AnyTrait
 from traitlets.config import Config
 
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.known_errors import explained_for_all
 from autograder.errors import CourseError
@@ -37,7 +38,7 @@ from autograder.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.gradebook.reader import sqlite_file
 from autograder.gradebook.transactions import CachedGradebook, import_steps, with_shared_gradebook
 from autograder.submission.attached_files import MAX_FILES, file_names
-from autograder.submission.manifest import Manifest, NotReleasedError, cell_order, read_manifest
+from autograder.submission.manifest import Manifest, NotReleasedError, read_manifest
 from autograder.submission.notebook_reader import UnreadableError
 from autograder.submission.problem import METADATA_KEY
 from autograder.submission.timestamp import read_timestamp
@@ -141,9 +142,11 @@ class Sanitised:
 class _Folders(CourseDirectory):  # type: ignore[misc]
     """nbgrader's course directory with a safe reader for time stamps: it refuses links and pipes and ignores invalid times."""
 
+    zone = AnyTrait(help="The course's time zone.")
+
     def get_existing_timestamp(self, dest_path: str) -> datetime | None:
         try:
-            return read_timestamp(Path(dest_path))
+            return read_timestamp(Path(dest_path), self.zone)
         except UnreadableError:
             return None
 
@@ -230,11 +233,13 @@ class GradebookWriter:
         course: the course.
         chapter: the chapter that is graded.
         config: nbgrader's configuration, with the course's own steps in it.
+        manifest: other cells than the gradebook has for the chapter, for sanitising submissions only.
     """
 
     course: Course
     chapter: str
     config: Config = field(repr=False, compare=False)
+    manifest: Manifest | None = field(default=None, repr=False, compare=False)
 
     def __enter__(self) -> GradebookWriter:
         return self
@@ -257,8 +262,14 @@ class GradebookWriter:
 
     @cached_property
     def _manifest(self) -> Manifest:
-        order = cell_order(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")
-        return read_manifest(self.course.gradebook_url, self.chapter, order)
+        if self.manifest is not None:
+            return self.manifest
+        source = self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb"
+        return read_manifest(self.course.gradebook_url, self.chapter, source)
+
+    @cached_property
+    def _zone(self) -> tzinfo:
+        return read_course_file(self.course.root).zone
 
     @cached_property
     def _sanitised(self) -> OrderedDict[str, Sanitised]:
@@ -275,7 +286,9 @@ class GradebookWriter:
 
     def _recorder(self, student: str, log: logging.Logger) -> SubmissionRecorder:
         # nbgrader uses the id as a glob pattern.
-        coursedir = _Folders(config=self.config, assignment_id=self.chapter, student_id=glob.escape(student))
+        coursedir = _Folders(
+            config=self.config, assignment_id=self.chapter, student_id=glob.escape(student), zone=self._zone
+        )
         recorder: SubmissionRecorder = self._variant(SubmissionRecorder)(
             coursedir=coursedir,
             config=self.config,
@@ -376,6 +389,7 @@ class GradebookWriter:
         try:
             recorder.executed = reader.reads(executed)
             with silence_warnings(), self._shared as gradebook:
+                forget_time(gradebook, self.chapter, student)
                 recorder.start()
                 for name in manual:
                     gradebook.find_grade(name, self.chapter, self.chapter, student).needs_manual_grade = False
@@ -398,11 +412,10 @@ class GradebookWriter:
             RecordError: as :meth:`gradebook` does.
         """
         folder = self.course.folder("submitted", student, self.chapter)
-        handed_in = _Folders(config=self.config).get_existing_timestamp(str(folder))
-        when = {"timestamp": handed_in} if handed_in else {}
+        handed_in = _Folders(config=self.config, zone=self._zone).get_existing_timestamp(str(folder))
         with self.gradebook() as gradebook:
             gradebook.update_or_create_student(student)
-            gradebook.update_or_create_submission(self.chapter, student, **when)
+            gradebook.update_or_create_submission(self.chapter, student, timestamp=handed_in)
             for grade in gradebook.find_submission_notebook(self.chapter, self.chapter, student).grades:
                 grade.auto_score, grade.needs_manual_grade = 0, False
             gradebook.db.commit()
@@ -458,6 +471,13 @@ class GradebookWriter:
                         if value and not getattr(student, field):
                             setattr(student, field, value)
             gradebook.db.commit()
+
+
+def forget_time(gradebook: Gradebook, chapter: str, student: str) -> None:
+    """Remove a submission's time from the gradebook: nbgrader writes the time of the file and keeps an earlier one if there is no file."""
+    with suppress(MissingEntry):
+        gradebook.find_submission(chapter, student).timestamp = None
+        gradebook.db.commit()
 
 
 def _digest(path: Path) -> bytes:

@@ -20,6 +20,7 @@ from autograder.authoring.myst import write_notebook
 from autograder.authoring.selection import provided_exercises, require_names, select
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.authoring.sync import sync
+from autograder.course.assignment_text import assignment_sentences
 from autograder.course.course_file import CourseFile, course_file_path, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
@@ -68,25 +69,39 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
         CourseError: if there is no such chapter, ``course.toml`` is wrong, something has drifted from the reference, a solution would
             get out, nbgrader refuses, or the course folder cannot be written.
     """
-    named = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
-    if not named:
-        raise CourseError("no chapter was named", do="Name at least one, for example 03.")
-    plan = read_course_file(course.root, {*(chapter.name for chapter in chapters(root)), *_own_assignments(course)})
-    selected = [_selected(chapter, plan, course) for chapter in named]
-    drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
-    raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
+    selected = selected_chapters(root, course, chapter_names)
     for chapter in selected:
         _refuse_company(course, chapter)
     with tempfile.TemporaryDirectory() as folder:
         # The last chapter first: its package needs the question sheets of all chapters, which are then recorded together.
         last_first = sorted(selected, key=lambda chapter: chapter.name, reverse=True)
-        materials = {chapter: _make(root, course, chapter, Path(folder)) for chapter in last_first}
+        materials = {chapter: make_student_files(root, course, chapter, Path(folder)) for chapter in last_first}
         _refuse_solutions(root, materials)
         contents = {
             chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
             for chapter, paths in materials.items()
         }
         return _publish_all(course, contents, selected)
+
+
+def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Chapter]:
+    """Return chapters with the exercises and questions that the course assigns, after a check that they match the reference.
+
+    Raises:
+        CourseError: if there is no such chapter, ``course.toml`` is wrong, or something has drifted from the reference.
+    """
+    named = list(dict.fromkeys(find_chapter(root, name) for name in chapter_names))
+    if not named:
+        raise CourseError("no chapter was named", do="Name at least one, for example 03.")
+    plan = _plan(root, course)
+    selected = [_selected(chapter, plan, course) for chapter in named]
+    drifts = sync(root, check=True, only=[chapter.name for chapter in selected])
+    raise_if_drifted(drifts, "what would be released is not what the reference says", do="Nothing was released.")
+    return selected
+
+
+def _plan(root: Path, course: Course) -> CourseFile:
+    return read_course_file(course.root, {*(chapter.name for chapter in chapters(root)), *_own_assignments(course)})
 
 
 def _own_assignments(course: Course) -> set[str]:
@@ -121,9 +136,11 @@ def _publish_all(
     return published
 
 
-def _make(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
+def make_student_files(root: Path, course: Course, chapter: Chapter, folder: Path) -> list[Path]:
     """Create all files for a chapter's students."""
-    return write_student_files(root, chapter, released_notebook(chapter, course.config()), folder)
+    notebook = released_notebook(chapter, course.config())
+    sentences = assignment_sentences(_plan(root, course), chapter.name)
+    return write_student_files(root, chapter, notebook, folder, sentences)
 
 
 def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> None:

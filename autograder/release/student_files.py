@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import nbformat
+
 from autograder.atomic_files import write_all_or_none
+from autograder.authoring.assignment_summary import parts_of, summary_of
 from autograder.authoring.chapter import Chapter, chapters
 from autograder.authoring.drift import raise_if_drifted
 from autograder.content_hash import hash_files
@@ -22,6 +25,7 @@ _README = """\
 {chapter}
 {line}
 
+{assignment}
 In this folder:
 
   {notebook}
@@ -141,7 +145,17 @@ def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> None:
     write_all_or_none({path: content})
 
 
-def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: Path) -> list[Path]:
+def _assignment(notebook: bytes, sentences: Sequence[str]) -> str:
+    """Return what a notebook asks, and what students should know beside it, as lines of text."""
+    read = nbformat.reads(notebook.decode(), as_version=4)
+    parts = [f"  {name:<40} {points:g}" for name, points in parts_of(read)]
+    head = f"This assignment has {summary_of(read)}"
+    return "\n".join([head, *sentences, "", "Exercises and questions, with their points:", "", *parts, ""])
+
+
+def write_student_files(
+    root: Path, chapter: Chapter, notebook: bytes, folder: Path, sentences: Sequence[str] = ()
+) -> list[Path]:
     """Write a chapter's files for students: the folder ``CHAPTER/``, and the same as ``CHAPTER.zip``.
 
     Args:
@@ -149,6 +163,7 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
         chapter: the chapter.
         notebook: the released notebook.
         folder: the folder for them.
+        sentences: what students should know beside the exercises, such as the deadline.
 
     Returns:
         The files, the archive last.
@@ -160,6 +175,7 @@ def write_student_files(root: Path, chapter: Chapter, notebook: bytes, folder: P
     text = _README.format(
         chapter=chapter.name,
         line="=" * len(chapter.name),
+        assignment=_assignment(notebook, sentences),
         notebook=f"{chapter.name}.ipynb",
         wheel=wheel.name,
         requirements=REQUIREMENTS,

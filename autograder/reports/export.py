@@ -8,16 +8,18 @@ identifies students by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
+from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text
-from autograder.reports.totals import totals
+from autograder.reports.totals import Total, totals
 
 FORMATS = ("csv", "canvas", "moodle")
 # Half a class may be missing; nobody reads all their names.
@@ -25,8 +27,9 @@ _NAMED = 10
 
 # Instructions for the import on each platform.
 HINTS = {
-    "canvas": "In Canvas: Grades, Import. An assignment is found by its name, which must be the chapter's; Canvas offers to make one that "
-    "it does not find, and shows every change before it is made.",
+    "canvas": "In Canvas: Grades, Import, one file after the other: no file has an empty cell, which would delete a grade on Canvas. An "
+    "assignment is found by its name, which must be the chapter's; Canvas offers to make one that it does not find, and shows every "
+    "change before it is made.",
     "moodle": "In Moodle, with its language set to English: the assignment, View all submissions, Upload grading worksheet. The "
     "assignment's maximum grade must be the one in the file. To send grades a second time, tick 'Allow updating records that have "
     "been modified more recently in Moodle than in the spreadsheet'.",
@@ -64,7 +67,12 @@ class _Table:
 
 
 def export(
-    grades: Sequence[Grade], form: str, folder: Path, weights: Mapping[str, float] | None = None
+    grades: Sequence[Grade],
+    form: str,
+    folder: Path,
+    weights: Mapping[str, float] | None = None,
+    columns: Mapping[str, str] = {},
+    rule: TotalRule | None = None,
 ) -> list[Exported]:
     """Write grades and return the files.
 
@@ -75,6 +83,8 @@ def export(
             worksheet per chapter, as Moodle's assignment exports and imports it.
         folder: the folder to write to; created if it is missing.
         weights: how much each chapter counts. With these, ``"csv"`` has a second file with each student's total.
+        columns: what Canvas calls a chapter's column, such as ``Chapter 01 (88121)``, where it is not the chapter's name.
+        rule: how the total becomes a grade, for the file of totals.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
@@ -91,17 +101,43 @@ def export(
             do="tfcourse report says why; --format csv exports what there is.",
         )
     begun = {grade.chapter for grade in grades if grade.handed_in}
-    included = [grade for grade in grades if grade.chapter in begun]
+    included = [grade for grade in grades if grade.chapter in begun and _may_go_to(form, grade)]
+    if not included:
+        raise CourseError(
+            f"nothing of these chapters was handed in on {form.capitalize()}",
+            do="Choose the other platform with --format.",
+        )
     tables = _WRITERS[form](sorted(included, key=lambda grade: (grade.chapter, grade.student)))
     if form == "csv" and weights:
-        tables += _totals(included, weights)
+        tables += _totals(included, weights, rule)
+    if form == "canvas":
+        tables = [replace(table, header=[columns.get(title, title) for title in table.header]) for table in tables]
     try:
         write_all_or_none({folder / table.name: table.text.encode() for table in tables})
+        if form == "canvas":
+            _remove_earlier(folder, {table.name for table in tables}, {grade.chapter for grade in grades})
     except CourseError as error:
         raise CourseError(
             error.what, where=error.where, do="Nothing was written. Choose another folder with --to."
         ) from error
     return [Exported(folder / table.name, _students(table.grades), _students(table.left_out)) for table in tables]
+
+
+def _may_go_to(form: str, grade: Grade) -> bool:
+    """Return whether a grade belongs on a platform: what was handed in on one platform is not sent to another."""
+    other = {"canvas": "moodle", "moodle": "canvas"}.get(form)
+    return grade.platform != other or other is None
+
+
+def _remove_earlier(folder: Path, written: Container[str], chapters: Iterable[str]) -> None:
+    """Remove the tables of an earlier export that this one does not have, so that nobody imports outdated grades beside the new ones."""
+    for name in ("canvas.csv", *(_canvas_name(chapter) for chapter in chapters)):
+        if name not in written:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _canvas_name(chapter: str) -> str:
+    return f"canvas-{chapter}.csv"
 
 
 def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
@@ -166,8 +202,22 @@ def open_choices(grades: Iterable[Grade]) -> str:
     )
 
 
+def _percent(share: float | None) -> str:
+    return "" if share is None else _number(100 * share)
+
+
 def _number(points: float) -> str:
     return f"{points:.2f}"
+
+
+def _exact(points: float) -> float:
+    """Return points without the error of adding binary fractions: 55.02, not 55.019999999999996."""
+    return round(points, 6)
+
+
+def _moment(naive: datetime | None) -> str:
+    """Return a time of the gradebook, which is in UTC, with its offset."""
+    return "" if naive is None else naive.replace(tzinfo=UTC).isoformat(sep=" ", timespec="seconds")
 
 
 def _csv(grades: Sequence[Grade]) -> list[_Table]:
@@ -177,62 +227,84 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
     """
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
-        "duedate": lambda grade: grade.due or "",
-        "timestamp": lambda grade: grade.submitted or "",
+        "duedate": lambda grade: _moment(grade.due),
+        "timestamp": lambda grade: _moment(grade.submitted),
         "student_id": lambda grade: grade.student,
         "last_name": lambda grade: grade.last_name,
         "first_name": lambda grade: grade.first_name,
         "email": lambda grade: grade.email,
-        "raw_score": lambda grade: grade.raw if grade.decided else "",
-        "late_submission_penalty": lambda grade: grade.penalty if grade.decided else "",
-        "score": lambda grade: grade.score if grade.decided else "",
-        "max_score": lambda grade: grade.best,
+        "raw_score": lambda grade: _exact(grade.raw) if grade.decided else "",
+        "late_submission_penalty": lambda grade: _exact(grade.penalty) if grade.decided else "",
+        "score": lambda grade: _exact(grade.score) if grade.decided else "",
+        "max_score": lambda grade: _exact(grade.best),
         "needs_manual_grade": lambda grade: grade.pending > 0,
     }
     rows = [[read(grade) for read in columns.values()] for grade in grades]
     return [_Table("grades.csv", list(columns), rows, grades)]
 
 
-def _totals(grades: Sequence[Grade], weights: Mapping[str, float]) -> list[_Table]:
-    """Shares of the points in percent, chapter by chapter and in all; and the chapters of which something is still open."""
-    results = totals(grades, weights)
+def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRule | None) -> list[_Table]:
+    """Return shares of the points in percent, chapter by chapter and in all, and the chapters of which something is still open.
+
+    With a rule, the total's points, its grade, whether it passes and the chapters that are dropped follow.
+    """
+    results = totals(grades, weights, rule)
     if not results:
         return []
     chapters = list(results[0].shares)
     header = ["student_id", "last_name", "first_name", "email", *chapters, "total", "open"]
+    header += ["points", "grade", "passed", "dropped"] if rule is not None else []
     rows = [
         [
             *(result.grade.student, result.grade.last_name, result.grade.first_name, result.grade.email),
-            *(_number(100 * result.shares[chapter]) for chapter in chapters),
+            *(_percent(result.shares[chapter]) for chapter in chapters),
             _number(100 * result.share),
             " ".join(result.open_chapters),
+            *(_by_rule(result) if rule is not None else ()),
         ]
         for result in results
     ]
     return [_Table("totals.csv", header, rows, [result.grade for result in results])]
 
 
-def _canvas(grades: Sequence[Grade]) -> list[_Table]:
-    """Return Canvas's table: its own columns first, one column per assignment, and a row of points possible.
+def _by_rule(total: Total) -> list[str]:
+    passed = {True: "yes", False: "no", None: ""}[total.passed]
+    return [_number(total.points or 0.0), total.grade_name, passed, " ".join(total.dropped)]
 
-    Canvas finds a student by ID, then by SIS Login ID, then by name. An empty cell would delete a grade that was entered by hand, so a
-    student without a submission gets no row; nor does one whose work could not be graded, until a person decides.
+
+def _canvas(grades: Sequence[Grade]) -> list[_Table]:
+    """Return Canvas's tables without any empty cell: its own columns first, one column per assignment, and a row of points possible.
+
+    Canvas finds a student by ID, then by SIS Login ID, then by name. An empty cell would delete a grade that was entered by hand. So a
+    student has a cell only for work that was graded: ``canvas.csv`` has the students with every chapter, and each further file has one
+    chapter and the students who lack another one.
     """
-    handed_in = sorted(_graded(grades), key=lambda grade: grade.student)
-    best = {grade.chapter: grade.best for grade in handed_in}
-    chapters = sorted(best)
+    by_student: dict[str, dict[str, Grade]] = {}
+    for grade in sorted(_graded(grades), key=lambda grade: (grade.student, grade.chapter)):
+        by_student.setdefault(grade.student, {})[grade.chapter] = grade
+    chapters = sorted({chapter for scores in by_student.values() for chapter in scores})
+    complete = {student: scores for student, scores in by_student.items() if len(scores) == len(chapters)}
+    tables = [_canvas_table("canvas.csv", chapters, complete)] if complete else []
+    for chapter in chapters:
+        partial = {s: scores for s, scores in by_student.items() if s not in complete and chapter in scores}
+        if partial:
+            tables.append(_canvas_table(_canvas_name(chapter), [chapter], partial))
+    return tables
+
+
+def _canvas_table(name: str, chapters: Sequence[str], by_student: Mapping[str, Mapping[str, Grade]]) -> _Table:
+    grades = [scores[chapter] for scores in by_student.values() for chapter in chapters]
+    best = {grade.chapter: _number(grade.best) for grade in grades}
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *chapters]
-    possible = ["    Points Possible", "", "", "", "", *(_number(best[chapter]) for chapter in chapters)]
-    rows: list[Sequence[object]] = [possible]
-    for student, grades_of_student in groupby(handed_in, key=lambda grade: grade.student):
-        scores = {grade.chapter: grade for grade in grades_of_student}
+    rows: list[Sequence[object]] = [["    Points Possible", "", "", "", "", *(best[chapter] for chapter in chapters)]]
+    for student, scores in by_student.items():
         one = next(iter(scores.values()))
-        name = f"{one.last_name}, {one.first_name}".strip(", ") or student
+        shown = f"{one.last_name}, {one.first_name}".strip(", ") or student
         # An id that derives from the name in a download is no login.
-        login = "" if one.platform else student
-        cells = [_number(scores[chapter].score) if chapter in scores else "" for chapter in chapters]
-        rows.append([name, one.canvas_id, "", login, "", *cells])
-    return [_Table("canvas.csv", header, rows, handed_in)]
+        login = one.login or ("" if one.platform else student)
+        cells = [_number(scores[chapter].score) for chapter in chapters]
+        rows.append([shown, one.canvas_id, one.number, login, one.section, *cells])
+    return _Table(name, header, rows, grades)
 
 
 def _moodle(grades: Sequence[Grade]) -> list[_Table]:

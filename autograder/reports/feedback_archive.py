@@ -20,10 +20,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
-from autograder.collecting.enrolment import group_submitters
-from autograder.collecting.roster import Student, read_roster, safe_id
 from autograder.course.folder import Course
+from autograder.enrolment.enrol import group_submitters
 from autograder.errors import CourseError
+from autograder.reports.member_pages import member_pages
+from autograder.roster.roster import Student, read_roster, safe_id
 
 PLATFORMS = ("canvas", "moodle")
 # The default limit of an upload; Moodle's own default is PHP's, which most servers raise.
@@ -80,7 +81,7 @@ def export_feedback(
     archives_written = []
     for chapter in chapters:
         pages, left_out = _pages(course, chapter, platform, roster)
-        entries = [(name_of(student, chapter), page.read_bytes()) for student, page in pages]
+        entries = [(name_of(student, chapter), page) for student, page in pages]
         archives = list(_packed(entries, max_bytes))
         paths = [
             folder / f"feedback_{platform}_{chapter}{f'_{number}' if len(archives) > 1 else ''}.zip"
@@ -111,8 +112,8 @@ def _why_nothing(archives: Iterable[FeedbackArchive], platform: str) -> str:
 
 def _pages(
     course: Course, chapter: str, platform: str, roster: dict[str, Student]
-) -> tuple[list[tuple[Student, Path]], list[str]]:
-    """Return the students with a number on the platform and their pages, and those without. A group's page is every member's."""
+) -> tuple[list[tuple[Student, bytes]], list[str]]:
+    """Return the students with a number on the platform and their pages, and those without. Every member of a group has a page."""
     pages, left_out = [], []
     by_name = {
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
@@ -120,12 +121,14 @@ def _pages(
     members: dict[str, list[str]] = defaultdict(list)
     for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):
         members[who].append(name)
+    pages_of_members = member_pages(course, chapter, [member for names in members.values() for member in names])
     for name, page in by_name.items():
         submitter = roster.get(name, Student(name))
         recipients = [submitter, *(_with_upload_of(submitter, roster[member], chapter) for member in members[name])]
         for student in recipients:
-            if _is_reachable(student, platform, chapter):
-                pages.append((student, page))
+            content = page.read_bytes() if student is submitter else pages_of_members.get(student.id)
+            if content is not None and _is_reachable(student, platform, chapter):
+                pages.append((student, content))
             else:
                 left_out.append(student.id)
     return pages, left_out

@@ -13,14 +13,16 @@ from nbgrader.api import Student as GradebookStudent
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.collecting.enrolment import enrolled_students, group_submitters
-from autograder.collecting.roster import Student, read_roster, roster_path
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.enrolment.enrol import enrolled_students, group_submitters
+from autograder.enrolment.standing import counts_for
 from autograder.errors import CourseError
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.results import Status, read_results
+from autograder.reports.counting import counted, ruled_cells
+from autograder.roster.roster import Student, read_roster, roster_path
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class Grade:
         decided: False if there are several notebooks and nobody has chosen yet which one counts: no points are the student's then.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
         handed_in_by: the member of the student's group whose submission this is; empty for one of their own.
+        number: the student's number at the institution, from the class list, or empty.
+        login: the name that the student logs in with, from the class list, or empty.
+        section: the student's section, from the class list, or empty.
     """
 
     student: str
@@ -71,6 +76,9 @@ class Grade:
     decided: bool = True
     in_place: bool = True
     handed_in_by: str = ""
+    number: str = ""
+    login: str = ""
+    section: str = ""
 
     @property
     def score(self) -> float:
@@ -90,22 +98,23 @@ class Grade:
         return f"{self.first_name} {self.last_name}".strip() or self.student
 
 
-def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
+def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool = True) -> list[Grade]:
     """Return the grades of every student in every chapter, ordered by chapter and student.
 
-    A student on the class list has a grade in every chapter, handed in or not. With a class list, a student who is not on it has one only
-    where they handed in something; without a list, everybody in the gradebook has one in every chapter. Where groups hand in, the
-    members have the grade of the one who did.
+    A student on the class list has a grade in every chapter that counts for them, handed in or not. With a class list, nobody else has
+    one; without a list, everybody in the gradebook has one in every chapter. Where groups hand in, the members have the grade of the one
+    who did.
 
     Args:
         course: the course.
         chapters: only these; all released chapters by default.
+        by_rules: whether the rules of ``course.toml`` for single exercises count.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, nobody is there or on the class list, the gradebook or the list of students
-            cannot be read, or two students have one number on a platform.
+        CourseError: if a chapter is not in the gradebook, a rule names no exercise of its chapter, nobody is there or on the class list,
+            the gradebook or the list of students cannot be read, or two students have one number on a platform.
     """
-    roster, submitted = read_roster(course), course.folder("submitted")
+    roster, submitted, plan = read_roster(course), course.folder("submitted"), read_course_file(course.root)
     with open_gradebook(course) as gradebook:
         released = sorted(assignment.name for assignment in gradebook.assignments)
         for chapter in chapters:
@@ -134,6 +143,8 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
             waiting = _waiting(gradebook)
             results = {result.student: result.status for result in read_results(course, chapter)}
             # The lecturer's own assignments, which only nbgrader grades, have no results.
+            rules = plan.chapter(chapter).exercises if by_rules else {}
+            cells = ruled_cells(course, chapter, assignment, rules)
             ours = any(notebook.name == chapter for notebook in assignment.notebooks)
             for student in students:
                 known_as = roster.get(student.id, Student(student.id))
@@ -149,10 +160,14 @@ def read_grades(course: Course, chapters: Sequence[str] = ()) -> list[Grade]:
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                if grade.handed_in or not enrolled or student.id in enrolled:
-                    grades.append(grade)
-    _refuse_shared_numbers(course, grades)
-    return _shared_within_groups(course, grades, roster)
+                grades.append(counted(_with_own_deadline(grade, plan), submission, cells, plan))
+    shared = [
+        grade
+        for grade in _shared_within_groups(course, grades, roster)
+        if counts_for(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
+    ]
+    _refuse_shared_numbers(course, shared)
+    return shared
 
 
 def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:
@@ -168,6 +183,12 @@ def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mappi
     return list(shared.values())
 
 
+def _with_own_deadline(grade: Grade, plan: CourseFile) -> Grade:
+    """Return a grade with the deadline of ``course.toml``, if it has one: nbgrader knows no deadline that is earlier than the chapter's."""
+    due = plan.due(grade.chapter, grade.student)
+    return grade if due is None else replace(grade, due=due.astimezone(UTC).replace(tzinfo=None))
+
+
 def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
     """Return a grade with the lateness of another member of the group, whose deadline may be another.
 
@@ -178,7 +199,8 @@ def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
         return grade
     deadline = due.astimezone(UTC).replace(tzinfo=None)
     rule = plan.late_rule(grade.chapter)
-    days = days_late(grade.submitted, deadline, rule) if grade.submitted is not None else 0
+    handed_in = None if grade.submitted is None else grade.submitted.replace(tzinfo=UTC)
+    days = 0 if handed_in is None else days_late(handed_in, due, rule, plan.zone)
     return replace(grade, due=deadline, penalty=round(grade.raw * late_share(days, rule), 6))
 
 
@@ -193,6 +215,9 @@ def _for_member(grade: Grade, member: Grade) -> Grade:
         platform=member.platform,
         canvas_id=member.canvas_id,
         moodle_id=member.moodle_id,
+        number=member.number,
+        login=member.login,
+        section=member.section,
         pending=0,
         has_result=True,
         in_place=True,
@@ -276,4 +301,7 @@ def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, wa
         best=float(assignment.max_score),
         pending=waiting.get(submission.id, 0) if submission else 0,
         handed_in=submission is not None,
+        number=known_as.number,
+        login=known_as.login,
+        section=known_as.section,
     )

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
+from autograder.collecting.course_folder.late_notes import LATE, NO_TIME, open_times
+from autograder.collecting.course_folder.unowned_files import unowned_files, unowned_path
 from autograder.collecting.pending import PendingSubmission, missing, problems
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.enrolment.strangers import problems as stranger_problems
+from autograder.enrolment.strangers import strangers
 from autograder.record.results import read_results
 from autograder.reports.grades import Grade
 
+if TYPE_CHECKING:
+    from autograder.submission.problem import Problem
+
+# Why it is open how late a submission is.
+_REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late"}
 # A whole class may be missing: long lists of students are truncated.
 _NAMED = 10
 
@@ -20,19 +32,35 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return messages on what is missing and what to do about it."""
     lacking = not_brought_in(course, grades)
     messages = [str(problem) for chapter, pending in lacking.items() for problem in problems(course, chapter, pending)]
+    unlisted = strangers(course, {grade.chapter for grade in grades})
     return [
         *messages,
+        *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
         *without_result(course, grades),
         *failed(course, grades),
         *filter(None, [removed_submissions(grades)]),
+        *_open_time_messages(course, grades),
+        *_unowned_messages(course, grades),
     ]
 
 
 def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
-    """Return what is missing as plain data, ready for JSON."""
+    """Return what is missing, and who is not on the class list, as plain data, ready for JSON."""
     grades_by_kind = {"without_result": _lacking_result(grades), "gone": _lacking_submission(grades)}
     absent = not_brought_in(course, grades)
     return {
+        "strangers": [stranger.to_dict() for stranger in strangers(course, {grade.chapter for grade in grades})],
+        "open_times": [
+            {"student": student, "chapter": chapter, "problem": problem.kind}
+            for chapter, problems_by_student in _open_times(course, grades).items()
+            for student, problem in problems_by_student.items()
+        ],
+        "unowned": [
+            {"chapter": chapter, "source": source, "file": file}
+            for chapter in _chapters(grades)
+            for source, files in unowned_files(course, chapter).items()
+            for file in files
+        ],
         "not_brought_in": [item.to_dict() | {"chapter": chapter} for chapter in absent for item in absent[chapter]],
         **{
             kind: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]
@@ -45,6 +73,40 @@ def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[Pe
     """Return the submissions that a collection should have brought in and has not, for the chapters that have any."""
     chapters = sorted({grade.chapter for grade in grades})
     return {chapter: pending for chapter in chapters if (pending := missing(course, chapter))}
+
+
+def _chapters(grades: Iterable[Grade]) -> list[str]:
+    return sorted({grade.chapter for grade in grades})
+
+
+def _open_times(course: Course, grades: Sequence[Grade]) -> dict[str, dict[str, Problem]]:
+    """Return, by chapter, the students of whom it is open how late they are."""
+    plan, submitters = read_course_file(course.root), defaultdict[str, list[str]](list)
+    for grade in grades:
+        if grade.handed_in and not grade.handed_in_by:
+            submitters[grade.chapter].append(grade.student)
+    return {chapter: open_times(course, chapter, submitters[chapter], plan) for chapter in sorted(submitters)}
+
+
+def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
+    """Return a sentence per chapter on the students who are charged nothing because nobody knows how late they are."""
+    return [
+        f"{_count(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
+        f"{_some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
+        f"Write the time into submitted/STUDENT/{chapter}/timestamp.txt."
+        for chapter, problems_by_student in _open_times(course, grades).items()
+        if problems_by_student
+    ]
+
+
+def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per download on the files that no student got."""
+    return [
+        f"{len(files)} file{'' if len(files) == 1 else 's'} of {chapter} in {source} belong{'s' if len(files) == 1 else ''} to no student: "
+        f"{_some(files)}. Rename them there and collect again; or, if this is settled, remove {unowned_path(course, chapter)}."
+        for chapter in _chapters(grades)
+        for source, files in unowned_files(course, chapter).items()
+    ]
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:

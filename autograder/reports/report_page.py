@@ -14,7 +14,7 @@ from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, points_text
 from autograder.reports.class_report import ChapterSummary, mark
 from autograder.reports.course_overview import course_overview
-from autograder.reports.totals import Total
+from autograder.reports.totals import Total, in_each_grade
 
 
 def render(
@@ -54,6 +54,7 @@ def render(
         links=links,
         to_mark=to_mark,
         overall=overall,
+        in_each_grade=in_each_grade,
     )
 
 

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
+from autograder.enrolment.standing import counts_for
 from autograder.record.results import GradeResult, read_results
 from autograder.reports.class_report import Work
 from autograder.reports.grades import Grade, read_grades
+from autograder.roster.roster import read_roster
 
 
 def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work]:
@@ -39,8 +42,13 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
     for grade in grades:
         results.pop((grade.student, grade.chapter), None)
     patterns = {grade.chapter: grade for grade in grades}
+    roster = read_roster(course)
+    plan = read_course_file(course.root)
     unknown = [
-        result for result in results.values() if course.folder("submitted", result.student, result.chapter).is_dir()
+        result
+        for result in results.values()
+        if course.folder("submitted", result.student, result.chapter).is_dir()
+        and counts_for(roster, result.student, result.chapter, plan, handed_in=True)
     ]
     works += [
         replace(_work(course, _unknown(patterns[result.chapter], result), result), recorded=False) for result in unknown

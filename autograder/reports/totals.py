@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autograder.course.total_rule import TotalRule
 from autograder.reports.grades import Grade
 
 
@@ -15,18 +16,38 @@ class Total:
 
     Attributes:
         grade: one of the student's grades, for names and address.
-        shares: by chapter, score over best, from 0 to 1; 0 where nothing was handed in.
+        shares: by chapter, score over best, from 0 to 1; 0 where nothing was handed in, and None for a chapter that does not count
+            for the student.
         share: their weighted mean, from 0 to 1.
         open_chapters: chapters of which a person has still to decide something; they count as they stand.
+        dropped: chapters that do not count, because they have the student's lowest shares.
+        rule: how the total becomes a grade, or None.
     """
 
     grade: Grade
-    shares: Mapping[str, float]
+    shares: Mapping[str, float | None]
     share: float
     open_chapters: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    rule: TotalRule | None = None
+
+    @property
+    def points(self) -> float | None:
+        """The total in the points of the scale; None without a rule."""
+        return None if self.rule is None else self.rule.points(self.share)
+
+    @property
+    def grade_name(self) -> str:
+        """The grade of the total, or an empty string."""
+        return "" if self.rule is None else self.rule.grade(self.share)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the total passes; None if there is no pass mark."""
+        return None if self.rule is None else self.rule.passed(self.share)
 
 
-def totals(grades: Iterable[Grade], weights: Mapping[str, float]) -> list[Total]:
+def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
     """Return the totals of all students, ordered by id; none if there are no weights.
 
     Chapters for which nobody handed in anything do not count yet.
@@ -34,31 +55,53 @@ def totals(grades: Iterable[Grade], weights: Mapping[str, float]) -> list[Total]
     Args:
         grades: the grades.
         weights: how much a chapter counts; those that are not named count for nothing.
+        rule: how the total becomes a grade, and how many chapters are dropped.
     """
     everyone = list(grades)
     begun = sorted({grade.chapter for grade in everyone if grade.handed_in and weights.get(grade.chapter)})
     by_student: dict[str, dict[str, Grade]] = defaultdict(dict)
     for grade in everyone:
         by_student[grade.student][grade.chapter] = grade
-    return [_total(by_student[student], begun, weights) for student in sorted(by_student)] if begun else []
+    return [_total(by_student[student], begun, weights, rule) for student in sorted(by_student)] if begun else []
 
 
-def _total(grades: Mapping[str, Grade], chapters: Sequence[str], weights: Mapping[str, float]) -> Total:
-    shares = {chapter: _share(grades.get(chapter)) for chapter in chapters}
-    weighted = sum(weights[chapter] * share for chapter, share in shares.items())
+def _total(
+    grades: Mapping[str, Grade], chapters: Sequence[str], weights: Mapping[str, float], rule: TotalRule | None
+) -> Total:
+    shares = {chapter: _share(grades[chapter]) if chapter in grades else None for chapter in chapters}
+    counted = {chapter: share for chapter, share in shares.items() if share is not None}
+    dropped = rule.dropped(counted, weights) if rule is not None else ()
+    counted = {chapter: share for chapter, share in counted.items() if chapter not in dropped}
+    weighted = sum(weights[chapter] * share for chapter, share in counted.items())
+    weight = sum(weights[chapter] for chapter in counted)
     return Total(
         grade=next(iter(grades.values())),
         shares=shares,
-        share=weighted / sum(weights[chapter] for chapter in chapters),
+        share=weighted / weight if weight else 0.0,
         open_chapters=tuple(chapter for chapter in chapters if chapter in grades and _is_open(grades[chapter])),
+        dropped=dropped,
+        rule=rule,
     )
 
 
-def _share(grade: Grade | None) -> float:
-    if grade is None or not grade.handed_in or not grade.decided or not grade.best:
+def _share(grade: Grade) -> float:
+    if not grade.handed_in or not grade.decided or not grade.best:
         return 0.0
     return min(1.0, grade.score / grade.best)
 
 
 def _is_open(grade: Grade) -> bool:
     return grade.handed_in and (grade.pending > 0 or not grade.decided or not grade.gradable)
+
+
+def in_each_grade(overall: Sequence[Total]) -> str:
+    """Return a sentence on how many students have each grade and how many pass; empty if the rule has neither."""
+    rule = overall[0].rule if overall else None
+    if rule is None or not (rule.grades or rule.pass_mark is not None):
+        return ""
+    counts = Counter(total.grade_name for total in overall)
+    parts = [f"{counts[name]} × {name}" for name, _ in sorted(rule.grades.items(), key=lambda item: -item[1])]
+    parts += [f"{counts['']} without a grade"] if rule.grades and counts[""] else []
+    if rule.pass_mark is not None:
+        parts.append(f"{sum(total.passed is True for total in overall)} of {len(overall)} pass")
+    return f"As it stands: {', '.join(parts)}."

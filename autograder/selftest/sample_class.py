@@ -26,12 +26,12 @@ from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.collecting.roster import Student, merged, read_roster, safe_id, write_roster
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.grading.course_settings import configured_settings, with_seed
 from autograder.parallel import parallel_map
+from autograder.roster.roster import Student, merged, read_roster, safe_id, write_roster
 
 SAVED_AS = "sample_class.json"
 DUE = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,19 @@ class SiteError(CourseError):
 
 
 @dataclass(frozen=True)
+class SiteCourse:
+    """What a course's own site says.
+
+    Attributes:
+        title: the site's title; empty for the project's.
+        dates: by chapter, what its pages say of the deadline and of late work.
+    """
+
+    title: str = ""
+    dates: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class SiteReport:
     """A finished build.
 
@@ -74,6 +87,7 @@ def build_site(
     downloads: Mapping[str, Sequence[Path]] | None = None,
     complete_downloads: Callable[[], object] | None = None,
     chapters: Sequence[str] = (),
+    course: SiteCourse | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> SiteReport:
     """Build the course's site; any warning is an error.
@@ -85,6 +99,7 @@ def build_site(
         downloads: students' files to offer, by chapter, for example ``{"03_scaled_dot_product": [notebook, wheel]}``.
         complete_downloads: returns when the files of ``downloads`` are written; they are needed when the pages are built, not before.
         chapters: names of the chapters that the site has; all by default.
+        course: the course for which the site is: its title, and what its chapters' pages say of deadlines.
         progress: is told each step, one line at a time.
 
     Returns:
@@ -106,7 +121,7 @@ def build_site(
     with _writing(output, cache):
         _check_output(output)
         with _alone(cache):
-            report = _run(root, cache, offered, chapters, progress or (lambda line: None))
+            report = _run(root, cache, offered, chapters, course or SiteCourse(), progress or (lambda line: None))
             if complete_downloads is not None:
                 complete_downloads()
                 _check_downloads(offered, chapters or chapters_of(root))
@@ -212,6 +227,7 @@ def _run(
     cache: Path,
     downloads: Mapping[str, Sequence[Path]],
     chapters: Sequence[str],
+    course: SiteCourse,
     progress: Callable[[str], None],
 ) -> RunReport:
     """Run Jupyter Book in the cache and read what happened.
@@ -220,7 +236,7 @@ def _run(
     documents are therefore thrown away, or the next build would pass in silence; lesson outputs stay cached.
     """
     work, report_file, sound = cache / "_build", cache / "report.json", cache / "sound"
-    executions, skeleton = cache / "execution", skeleton_key(root, _offered_names(downloads), chapters)
+    executions, skeleton = cache / "execution", skeleton_key(root, [*_offered_names(downloads), str(course)], chapters)
     before = sound.read_text(encoding="utf-8") if sound.is_file() else None
     if before is None:
         shutil.rmtree(work, ignore_errors=True)
@@ -228,7 +244,7 @@ def _run(
         shutil.rmtree(work / "html", ignore_errors=True)
     for path in (sound, report_file):
         path.unlink(missing_ok=True)
-    config = _derived_config(root, cache, executions, report_file, downloads, chapters)
+    config = _derived_config(root, cache, executions, report_file, downloads, chapters, course)
     status, output, errors = _jupyter_book(root, cache, config, progress)
     report = read_report(report_file, root)
     warnings = warnings_in(errors, root)
@@ -261,6 +277,7 @@ def _derived_config(
     report: Path,
     downloads: Mapping[str, Sequence[Path]],
     chapters: Sequence[str],
+    course: SiteCourse,
 ) -> Path:
     """Write the course's configuration, and its table of contents, with what only this build knows."""
     config: dict[str, Any] = yaml.safe_load((root / CONFIG).read_text(encoding="utf-8"))
@@ -269,6 +286,9 @@ def _derived_config(
     settings["tfcourse_report"] = str(report)
     settings["tfcourse_downloads"] = {chapter: [str(path) for path in paths] for chapter, paths in downloads.items()}
     settings["tfcourse_chapters"] = list(chapters)
+    settings["tfcourse_dates"] = dict(course.dates)
+    if course.title:
+        config["title"] = settings["html_title"] = course.title
     contents = yaml.safe_load((root / TOC).read_text(encoding="utf-8"))
     _dump(open_contents(contents, closed_documents(root, chapters)), cache / _DERIVED_TOC)
     return _dump(config, cache / "config.yml")

@@ -65,6 +65,11 @@ def chapter_bar(
     return f'<nav class="tfc-chapter-bar" aria-label="This chapter"><ul>{entries}</ul></nav>'
 
 
+def deadline_line(text: str) -> str:
+    """Return what a course says of a chapter's deadline, as a line under the bar; empty if it says nothing."""
+    return f'<p class="tfc-deadline">{escape(text)}</p>' if text else ""
+
+
 def with_bar(body: str, bar: str) -> str:
     """Return a page's body with the bar under its title; a body without a title stays as it is."""
     head, end, rest = body.partition(_TITLE_END)

@@ -16,6 +16,8 @@ Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``
     The chapters of the site; all of the course's if it is empty. ``tfcourse build --chapters`` fills it in.
 ``tfcourse_downloads``
     Students' files by chapter; ``tfcourse build`` fills it in.
+``tfcourse_dates``
+    What a course says of each chapter's deadline; ``tfcourse build --course`` fills it in.
 ``tfcourse_report``
     File that receives what happened, as JSON; ``tfcourse build`` reads it.
 """
@@ -38,7 +40,7 @@ from autograder.authoring.lesson_cache import SOURCES, execution_cache_path
 from autograder.course.site_address import site_address
 from autograder.errors import CourseError
 from autograder.site.alt_text import picture_faults
-from autograder.site.chapter_page import ChapterPage, chapter_bar, header_buttons, with_bar
+from autograder.site.chapter_page import ChapterPage, chapter_bar, deadline_line, header_buttons, with_bar
 from autograder.site.course_map import CourseMap
 from autograder.site.custom_elements import element_files
 from autograder.site.docstrings import attribute_as_prose, returns_as_prose
@@ -68,6 +70,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_cache_sources", list(SOURCES), "", [list, tuple])
     app.add_config_value("tfcourse_launch", {}, "html", [dict])
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
+    app.add_config_value("tfcourse_dates", {}, "html", [dict])
     app.add_config_value("tfcourse_report", "", "", [str])
     find_plugins_once()
     app.add_directive("road", CourseMap)
@@ -174,6 +177,7 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
         (app.add_css_file if name.endswith(".css") else app.add_js_file)(name)
     if page:
         bar = chapter_bar(page, sorted(app.env.found_docs), downloads, pathto, lambda name: pathto(name, 1))
+        bar += deadline_line(app.config.tfcourse_dates.get(page.chapter, ""))
         context["body"] = with_bar(context["body"], bar)
     for fault in picture_faults(context["body"]):
         _LOGGER.warning("%s", fault, location=pagename, type="tfcourse", subtype="alt")

@@ -65,7 +65,7 @@ def companion_files(folders: Sequence[Path]) -> CompanionFiles:
     for folder in folders:
         if folder.is_symlink() or folder.parent.is_symlink():
             continue
-        names, reasons = file_names(folder, _is_skipped)
+        names, reasons = file_names(folder, is_skipped)
         why += reasons
         for name in names:
             data, reason = _read(folder / name, remaining) if len(files) < MAX_FILES else (None, _too_many())
@@ -83,8 +83,9 @@ def _too_many() -> str:
     return f"More than {MAX_FILES} files lie beside the notebook; it found the first {MAX_FILES} of them."
 
 
-def _is_skipped(name: str) -> bool:
-    return name in _SKIPPED_NAMES or PurePath(name).suffix in _SKIPPED_SUFFIXES
+def is_skipped(name: str) -> bool:
+    """Return whether a notebook does not see a file or folder of this name beside it."""
+    return name in _SKIPPED_NAMES or PurePath(name).suffix.lower() in _SKIPPED_SUFFIXES
 
 
 def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -87,12 +87,14 @@ class Manifest:
         cells: its named cells.
         elsewhere: for every other chapter in the gradebook, the names of its cells.
         kernelspec: the kernel in the released notebook's metadata; empty if there is none.
+        plain_texts: the texts of its cells without a name; empty if the source notebook is not known.
     """
 
     chapter: str
     cells: tuple[SourceCell, ...]
     elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kernelspec: Mapping[str, Any] = field(default_factory=dict)
+    plain_texts: tuple[str, ...] = ()
 
     @cached_property
     def by_name(self) -> dict[str, SourceCell]:
@@ -120,13 +122,13 @@ class NotReleasedError(LookupError):
     """The gradebook does not know the chapter."""
 
 
-def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manifest:
+def read_manifest(db_url: str, chapter: str, source: Path | None = None) -> Manifest:
     """Read a chapter's manifest from the gradebook.
 
     Args:
         db_url: the gradebook's database.
         chapter: the chapter; its notebook has the same name.
-        order: names of cells in the order of the source notebook; a database does not guarantee an order.
+        source: the source notebook, for the order of cells, which a database does not guarantee, and for the texts without a name.
 
     Raises:
         NotReleasedError: if the gradebook has no such chapter.
@@ -144,6 +146,7 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
         raise NotReleasedError("there is no gradebook yet") from error
     if chapter not in names:
         raise NotReleasedError(f"the gradebook has no assignment {chapter!r} with a notebook {chapter}.ipynb")
+    order, texts = _source_cells(source)
     rank = {name: i for i, name in enumerate(order)}
     cells = tuple(sorted(names[chapter], key=lambda cell: rank.get(cell.name, len(rank))))
     elsewhere = {
@@ -151,15 +154,17 @@ def read_manifest(db_url: str, chapter: str, order: Sequence[str] = ()) -> Manif
         for other, source_cells in names.items()
         if other != chapter
     }
-    return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {})
+    return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {}, texts)
 
 
-def cell_order(source: Path) -> list[str]:
-    """Return the names of a source notebook's cells in order; none if the notebook is not there."""
-    if not source.is_file():
-        return []
+def _source_cells(source: Path | None) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of a source notebook's cells in order, and the texts of its cells without a name."""
+    if source is None or not source.is_file():
+        return [], ()
     cells = nbformat.read(source, as_version=4).cells
-    return [name for cell in cells if (name := cell.metadata.get("nbgrader", {}).get("grade_id"))]
+    names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in cells]
+    plain = (cell.source for cell, name in zip(cells, names, strict=True) if not name and cell.source.strip())
+    return [name for name in names if name], tuple(dict.fromkeys(plain))
 
 
 def released_manifest(course: Course, chapter: str) -> Manifest:
@@ -168,9 +173,9 @@ def released_manifest(course: Course, chapter: str) -> Manifest:
     Raises:
         CourseError: if the chapter has not been released in this course.
     """
-    order = cell_order(course.folder("source", ".", chapter) / f"{chapter}.ipynb")
+    source = course.folder("source", ".", chapter) / f"{chapter}.ipynb"
     try:
-        return read_manifest(course.gradebook_url, chapter, order)
+        return read_manifest(course.gradebook_url, chapter, source)
     except NotReleasedError:
         raise CourseError(
             f"chapter {chapter} is not released here",

@@ -10,11 +10,12 @@ Every cell is read many times, by key: attribute access to a notebook's cell tak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nbformat.notebooknode import from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbgrader.utils import compute_checksum
 
 from autograder.static_analysis.cell_names import (
     checked_names,
@@ -29,6 +30,7 @@ from autograder.submission.cell_reader import BUDGET, CellReader
 from autograder.submission.manifest import Manifest, SourceCell
 from autograder.submission.missing_definitions import explain_missing
 from autograder.submission.problem import Problem
+from autograder.submission.stray_answers import Layout, gather_answers
 from autograder.submission.text_comparison import TextComparison
 
 # Messages list up to this many cells; beyond that they give the number.
@@ -63,6 +65,7 @@ def restore(notebook: Any, manifest: Manifest, reader: CellReader | None = None)
     work.set_stubs_aside()
     work.insert_missing()
     work.put_in_order()
+    work.gather_answers()
     work.name_lost()
     work.name_skipped()
     work.mark()
@@ -87,6 +90,7 @@ class _Restoration:
         # Facts about cells by identity, to avoid searching all cells.
         self._numbers = {id(cell): number for number, cell in self.handed_in}
         self._claimed: dict[int, str] = {}
+        self._untouched: set[int] = set()
         self._reader = reader
         self._texts = TextComparison()
         self._given = {name: reader.outline(manifest.by_name[name].source).bodies.get(name) for name in self.exercises}
@@ -119,7 +123,9 @@ class _Restoration:
 
     def _label(self, cell: Any) -> str:
         """Return a cell's label for people: its number in the submitted notebook, and its name if it has one."""
-        number, name = self._numbers[id(cell)], self._claimed.get(id(cell), "")
+        number, name = self._numbers.get(id(cell)), self._claimed.get(id(cell), "")
+        if number is None:
+            return "a cell of the course that was edited"
         return f"cell {number} ({name})" if name else f"cell {number}"
 
     def _position(self, cell: Any) -> int:
@@ -147,8 +153,12 @@ class _Restoration:
     def take_claims(self) -> None:
         """Collect the names in the cells' metadata and remove them: from here on a name is a hint."""
         for cell in self.cells:
-            name = cell.metadata.pop("nbgrader", {}).get("grade_id")
+            mark = cell.metadata.pop("nbgrader", {})
+            name = mark.get("grade_id")
             if name in self.manifest.by_name:
+                # Students may have an older release, whose text is no addition of theirs.
+                if mark.get("locked") and mark.get("checksum") == _checksum(cell, mark):
+                    self._untouched.add(id(cell))
                 self.claims.setdefault(name, []).append(cell)
                 self._claimed[id(cell)] = name
 
@@ -461,6 +471,12 @@ class _Restoration:
         self.cells.insert(first, cell)
         return True
 
+    def gather_answers(self) -> None:
+        """Show answers in words that stand outside of their cells to the marker."""
+        untouched = frozenset(self._untouched)
+        layout = Layout(self.cells, self.found, self.claims, untouched, self._label, self._texts)
+        self.problems += gather_answers(layout, self.manifest)
+
     def name_lost(self) -> None:
         """Explain exercises that have no definition where it counts."""
         missing = {
@@ -492,6 +508,14 @@ class _Restoration:
             cell.metadata["nbgrader"] = source_cell.metadata()
             if source_cell.locked:
                 cell["source"] = source_cell.source
+
+
+def _checksum(cell: Any, mark: Mapping[str, Any]) -> str:
+    """Return nbgrader's checksum of a cell that had this metadata; empty if it has none."""
+    try:
+        return str(compute_checksum(from_dict({**cell, "metadata": {"nbgrader": dict(mark)}})))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ""
 
 
 def _visible(source_cell: SourceCell) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 from nbformat.v4 import new_output
 
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.static_analysis.cell_names import checked_names, ends_in_check
+
+# The problem of a test that gave a score which its cell cannot have. The test is at fault, so the submission gets no grade instead of 0.
+OUT_OF_RANGE = "score out of range"
+# A check's total is a sum of floating-point numbers.
+_ROUNDING = 1e-6
 
 
 def is_test(cell: Any) -> bool:
@@ -38,8 +44,8 @@ def error_output(kind: str, message: str) -> Any:
     return new_output("error", ename=ename, evalue=message, traceback=[f"{ename}: {message}"])
 
 
-def settle(cell: Any) -> str | None:
-    """Enforce that a test cell's score comes from its verdict; return the reason if it does not, else None.
+def settle(cell: Any) -> tuple[str, str] | None:
+    """Enforce that a test cell's score comes from its verdict; return the kind of problem and the reason if it does not, else None.
 
     Output on stderr becomes ordinary text: nbgrader would take all points for it, and a warning is no mistake.
     """
@@ -50,12 +56,15 @@ def settle(cell: Any) -> str | None:
         # nbgrader reads the first output, and an error must cost the points at any position.
         cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
         return None
-    return _no_score(cell) if ends_in_check(cell.source) else None
+    if ends_in_check(cell.source) and (reason := _no_verdict(cell)):
+        return "no verdict", reason
+    reason = _out_of_range(cell)
+    return (OUT_OF_RANGE, reason) if reason else None
 
 
-def _no_score(cell: Any) -> str | None:
-    """Return why a test cell's outputs hold no score, or None. Without this, nbgrader would give such a cell full points."""
-    results = [output for output in cell.outputs if output.output_type == "execute_result"]
+def _no_verdict(cell: Any) -> str | None:
+    """Return why a test cell's outputs hold no verdict, or None. Without this, nbgrader would give such a cell full points."""
+    results = _results(cell)
     if len(results) != 1:
         return f"The check should leave one result, it left {len(results)}."
     data = results[0].data
@@ -65,11 +74,45 @@ def _no_score(cell: Any) -> str | None:
         return "The result of the check is not a score."
     if not isinstance(data.get(VERDICT_MIME), dict):
         return "The result of the check carries no verdict."
-    if problem := _not_its_own(data[VERDICT_MIME], cell.source, score):
-        return problem
-    if not 0 <= score <= cell.metadata.nbgrader["points"]:
-        return f"The check gave {score:g} points, the cell is worth {cell.metadata.nbgrader['points']:g}."
+    return _not_its_own(data[VERDICT_MIME], cell.source, score)
+
+
+def _out_of_range(cell: Any) -> str | None:
+    """Return why a score cannot be a score of this cell, or None.
+
+    nbgrader gives all points for a negative score and for NaN, and fails at a score above the cell's points.
+    """
+    results = _results(cell)
+    try:
+        score = float(results[0].data["text/plain"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None  # nbgrader does not read this as a score
+    best = max(float(cell.metadata.nbgrader["points"]), check_total(cell) or 0.0)
+    return None if 0 <= score <= best else f"The test gave {score:g} points, of at most {best:g}."
+
+
+def check_total(cell: Any) -> float | None:
+    """Return the total of the check whose verdict a test cell shows; None if it shows no verdict."""
+    for output in _results(cell):
+        verdict = output.data.get(VERDICT_MIME)
+        if isinstance(verdict, dict) and isinstance(verdict.get("max_score"), int | float):
+            return float(verdict["max_score"])
     return None
+
+
+def differing_totals(notebook: Any) -> dict[str, tuple[float, float]]:
+    """Return the test cells whose points are not the total of their check: by name, the check's total and the cell's points."""
+    tests = [(name_of(cell, index), cell) for index, cell in enumerate(notebook.cells) if is_test(cell)]
+    totals = {name: (check_total(cell), float(cell.metadata.nbgrader["points"])) for name, cell in tests}
+    return {
+        name: (total, points)
+        for name, (total, points) in totals.items()
+        if total is not None and abs(total - points) > _ROUNDING
+    }
+
+
+def _results(cell: Any) -> list[Any]:
+    return [output for output in cell.outputs if output.output_type == "execute_result"]
 
 
 def _not_its_own(verdict: dict[str, Any], source: str, score: float) -> str | None:
@@ -77,6 +120,6 @@ def _not_its_own(verdict: dict[str, Any], source: str, score: float) -> str | No
     expected = checked_names(source)
     if verdict.get("exercise") not in expected:
         return f"The check was given {verdict.get('exercise')} in the place of {' or '.join(sorted(expected))}."
-    if verdict.get("score") != score:
+    if verdict.get("score") != score and not isnan(score):  # NaN, which is no score, differs from itself
         return f"The check shows {score:g} points, its verdict says {verdict.get('score')}."
     return None

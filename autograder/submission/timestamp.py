@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from nbgrader.utils import parse_utc
-
+from autograder.course.times import HOW_TO_WRITE, read_time
 from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
 
+KIND = "no time"
 
-def read_timestamp(folder: Path) -> datetime | None:
-    """Return the time in ``timestamp.txt`` in nbgrader's format; None if there is no such file or it is empty.
+
+def read_timestamp(folder: Path, zone: tzinfo) -> datetime | None:
+    """Return the time in ``timestamp.txt`` in UTC and without a zone, as nbgrader keeps it; None without such a file, or if it is empty.
 
     Args:
         folder: the submission's folder.
+        zone: the course's zone, for a time that names none.
 
     Raises:
         UnreadableError: if the file holds something else, or is no regular file.
@@ -26,6 +28,17 @@ def read_timestamp(folder: Path) -> datetime | None:
         return None
     text = read_file(path, above=2).decode("utf-8", "replace").strip()
     try:
-        return parse_utc(text) if text else None
-    except (ValueError, OverflowError):
-        raise UnreadableError(Problem("no time", f"{text[:40]!r} is no time.")) from None
+        return read_time(text, zone).astimezone(UTC).replace(tzinfo=None) if text else None
+    except (ValueError, OverflowError) as error:
+        raise UnreadableError(Problem(KIND, str(error))) from None
+
+
+def timestamp_problem(folder: Path, zone: tzinfo) -> Problem | None:
+    """Return the problem that the time of a submission cannot be read, so that lateness costs nothing; None if it can, or there is none."""
+    try:
+        read_timestamp(folder, zone)
+    except UnreadableError as error:
+        message = f"The time cannot be read, so nothing is taken off for being late. {error.problem.what}"
+        where = f"{folder.parent.name}/{folder.name}/timestamp.txt"
+        return Problem(KIND, message, f"submitted/{where}", HOW_TO_WRITE)
+    return None

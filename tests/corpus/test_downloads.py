@@ -17,9 +17,9 @@ import pytest
 from autograder.collecting import archive
 from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
-from autograder.collecting.roster import is_safe, read_roster
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.roster.roster import is_safe, read_roster
 
 from .material import CHAPTER, OTHER, Work
 

@@ -102,6 +102,16 @@ def test_group_is_marked_by_keyboard_alone(online, address: str, course: Course)
     assert _states(course)["eve"] == MarkState(None, True, None)
 
 
+@pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+def test_a_decimal_comma_is_half_a_point_in_every_language(online, address: str, course: Course, locale: str) -> None:  # noqa: F811
+    page = online(address, locale=locale)
+    page.keyboard.press("p")
+    page.keyboard.type("0,5")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Answer 1: 0.5 points given").wait_for()
+    assert _states(course)["ada"].points == 0.5
+
+
 def test_conflict_is_announced(online, address: str, course: Course) -> None:  # noqa: F811
     first, second = online(address), online(address)
     for page, points, shown in ((first, "1", "1 points given"), (second, "4", "changed since the page")):

@@ -106,8 +106,17 @@ def _report(path: Path) -> dict[Key, str]:
 
 
 def _canvas(folder: Path, grades: Sequence[Grade]) -> dict[Key, str]:
-    rows = {row["ID"]: row for row in _rows(folder / "canvas.csv")}
-    return {(one.chapter, one.student): rows[one.canvas_id][one.chapter] for one in grades if one.canvas_id in rows}
+    cells = {}
+    for path in folder.glob("canvas*.csv"):
+        for row in _rows(path):
+            for name, cell in list(row.items())[5:]:
+                assert cell, f"an empty cell in {path.name} deletes a grade on Canvas"
+                assert cells.setdefault((name, row["ID"]), cell) == cell
+    return {
+        (one.chapter, one.student): cells[one.chapter, one.canvas_id]
+        for one in grades
+        if one.canvas_id and (one.chapter, one.canvas_id) in cells
+    }
 
 
 def _moodle(folder: Path, grades: Sequence[Grade]) -> dict[Key, str]:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.collecting.roster import read_roster, submitted_folders
 from autograder.marking.questions import MarkState
 from autograder.release import student_build
+from autograder.roster.roster import read_roster, submitted_folders
 
 from .changed_check import CHANGED
 from .downloads import CANVAS_CHAPTER, MOODLE_CHAPTER

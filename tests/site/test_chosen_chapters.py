@@ -11,16 +11,23 @@ import yaml
 
 from autograder.course.chapter_names import listed_chapters
 from autograder.errors import CourseError
-from autograder.site.build import build_site
-from autograder.site.page_parts.closed_chapters import without_closed_links
+from autograder.site.build import SiteCourse, build_site
+from autograder.site.page_parts.closed_chapters import absolute_document, without_closed_links
 
 ROOT = Path(__file__).parents[2]
 OPEN = ["05_transformer", "06_tokenization"]
 
 
+ODD = [
+    ["01_recurrent", "03_scaled_dot_product", "07_decoding"],
+    ["02_alignment", "13_grouped_query"],
+    ["12_rotary"],
+]
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real course with two of its chapters, whose lessons are not executed."""
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project in which no lesson is executed."""
     root = tmp_path_factory.mktemp("project")
     for path in ROOT.iterdir():
         if path.name in ("book", "chapters"):
@@ -30,7 +37,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     config["execute"]["execute_notebooks"] = "off"
     (root / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    return build_site(root, chapters=OPEN).output
+    return root
+
+
+@pytest.fixture(scope="module")
+def site(project: Path) -> Path:
+    """The real course with two of its chapters."""
+    return build_site(project, chapters=OPEN).output
 
 
 def page(site: Path, name: str) -> str:
@@ -48,14 +61,43 @@ def test_only_the_chosen_chapters_have_pages(site: Path) -> None:
     assert not {"gpt", "rotary", "alignment"} & modules
 
 
-def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+def broken_links(site: Path) -> list[tuple[str, str]]:
+    """Return the links of a site to files that it does not have, with their pages."""
     broken = []
     for path in site.rglob("*.html"):
         for address in re.findall(r'<a\b[^>]*?href="([^"]+)"', path.read_text(encoding="utf-8")):
             file = address.partition("#")[0]
             if file and ":" not in file and not (path.parent / file).exists():
                 broken.append((path.name, address))
-    assert broken == []
+    return broken
+
+
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    assert broken_links(site) == []
+
+
+@pytest.mark.parametrize("chosen", ODD, ids=lambda chosen: ",".join(name[:2] for name in chosen))
+def test_any_selection_of_chapters_makes_a_site(project: Path, tmp_path: Path, chosen: list[str]) -> None:
+    course = SiteCourse("Attention, winter", {chosen[-1]: "Due on Saturday."})
+    built = build_site(project, output=tmp_path / "site", chapters=chosen, course=course).output
+    assert sorted(path.name for path in (built / "chapters").iterdir()) == chosen
+    assert broken_links(built) == []
+    assert '<p class="tfc-deadline">Due on Saturday.</p>' in page(built, f"chapters/{chosen[-1]}/exercises")
+    assert "Attention, winter" in page(built, "book/intro")
+
+
+@pytest.mark.parametrize(
+    ("target", "document"),
+    [
+        ("../04_multi_head/lesson", "chapters/04_multi_head/lesson"),
+        ("../04_multi_head/lesson.md", "chapters/04_multi_head/lesson"),
+        ("/chapters/04_multi_head/exercises", "chapters/04_multi_head/exercises"),
+        ("exercises", "chapters/03_scaled_dot_product/exercises"),
+        ("some-label", "some-label"),
+    ],
+)
+def test_a_reference_is_found_however_it_is_written(target: str, document: str) -> None:
+    assert absolute_document(target, "chapters/03_scaled_dot_product/lesson") == document
 
 
 def test_references_to_closed_chapters_are_their_numbers(site: Path) -> None:

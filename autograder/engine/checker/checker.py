@@ -284,7 +284,7 @@ class Checker:
         """Report a cell's failure where its outputs do not show it."""
         problem = settle(cell) if is_test(cell) else None
         if problem is not None:
-            self._fail(cell, index, "no verdict", problem)
+            self._fail(cell, index, *problem)
         elif broken is not None and is_test(cell) and not _has_error(cell):
             # The check reports it as a finding and gives points for the other rows.
             self._problems.append(Problem(broken.kind, broken.message, where=name_of(cell, index)))

@@ -137,7 +137,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
             self._fail(cell, index, "timeout", f"It was stopped after {self._get_timeout(cell)} s.")
         elif is_test(cell):
             if problem := settle(cell):
-                self._fail(cell, index, "no verdict", problem)
+                self._fail(cell, index, *problem)
         else:
             self._note_error(cell, index)
 

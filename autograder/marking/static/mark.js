@@ -4,7 +4,7 @@ const articles = [...document.querySelectorAll("article")];
 const ticks = [...document.querySelectorAll("#form input[type=checkbox]")];
 const name = byId("question").dataset.name;
 const xsrf = document.querySelector("meta[name=xsrf]").content;
-const maximum = Number(byId("points").max);
+const maximum = Number(byId("points").dataset.maximum);
 const store = `given ${name}`;
 // A page of code answers loads members.js as well.
 const hasMembers = typeof chosenMembers === "function";
@@ -75,15 +75,16 @@ async function give() {
   const members = membersOf(article);
   const count = Object.keys(members).length;
   if (!count) { say("Choose at least one member.", true); return; }
-  const text = byId("points").value;
+  const text = byId("points").value.trim();
   const comment = byId("comment").value;
-  const points = text === "" ? null : Number(text);
-  if (points === null && !comment.trim() && !article.dataset.comment && hasMembers) { say("Enter points or a comment.", true); return; }
-  const found = await post(`/question/${name}/give`, { members, points, comment });
+  if (text === "" && !comment.trim() && !article.dataset.comment && hasMembers) { say("Enter points or a comment.", true); return; }
+  const found = await post(`/question/${name}/give`, { members, points: text, comment });
+  // The server reads the number: a decimal comma is as good as a point.
+  const points = found.points;
   const done = points === null ? (comment.trim() ? "Comment kept" : "Comment removed") : `${points} points`;
   const size = Object.keys(JSON.parse(article.dataset.members)).length;
   // What was given to some is no proposal for the members that were taken out.
-  article.dataset.points = count < size ? "" : text;
+  article.dataset.points = count < size || points === null ? "" : String(points);
   article.dataset.comment = count < size ? "" : comment.trim();
   if (hasMembers) {
     article.dataset.waiting = updateMembers(article, found);
@@ -147,7 +148,7 @@ document.addEventListener("keydown", (event) => {
   if (byId("keys").open) return;
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); alone(give); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const typing = event.target.matches("textarea, select, input[type=number]");
+  const typing = event.target.matches("textarea, select, #points");
   if (typing) { if (event.key === "Escape") articles[current]?.focus(); return; }
   const act = {
     j: () => select(current + 1), k: () => select(current - 1), u: () => alone(undo),

@@ -6,6 +6,7 @@ contents then lacks the pages of the other chapters, and those of the modules th
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from autograder.checking.exercise import Exercise
 
 _LABEL = re.compile(r"^\(([^()\s]+)\)=\s*$|^:(?:name|label): *(\S+)", re.MULTILINE)
 _SECTION = re.compile(r"^\(([^()\s]+)\)=\n+#+ (.+)$", re.MULTILINE)
-_DOCUMENT = re.compile(r"/?chapters/([^/]+)/(lesson|exercises)")
+_DOCUMENT = re.compile(r"chapters/([^/]+)/(lesson|exercises)")
 # A reference that stands this close behind a chapter's number need not repeat it.
 _NEAR = 80
 
@@ -92,7 +93,7 @@ def _write_as_text(app: Sphinx, env: BuildEnvironment, node: pending_xref, conte
     target = str(node.get("reftarget", ""))
     if node.get("refdomain") == "py":
         return content if _is_of_course(target, node) else None
-    if document := _DOCUMENT.fullmatch(target.removesuffix(".md")):
+    if document := _DOCUMENT.fullmatch(absolute_document(target, str(node.get("refdoc", "")))):
         name, title = document[1], "" if document[2] == "lesson" else "the exercises of "
     else:
         name, title = _chapter_of_label(root, closed, target), ""
@@ -103,6 +104,20 @@ def _write_as_text(app: Sphinx, env: BuildEnvironment, node: pending_xref, conte
     chapter = f"chapter {name.partition('_')[0]}"
     heading = _sections(root, name).get(target, "")
     return nodes.Text(heading if heading and chapter in _text_before(node).casefold() else title + chapter)
+
+
+def absolute_document(target: str, page: str) -> str:
+    """Return a document that a page refers to, from the root of the site: authors may write it relative to the page.
+
+    Args:
+        target: what the page says, such as ``../04_multi_head/lesson`` or ``/chapters/04_multi_head/lesson.md``.
+        page: the page, such as ``chapters/03_scaled_dot_product/lesson``.
+    """
+    relative = target.removesuffix(".md")
+    inside = relative if relative.startswith("/") else posixpath.join(posixpath.dirname(page), relative)
+    candidate = posixpath.normpath(inside).lstrip("/")
+    # A name from the root without a slash in front is found, too.
+    return candidate if _DOCUMENT.fullmatch(candidate) else relative.lstrip("/")
 
 
 def _is_of_course(target: str, node: pending_xref) -> bool:

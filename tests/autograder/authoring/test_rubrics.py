@@ -14,6 +14,7 @@ from autograder.authoring.rubrics import Rubric, read_rubrics
     [
         ("- 1 point: this.\n- 2 points: that.\n  - 7 things inside an item do not count", 3),
         ("* **1.5** this\n* (0.5) that", 2),
+        ("- 0,5 points: this\n- this, 1,5 points", 2),
         ("- says so at its end (2 points)\n- and so — 1 mark.", 3),
         ("- 1 this\n- nothing said", None),
         ("no list", None),

@@ -51,7 +51,9 @@ def test_what_an_exercise_builds_on_is_provided() -> None:
     assert [exercise.name for exercise in provided_exercises(chapter)] == ["length_penalty"]
     cells = source_notebook(chapter).cells
     cell = next(cell for cell in cells if grade_id(cell) == "provided")
-    assert cells.index(cell) == 2, "below the first code cell"
+    assert cells[1].source.startswith("**This assignment has 1 exercise for ")
+    assert "`beam_search`" in cells[1].source
+    assert cells.index(cell) == 3, "below the first code cell"
     assert "from tfcourse.decoding import length_penalty" in cell.source
     assert cell.metadata.nbgrader.locked
 

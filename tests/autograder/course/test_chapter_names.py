@@ -42,3 +42,28 @@ def test_a_slip_of_the_pen_is_understood_as_a_question():
     assert did_you_mean("gtp", KNOWN) == " Did you mean 09_gpt?"
     assert did_you_mean("zzz", KNOWN) == ""
     assert did_you_mean("77", KNOWN) == ""
+
+
+OWN = ["HW-1", "HW1", "HW10", "Lab 1 (warm-up)", "01_recurrent"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("HW-1", ["HW-1"]),
+        ("HW1", ["HW1"]),
+        ("hw1", ["HW1"]),
+        ("hw_1", ["HW-1"]),
+        ("HW10", ["HW10"]),
+        ("HW", ["HW-1", "HW1", "HW10"]),
+        ("Lab 1 (warm-up)", ["Lab 1 (warm-up)"]),
+        ("lab 1", ["Lab 1 (warm-up)"]),
+        ("1", ["01_recurrent"]),
+    ],
+)
+def test_an_assignment_of_ones_own_is_found_by_its_exact_name_first(typed, expected):
+    assert matching_chapters(typed, OWN) == expected
+
+
+def test_a_misspelled_assignment_of_ones_own_gets_a_suggestion():
+    assert did_you_mean("Lab 1 warmup", OWN) == " Did you mean Lab 1 (warm-up)?"

@@ -75,7 +75,7 @@ def test_template_shows_every_key(tmp_path: Path) -> None:
         ("time_zone = 'Mars/Olympus'", 1, "no time zone 'Mars/Olympus'"),
         ("[late]\nper_day = 3", 2, "late.per_day"),
         ("[chapters.07_decoding]\nonly = ['a']\nwithout = ['b']", 2, "exclude each other"),
-        ("title = ''\n[chapters.07_decodin]\ndue = 2027-03-01T12:00:00", 2, "Did you mean 07_decoding?"),
+        ("title = ''\n[chapters.07_decodign]\ndue = 2027-03-01T12:00:00", 2, "Did you mean 07_decoding?"),
         ("[extensions.ada]\n07_decoding = 3", None, "expected `datetime`, got `int`"),
         ("[chapters.07_decoding]\ndue = 2027-03-01", 2, "Write day and time"),
         ("title =", None, "this is not TOML"),
@@ -124,5 +124,63 @@ def test_extension_never_brings_a_deadline_forward(tmp_path: Path) -> None:
 def test_late_days_and_their_price(late: int, days: int, share: float) -> None:
     rule = LateRule(grace_minutes=15, per_day=0.1, cap=0.5, closed_after_days=14)
     due = datetime(2027, 3, 1, 23, 59, tzinfo=UTC)
-    assert days_late(due + timedelta(minutes=late), due, rule) == days
+    assert days_late(due + timedelta(minutes=late), due, rule, UTC) == days
     assert late_share(days, rule) == pytest.approx(share)
+
+
+def test_short_names_are_those_of_the_command_line(tmp_path: Path) -> None:
+    text = "[chapters.03]\nweight = 3\n[chapters.decod]\ndue = 2027-03-01T12:00:00\n[extensions.ada]\n07 = 2027-03-02T12:00:00\n"
+    plan = read_course_file(put(tmp_path, text), CHAPTERS)
+    assert plan.weights(CHAPTERS) == {"03_scaled_dot_product": 3.0, "07_decoding": 1.0}
+    assert plan.due("07_decoding", "ada") == datetime(2027, 3, 2, 12, tzinfo=UTC)
+    # The arithmetic of a total, from the file alone: three times 60 % and once 100 % are 70 %.
+    shares, weights = {"03_scaled_dot_product": 0.6, "07_decoding": 1.0}, plan.weights(CHAPTERS)
+    assert sum(weights[name] * share for name, share in shares.items()) / sum(weights.values()) == pytest.approx(0.7)
+
+
+def test_every_reader_knows_the_projects_chapters_and_the_courses_own(tmp_path: Path) -> None:
+    (tmp_path / "source" / "HW-1").mkdir(parents=True)
+    plan = read_course_file(put(tmp_path, "[chapters.HW-1]\nweight = 2\n[chapters.3]\nweight = 1\n"))
+    assert set(plan.chapters) == {"HW-1", "03_scaled_dot_product"}
+    with pytest.raises(CourseError, match=r"line 3: chapters\.HW-2: there is no chapter 'HW-2'"):
+        read_course_file(put(tmp_path, "[chapters.HW-1]\nweight = 2\n[chapters.HW-2]\nweight = 2\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "[chapters.07]\nweight = 1\n[chapters.07_decoding]\nweight = 2",
+            "line 3: chapters.07_decoding: 07_decoding is named twice",
+        ),
+        ("[chapters.0]\nweight = 1", "line 1: chapters.0: "),
+        ("[chapters.d]\nweight = 1", "line 1: chapters.d: 'd' can mean 03_scaled_dot_product, 07_decoding"),
+        ("[extensions.ada]\n08 = 2027-03-02T12:00:00", "line 2: extensions.ada.08: there is no chapter '08'"),
+        ("[chapters]\n03 = { wieght = 2 }", "line 2: chapters[...].wieght: there is no key 'wieght'"),
+    ],
+)
+def test_a_name_that_means_nothing_or_several_things_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(CourseError) as caught:
+        read_course_file(put(tmp_path, text), ["03_scaled_dot_product", "07_decoding"])
+    assert says in str(caught.value)
+
+
+def test_an_extension_for_somebody_who_is_not_on_the_class_list_is_refused(tmp_path: Path) -> None:
+    text = "title = 'T'\n[extensions.adda]\n07 = 2027-03-02T12:00:00\n"
+    put(tmp_path, text)
+    (tmp_path / "students.json").write_text('{"ada": {"name": "Ada"}}')
+    assert read_course_file(tmp_path).extensions, "without a class list, nobody knows who may yet hand in"
+    (tmp_path / "students.json").write_text('{"ada": {"name": "Ada", "enrolled": true}}')
+    with pytest.raises(
+        CourseError, match=r"line 2: extensions\.adda: there is no student, section or group 'adda'.*Did you mean ada\?"
+    ):
+        read_course_file(tmp_path)
+    put(tmp_path, text.replace("adda", "ada"))
+    assert list(read_course_file(tmp_path).extensions) == ["ada"]
+
+
+def test_a_selection_is_written_to_the_short_name_that_the_file_has(tmp_path: Path) -> None:
+    put(tmp_path, "[chapters.07]\nweight = 2\n")
+    set_selection(tmp_path, "07_decoding", only=["top_p"])
+    assert read_course_file(tmp_path, CHAPTERS).chapters == {"07_decoding": ChapterPlan(only=("top_p",), weight=2)}
+    assert "[chapters.07]" in course_file_path(tmp_path).read_text()

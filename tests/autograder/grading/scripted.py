@@ -21,12 +21,14 @@ class Scripted:
     Attributes:
         points: the points.
         said: what each finding says.
+        totals: the totals of checks, by exercise, where they are not the points of the test cell.
         seen: the settings of every executor that was made.
         ran: the students whose submissions were run.
     """
 
     points: Mapping[str, Mapping[str, float] | None] = field(default_factory=dict)
     said: str = "As it should be."
+    totals: Mapping[str, float] = field(default_factory=dict)
     seen: list[GradingSettings] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
 
@@ -45,14 +47,15 @@ class Scripted:
         for cell in notebook.cells:
             name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
             if name.startswith("test_"):
-                cell.outputs = [self._output(name.removeprefix("test_"), points)]
+                worth = float(cell.metadata["nbgrader"]["points"])
+                cell.outputs = [self._output(name.removeprefix("test_"), points, worth)]
         return Execution(submission.student, nbformat.writes(notebook), 0.1, "", "sandbox", ("one layer", "another"))
 
     def close(self) -> None:
         """Hold nothing."""
 
-    def _output(self, name: str, points: Mapping[str, float]) -> Any:
-        score = points.get(name, 1)
-        verdict = Verdict(name, "03", (Finding("values", "Values.", score, True, self.said),))
+    def _output(self, name: str, points: Mapping[str, float], worth: float) -> Any:
+        score, total = points.get(name, 1), self.totals.get(name, worth)
+        verdict = Verdict(name, "03", (Finding("values", "Values.", total, True, self.said, earned=score),))
         data = {"text/plain": f"{score:g}", VERDICT_MIME: verdict.to_dict()}
         return new_output("execute_result", data, execution_count=1)

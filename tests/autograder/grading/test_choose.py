@@ -219,3 +219,45 @@ def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_choose
     assert f"ada, {CHAPTER}: b.ipynb counts" in done.stdout
     assert run("export", CHAPTER).exit_code == 0
     assert {result.student: result.score for result in read_results(open_course, CHAPTER)} == {"ada": 14, "bo": 14}
+
+
+@pytest.fixture
+def two_attempts(course: Course, tmp_path: Path, filled: Fill, right: dict[str, str]) -> Path:
+    """A download in which Ada's second notebook solves more, and counts."""
+    folder = tmp_path / "downloads" / "Ada_5_assignsubmission_file_"
+    folder.mkdir(parents=True)
+    nbformat.write(filled(answer="One."), folder / "first.ipynb")
+    nbformat.write(filled(answer="Two.", **right), folder / "second.ipynb")
+    nbformat.write(filled(**right), tmp_path / "other.ipynb")
+    return folder.parent
+
+
+def test_the_other_notebook_of_a_download_can_be_taken(course: Course, two_attempts: Path) -> None:
+    first, second = (
+        (two_attempts / "Ada_5_assignsubmission_file_" / f"{name}.ipynb").read_bytes() for name in ("first", "second")
+    )
+    path = course.folder("submitted", "ada", CHAPTER) / f"{CHAPTER}.ipynb"
+    (problem,) = collect(course, CHAPTER, two_attempts).problems
+    assert path.read_bytes() == second
+    assert problem.do == f"If this one should count: tfcourse choose ada {CHAPTER} first.ipynb --course {course.root}"
+    path.with_name("timestamp.txt").write_text("2026-10-24 18:00:00 UTC")
+    choose(course, "ada", CHAPTER, "first.ipynb")
+    assert path.read_bytes() == first
+    assert path.with_name("timestamp.txt").read_text() == "2026-10-24 18:00:00 UTC"
+    # The same download brings the same notebook.
+    (problem,) = collect(course, CHAPTER, two_attempts).problems
+    assert "first.ipynb of the same student counts, for you chose it" in problem.what
+    assert path.read_bytes() == first
+    choose(course, "ada", CHAPTER, "second.ipynb")
+    assert path.read_bytes() == second
+    choose(course, "ada", CHAPTER, "before.ipynb")
+    assert path.read_bytes() == first
+
+
+def test_another_notebook_ends_what_was_taken(course: Course, two_attempts: Path, tmp_path: Path) -> None:
+    collect(course, CHAPTER, two_attempts)
+    choose(course, "ada", CHAPTER, "first.ipynb")
+    shutil.copy(tmp_path / "other.ipynb", two_attempts / "Ada_5_assignsubmission_file_" / f"{CHAPTER}.ipynb")
+    collect(course, CHAPTER, two_attempts)
+    path = course.folder("submitted", "ada", CHAPTER) / f"{CHAPTER}.ipynb"
+    assert path.read_bytes() == (tmp_path / "other.ipynb").read_bytes()

@@ -16,9 +16,9 @@ import pytest
 from autograder.collecting import archive
 from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
-from autograder.collecting.roster import is_safe, read_roster, roster_path, safe_id
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.roster.roster import is_safe, read_roster, roster_path, safe_id
 
 from .conftest import CHAPTER, OTHER
 
@@ -546,8 +546,7 @@ def test_of_several_notebooks_it_is_said_which_counts_and_why(
     (problem,) = found.problems
     assert problem.kind == "not counted"
     assert problem.what.endswith(f"/{counts} of the same student counts, for {why}.")
-    again = "If this one should count, remove the other from the download and collect again."
-    assert problem.do == ("" if "cannot be graded" in why else again)
+    assert problem.do.startswith("If this one should count: tfcourse choose ") is ("cannot be graded" not in why)
 
 
 def test_names_that_lead_out_of_the_archive_are_refused(course: Course, tmp_path: Path, one: bytes) -> None:
@@ -685,6 +684,9 @@ def test_a_time_stamp_that_cannot_be_read_is_told_and_keeps_no_notebook_out(
     ]
     assert "nothing is taken off" in found.problems[0].what
     assert "timestamp.txt" in found.problems[0].do
+    (again,) = collect(course, CHAPTER).problems
+    assert (again.kind, again.where) == ("no time", f"submitted/amara/{CHAPTER}/timestamp.txt")
+    assert "damaged in the download" in again.what
 
 
 def test_a_link_to_another_students_folder_is_not_followed(

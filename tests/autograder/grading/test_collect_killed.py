@@ -16,9 +16,9 @@ import pytest
 
 from autograder.collecting.collect import collect
 from autograder.collecting.pending import record_path
-from autograder.collecting.roster import roster_path
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.roster.roster import roster_path
 from autograder.submission.intake import take_in
 from autograder.submission.manifest import Manifest, released_manifest
 

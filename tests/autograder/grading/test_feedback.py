@@ -19,7 +19,7 @@ import pytest
 from nbconvert.writers import FilesWriter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.checking.verdict import NOT_JUDGED, VERDICT_MIME, Finding, Verdict
 from autograder.checks import check
 from autograder.commands.grade_chapter import write_pages
 from autograder.course import site_address
@@ -28,9 +28,10 @@ from autograder.engine.interface import Execution, Submission
 from autograder.errors import CourseError
 from autograder.feedback import page_stamps
 from autograder.feedback import pages as feedback_pages
+from autograder.feedback.exporter import _template
 from autograder.feedback.formula import formula
 from autograder.feedback.markup import in_code, markdown, points_text, python
-from autograder.feedback.page import feedback_page
+from autograder.feedback.page import Page, Part, feedback_page
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
@@ -124,8 +125,9 @@ def text_of(page: str) -> str:
 
 def test_the_head_says_how_much_and_what_to_read_again(pages: dict[str, str]) -> None:
     text = text_of(pages["ann"])
-    assert "4 of 18 points so far" in text
-    assert "1 answer still to be read by a person" in text
+    # Of 18 points, the answer that nobody has read is worth 4.
+    assert "4 of 14 points so far" in text
+    assert "1 answer still to be read by a person, worth up to 4 of 18 points in all" in text
     assert "Causal mask 0 of 4 looks like: the future in place of the past" in text
     assert "Merge query key 4 of 4 everything as it should be" in text
     assert "What to read again" in text
@@ -505,6 +507,25 @@ def test_a_side_row_shows_what_it_earned_and_no_row_shows_an_example(pages: dict
     assert "0 of 0.5" in text, "no number is right, so what is beside the numbers pays nothing"
     assert "An example" not in pages["ann"]
     assert "expected [[" not in pages["ann"]
+
+
+def test_the_line_above_a_verdict_counts_the_ticks_below_it() -> None:
+    wrong = [Finding(f"row {number}", "A row.", 2.0, False, "Other numbers.") for number in range(3)]
+    unjudged = [Finding(f"side {number}", "A side row.", 1.0, True, NOT_JUDGED, earned=0.0) for number in range(3)]
+    part = Part("test_f", "exercise", "F", 0.0, 9.0, False, Verdict("f", "03", (*wrong, *unjudged)), name="f")
+    page = Page("03", "Attention", "ada", "", 0.0, 9.0, 0.0, (part,), ())
+    text = _template().render(page=page, site="")
+    shown = re.search(r"<summary>(\d+) of (\d+) rows are as they should be, (\d+) not judged</summary>", text)
+    assert shown is not None
+    ticks, rows, dashes = text.count(">✓<"), len(re.findall(r'<span class="mark"', text)), text.count(">–<")
+    assert (int(shown[1]), int(shown[2]), int(shown[3])) == (ticks, rows, dashes) == (0, 6, 3)
+
+
+def test_points_so_far_leave_out_what_nobody_has_read() -> None:
+    done = Part("test_f", "exercise", "F", 5.5, 8.0, False, None)
+    waiting = Part("q", "question", "Q", 1.0, 3.0, True, None)  # marked before, and to be looked at again
+    page = Page("03", "Attention", "ada", "", 6.5, 11.0, 0.0, (done, waiting), ())
+    assert (page.settled_score, page.settled_max) == (5.5, 8.0)
 
 
 def test_what_is_worth_a_look_is_told_to_lecturers_only() -> None:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.utils import determine_grade
 
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
+from autograder.submission.test_cells import (
+    OUT_OF_RANGE,
+    differing_totals,
+    error_output,
+    is_locked,
+    is_test,
+    name_of,
+    settle,
+)
 
 from .conftest import mark
 
@@ -57,20 +65,42 @@ NO_SCORE: dict[str, tuple[Any, str]] = {
     "nobody's verdict": (cell(result(verdict={"score": 2})), "was given None in the place of f"),
     "text and verdict that differ": (cell(result(**{TEXT: "4"})), "shows 4 points, its verdict says 2"),
     "a verdict without score": (cell(result(verdict={"exercise": "f"})), "its verdict says None"),
-    "less than nothing": (cell(result(-1)), "gave -1 points, the cell is worth 4"),
-    "more than the cell is worth": (cell(result(5)), "gave 5 points, the cell is worth 4"),
-    "a hair more than the cell is worth": (cell(result(4.0001)), "the cell is worth 4"),
+}
+# A score that the test gave and its cell cannot have: the test is wrong, and no student loses points for it.
+IMPOSSIBLE: dict[str, tuple[Any, str]] = {
+    "less than nothing": (cell(result(-1)), "gave -1 points, of at most 4"),
+    "more than the cell is worth": (cell(result(5)), "gave 5 points, of at most 4"),
+    "a hair more than the cell is worth": (cell(result(4.0001)), "of at most 4"),
     "infinitely many": (cell(result(float("inf"))), "gave inf points"),
-    "no number at all": (cell(result(float("nan"))), "nan"),
+    "no number at all": (cell(result(float("nan"))), "gave nan points"),
+    "more, of a test without check": (cell(result(99), source="f(1)"), "gave 99 points, of at most 4"),
+    "less than nothing, of a test without check": (cell(result(-1), source="f(1)"), "gave -1 points"),
+    "no number, of a test without check": (cell(result(float("nan")), source="f(1)"), "gave nan points"),
 }
 
 
 @pytest.mark.parametrize(("made", "why"), NO_SCORE.values(), ids=NO_SCORE.keys())
 def test_it_is_said_why_there_is_no_score(made: Any, why: str) -> None:
-    problem = settle(made)
-    assert problem is not None
+    kind, problem = settle(made) or ("", "")
+    assert kind == "no verdict"
     assert why in problem
     assert problem.endswith(".")
+
+
+@pytest.mark.parametrize(("made", "why"), IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
+def test_an_impossible_score_is_a_problem_of_the_test(made: Any, why: str) -> None:
+    kind, problem = settle(made) or ("", "")
+    assert kind == OUT_OF_RANGE
+    assert why in problem
+
+
+def test_a_check_whose_total_is_not_the_cells_points_is_named_whatever_was_scored() -> None:
+    more, less = cell(result(6, verdict={"exercise": "f", "score": 6, "max_score": 6})), cell(result(2), points=6)
+    assert (settle(more), settle(less)) == (None, None)
+    assert differing_totals(new_notebook(cells=[more])) == {"test_f": (6.0, 4.0)}
+    assert differing_totals(new_notebook(cells=[less])) == {"test_f": (4.0, 6.0)}
+    silent = cell(error_output("timeout", "It was stopped."), points=6)
+    assert differing_totals(new_notebook(cells=[cell(result(2)), silent, new_code_cell("f")])) == {}
 
 
 @pytest.mark.parametrize("made", [made for made, _ in NO_SCORE.values()], ids=NO_SCORE.keys())
@@ -83,7 +113,7 @@ def test_of_two_checks_either_ones_verdict_is_the_cells_own() -> None:
     source = "check(f)\ncheck(g)"
     assert settle(cell(result(exercise="g"), source=source)) is None
     problem = settle(cell(result(exercise="h"), source=source))
-    assert problem == "The check was given h in the place of f or g."
+    assert problem == ("no verdict", "The check was given h in the place of f or g.")
 
 
 def test_a_warning_on_stderr_costs_nothing() -> None:
@@ -97,7 +127,7 @@ def test_a_warning_on_stderr_costs_nothing() -> None:
 
 def test_a_cell_that_ends_in_no_check_is_left_to_nbgrader() -> None:
     assert settle(cell(source="assert f(1) == 2")) is None
-    assert settle(cell(result(99), source="f(1)")) is None
+    assert settle(cell(result(3), source="f(1)")) is None
 
 
 def test_an_error_is_an_answer_and_stays_as_it_is() -> None:

@@ -16,12 +16,14 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
+from autograder.collecting.course_folder.late_notes import note_late
+from autograder.collecting.pending import hash_of
 from autograder.commands.main import main
 from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
-from autograder.grading.late_work import refresh_penalties, stale_penalties
+from autograder.grading.late_work import ApplyDeadline, refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
@@ -208,3 +210,79 @@ def test_gradebook_report_export_and_feedback_agree(late: Course, tmp_path: Path
     assert "2 days 23 hours late, −2.25 of 3" in (late.root / "report.html").read_text()
     page = late.folder("feedback", "ann", CHAPTER) / f"{CHAPTER}.html"
     assert "It came 2 days 23 hours late, which cost 2.25 of 3 points." in page.read_text()
+
+
+def stamp(course: Course, student: str) -> Path:
+    return course.folder("submitted", student, CHAPTER) / "timestamp.txt"
+
+
+def notes(course: Course) -> dict[str, list[str]]:
+    """The kinds of problems of all results."""
+    results = {student: read_result(course, CHAPTER, student) for student in ("ann", "bo")}
+    return {student: [one.kind for one in result.problems] for student, result in results.items() if result}
+
+
+def test_a_time_that_is_deleted_takes_its_penalty_along(late: Course) -> None:
+    grade(late)
+    stamp(late, "ann").unlink()
+    # A report and an export bring penalties up to date without grading.
+    assert stale_penalties(late, CHAPTER, configured(late)) == ["ann"]
+    assert refresh_penalties(late, [CHAPTER], configured(late)) == [CHAPTER]
+    assert penalties(late) == grade(late) == {"ann": 0.0, "bo": 0.0}
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        assert gradebook.find_submission(CHAPTER, "ann").timestamp is None
+
+
+def test_a_time_that_changes_counts_at_once(late: Course) -> None:
+    grade(late)
+    stamp(late, "ann").write_text("Fri, 27 Mar 2026 12:00:00 +0100")
+    assert grade(late) == penalties(late) == {"ann": 0.0, "bo": 0.0}
+
+
+def test_submissions_that_were_moved_elsewhere_keep_their_times(late: Course) -> None:
+    before = grade(late)
+    (late.root / "submitted").rename(late.root / "archive")
+    assert refresh_penalties(late, [CHAPTER], configured(late)) == []
+    assert penalties(late) == before == {"ann": 0.75, "bo": 0.0}
+
+
+@pytest.mark.parametrize("text", ["28.03.2026 19:00", "2026-03-28 19:00 CST", "tomorrow"])
+def test_a_time_that_cannot_be_read_in_one_way_costs_nothing_and_is_named_by_every_run(late: Course, text: str) -> None:
+    stamp(late, "ann").write_text(text)
+    for _ in range(2):
+        assert grade(late) == penalties(late) == {"ann": 0.0, "bo": 0.0}
+        assert notes(late) == {"ann": ["no time"], "bo": []}
+    stamp(late, "ann").write_text("2026-03-28 19:00")  # in the course's zone
+    assert grade(late) == penalties(late) == {"ann": 0.75, "bo": 0.0}
+    assert notes(late) == {"ann": [], "bo": []}
+
+
+def test_a_note_that_canvas_calls_it_late_holds_for_its_notebook_until_a_time_is_known(late: Course) -> None:
+    stamp(late, "ann").unlink()
+    grade(late)
+    folder = stamp(late, "ann").parent
+    digest = hash_of((folder / f"{CHAPTER}.ipynb").read_bytes())
+    note_late(late, CHAPTER, {"ann": [digest]}, ["ann"])
+    for _ in range(2):
+        grade(late)
+        assert notes(late) == {"ann": ["late"], "bo": []}
+    stamp(late, "ann").write_text(HANDED_IN)
+    assert grade(late) == {"ann": 0.75, "bo": 0.0}
+    assert notes(late)["ann"] == []
+    stamp(late, "ann").unlink()
+    answer_question(late, "ann")  # another notebook
+    grade(late)
+    assert notes(late)["ann"] == []
+
+
+def test_plain_nbgrader_reads_times_by_the_same_rules(late: Course) -> None:
+    stamp(late, "ann").write_text("2026-03-28 18:00:00 CET")
+    step = ApplyDeadline(parent=Autograde(coursedir=CourseDirectory(config=late.config()), config=late.config()))
+    grade(late)
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        gradebook.find_submission(CHAPTER, "ann").timestamp = datetime(2026, 3, 28, 18)  # as nbgrader reads it
+        gradebook.db.commit()
+    about = {"assignment": CHAPTER, "student": "ann", "notebook": CHAPTER, "db_url": late.gradebook_url}
+    step.preprocess(None, {"nbgrader": about})
+    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
+        assert gradebook.find_submission(CHAPTER, "ann").timestamp == datetime(2026, 3, 28, 17)

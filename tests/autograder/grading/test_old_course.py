@@ -7,6 +7,7 @@ students of `sample-class` graded, one answer marked by a person, one exercise w
 from __future__ import annotations
 
 import csv
+import json
 import sqlite3
 import tarfile
 from pathlib import Path
@@ -20,6 +21,7 @@ from autograder.course.folder import Course
 from autograder.grading.released_points import current_points
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
+from autograder.record.results import read_results
 from autograder.release import student_build
 
 from .conftest import PROJECT
@@ -68,11 +70,22 @@ def test_nothing_is_graded_by_other_points_before_they_are_taken_over(course: Pa
 
 
 def test_the_new_points_are_taken_over_and_what_people_decided_stays(course: Path) -> None:
-    marks = decided(course)
+    marks, before = decided(course), everything(course)
     assert len(marks) == 2
+    dry = run(
+        course, "regrade", CHAPTER, "--new-points", "--dry-run", "--allow-weaker-isolation", "--jobs", "1", "--json"
+    )
+    assert dry.exit_code == 0, dry.output
+    assert everything(course) == before
     moved = run(course, "regrade", CHAPTER, "--new-points", "--allow-weaker-isolation", "--jobs", "1")
     assert moved.exit_code == 0, moved.output
     assert "3 moved, 1 stayed" in moved.stdout
+    (preview,) = json.loads(dry.stdout)
+    scores = {result.student: result.score for result in read_results(Course.open(course), CHAPTER)}
+    assert {move["student"]: move["after"] for move in preview["moved"]} == {
+        move["student"]: scores[move["student"]] for move in preview["moved"]
+    }
+    assert (len(preview["moved"]), preview["stayed"]) == (3, 1)
     assert decided(course) == marks
     with sqlite3.connect(course / "gradebook.db") as gradebook:
         worth = dict(

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import nbformat
 import pytest
 
 from autograder.course.folder import Course
+from autograder.engine.interface import Execution, Submission
+from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import released_points as module
+from autograder.grading.autograde import autograde
+from autograder.grading.plugin import configured
+from autograder.grading.regrade import regrade, to_regrade
 from autograder.grading.released_points import current_points, refuse_changed_points
-from autograder.submission.manifest import Manifest, SourceCell
+from autograder.grading.replay import replay
+from autograder.record.gradebook_writer import GradebookWriter
+from autograder.record.results import read_results
+from autograder.submission.manifest import Manifest, SourceCell, released_manifest
+from autograder.submission.problem import Problem, add_problems
+from autograder.submission.test_cells import OUT_OF_RANGE
+
+from .conftest import CHAPTER as SMALL
+from .scripted import Scripted
 
 ROOT = Path(__file__).parents[3]
 CHAPTER = "05_transformer"
@@ -75,3 +91,55 @@ def test_a_course_without_its_project_is_graded_as_it_was_released(
 
     monkeypatch.setattr(module, "project_root", nowhere)
     refuse_changed_points(course, CHAPTER)
+
+
+def test_a_check_that_gives_other_points_than_its_cell_stops_the_run_and_costs_no_one_a_point(
+    course: Course, filled: Callable[..., Any], hand_in: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("ann", "ben"):
+        hand_in(student, filled(SMALL, answer="Because."), SMALL)
+    settings = GradingSettings(seed=7)
+    autograde(course, SMALL, device="cpu", settings=settings, make_executor=Scripted())
+    before = {result.student: result.score for result in read_results(course, SMALL)}
+    for total in (2.0, 98.0):
+        changed = Scripted(totals={"causal_mask": total})
+        worth = {cell.name: cell.points for cell in released_manifest(course, SMALL).cells}["test_causal_mask"]
+        chosen = to_regrade(course, SMALL, ("ann", "ben"), settings)
+        for dry_run in (True, False):
+            with pytest.raises(CourseError) as refused:
+                regrade(course, chosen, settings, dry_run=dry_run, make_executor=changed)
+            assert f"causal_mask in {SMALL} gives up to {total:g} points, its test cell {worth:g}" in refused.value.what
+            assert "tfcourse sync" in refused.value.do
+        with pytest.raises(CourseError):
+            replay(course, SMALL, "ann", make_executor=changed)
+        hand_in("cem", filled(SMALL, answer="Because, too."), SMALL)
+        with pytest.raises(CourseError):
+            autograde(course, SMALL, device="cpu", settings=settings, make_executor=changed)
+        assert {result.student: result.score for result in read_results(course, SMALL)} == before
+        with GradebookWriter(course, SMALL, configured(course)).gradebook() as gradebook:
+            stored = {one.student_id: one.score for one in gradebook.assignment_submissions(SMALL)}
+        assert stored == before
+        monkeypatch.setattr(module, "current_points", lambda project, chapter, to=total: {"causal_mask": to})
+        with pytest.raises(CourseError) as refused:
+            replay(course, SMALL, "ann", make_executor=changed)
+        assert refused.value.do.endswith(f"regrade {SMALL} --new-points --course {course.root}")
+        monkeypatch.undo()
+
+
+def test_an_impossible_score_leaves_a_submission_without_a_grade(
+    course: Course, filled: Callable[..., Any], hand_in: Callable[..., Path]
+) -> None:
+    class Impossible(Scripted):
+        def grade_one(self, submission: Submission) -> Execution:
+            execution = super().grade_one(submission)
+            notebook = nbformat.reads(execution.notebook, as_version=4)
+            add_problems(
+                notebook, [Problem(OUT_OF_RANGE, "The test gave 99 points, of at most 4.", "test_causal_mask")]
+            )
+            return replace(execution, notebook=nbformat.writes(notebook))
+
+    hand_in("ann", filled(SMALL, answer="Because."), SMALL)
+    for _ in range(2):  # nor does the second time count as 0
+        (result,) = autograde(course, SMALL, device="cpu", settings=GradingSettings(seed=7), make_executor=Impossible())
+        assert result.status == "not recorded"
+        assert "test_causal_mask: The test gave 99 points, of at most 4. Correct the test" in str(result.problems[0])

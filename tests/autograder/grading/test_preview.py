@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from autograder.collecting.preflight import refuse_other_work
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 
@@ -87,3 +89,18 @@ def test_a_folder_without_notebooks_says_how_many_files_it_has(course: Course, f
         (folder / name).write_bytes(b"x")
     with pytest.raises(CourseError, match=r"no notebook \(.ipynb\) among its 2 files"):
         refuse_other_work(course, CHAPTER, folder)
+
+
+@pytest.mark.parametrize(("listed", "refused"), [(("ada", "bo"), True), (("ada", "hw-cy-2026"), False), ((), False)])
+def test_a_layout_without_any_name_of_the_class_list_is_unknown(
+    course: Course, folder: Path, filled: Callable[..., Any], listed: tuple[str, ...], refused: bool
+) -> None:
+    write_roster(course, {name: Student(name, enrolled=True) for name in listed})
+    for student in ("ada", "bo", "cy"):
+        (folder / f"hw-{student}-2026").mkdir()
+        nbformat.write(filled(CHAPTER), folder / f"hw-{student}-2026" / "work.ipynb")
+    with pytest.raises(CourseError) if refused else nullcontext() as caught:
+        refuse_other_work(course, CHAPTER, folder)
+    if refused:
+        assert "this layout is not known: none of the 3 names in it is on the class list" in caught.value.what
+        assert "Blackboard, Brightspace and Gradescope" in caught.value.do

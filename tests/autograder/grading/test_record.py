@@ -187,13 +187,19 @@ def test_a_second_attempt_in_time_takes_the_penalty_of_the_first_away(pair: tupl
         assert books.grades("ada")[1] == 0
 
 
-def test_a_second_attempt_without_a_time_stamp_keeps_the_first_ones(pair: tuple[Course, Course]) -> None:
+def test_a_second_attempt_without_a_time_has_none_where_nbgrader_keeps_the_first_ones(
+    pair: tuple[Course, Course],
+) -> None:
+    plug_in(pair)
     submit_both(pair, "ada", student_notebook(pair[0]), when=DUE + timedelta(hours=3))
     record_both(pair, {"ada": full()})
     submit_both(pair, "ada", student_notebook(pair[0]))
-    record_both(pair, {"ada": full()})
+    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
+        assert books.grades("ada")[1] > 0
+        by_books(books, "ada", full())
+        assert books.grades("ada")[1] == 0
     with opened(pair[1]) as gradebook:
-        assert gradebook.find_submission(CHAPTER, "ada").total_seconds_late == 3 * 3600
+        assert gradebook.find_submission(CHAPTER, "ada").timestamp is None
 
 
 def test_what_a_person_gave_is_kept_when_work_is_graded_again_and_waits_for_another_look(

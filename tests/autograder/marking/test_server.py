@@ -114,7 +114,15 @@ def test_second_marker_gets_a_conflict(visit, course):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"points": 9}, {"points": "3"}, {"points": True}, {"comment": None}, {"members": []}, {"comment": "a" * 20_001}],
+    [
+        {"points": 9},
+        {"points": "9"},
+        {"points": "0.5.0"},
+        {"points": True},
+        {"comment": None},
+        {"members": []},
+        {"comment": "a" * 20_001},
+    ],
 )
 def test_malformed_mark_is_refused(visit, course, changed):
     async def steps(client):
@@ -127,6 +135,19 @@ def test_malformed_mark_is_refused(visit, course, changed):
 
     visit(steps)
     assert read_questions(course, CHAPTER)[0].waiting == 4
+
+
+@pytest.mark.parametrize(("sent", "points"), [("0,5", 0.5), ("0.5", 0.5), (0.5, 0.5), ("", None)])
+def test_points_are_read_as_they_were_typed(visit, course, sent, points):
+    async def steps(client):
+        await client.sign_in()
+        xsrf, members = await client.page()
+        data = {"members": members[0], "points": sent, "comment": "Half."}
+        answer = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
+        assert json.loads(answer.body)["points"] == points
+
+    visit(steps)
+    assert read_questions(course, CHAPTER)[0].answers[0].state.points == points
 
 
 def test_overview_counts_unreadable_notebooks(visit, course):

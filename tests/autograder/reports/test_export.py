@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -44,24 +45,80 @@ def test_csv_has_nbgraders_columns_and_the_score_after_the_penalty(grades, tmp_p
 
 
 def test_canvas_has_its_own_columns_first_then_one_a_chapter_and_a_row_of_points_possible(on_canvas, tmp_path):
-    (file,) = export(on_canvas, "canvas", tmp_path)
+    file, others = export(on_canvas, "canvas", tmp_path)
     header, possible, *rows = read(file.path)
     assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert header[5:] == ["03_scaled_dot_product", "04_multi_head"]
     assert possible == ["    Points Possible", "", "", "", "", "10.00", "10.00"]
     assert rows[0] == ["Lovelace, Ada", "901", "", "", "", "10.00", "7.00"]
-    assert rows[1] == ["du Châtelet, Émilie", "902", "", "", "", "5.00", ""]
+    header, possible, *rows = read(others.path)
+    assert (others.path.name, header[5:], possible[5:]) == (f"canvas-{header[5]}.csv", header[5:6], ["10.00"])
+    assert rows[0] == ["du Châtelet, Émilie", "902", "", "", "", "5.00"]
 
 
 def test_canvas_finds_students_of_other_origin_by_their_login(grades, tmp_path):
-    (file,) = export(grades, "canvas", tmp_path)
-    assert [row[1:4] for row in read(file.path)[2:]] == [["", "", student] for student in ("s1", "s2", "s3", "s5")]
+    rows = [row for file in export(grades, "canvas", tmp_path) for row in read(file.path)[2:]]
+    assert [row[1:4] for row in rows] == [["", "", student] for student in ("s1", "s2", "s3", "s5")]
 
 
 def test_canvas_gets_no_row_for_a_student_without_work_because_an_empty_cell_takes_a_grade_away(on_canvas, tmp_path):
-    (file,) = export(on_canvas, "canvas", tmp_path)
-    assert "s4" not in file.students
-    assert len(read(file.path)) == 2 + 4
+    files = export(on_canvas, "canvas", tmp_path)
+    assert sorted(student for file in files for student in file.students) == ["s1", "s2", "s3", "s5"]
+    for file in files:
+        assert all(all(row[5:]) for row in read(file.path)), "no empty cell"
+    # The cells are the gradebook's grades, each once, in whatever file they are.
+    expected = {
+        (one.canvas_id, one.chapter): f"{max(0, one.raw - one.penalty):.2f}"
+        for one in on_canvas
+        if one.handed_in and one.gradable
+    }
+    cells = [
+        ((row[1], chapter), cell)
+        for header, _, *rows in (read(file.path) for file in files)
+        for row in rows
+        for chapter, cell in zip(header[5:], row[5:], strict=True)
+    ]
+    assert len(cells) == len(dict(cells))
+    assert dict(cells) == expected
+
+
+def test_a_table_of_an_earlier_export_does_not_stay_beside_the_new_ones(on_canvas, tmp_path):
+    export(on_canvas, "canvas", tmp_path)
+    assert len(list(tmp_path.glob("canvas*.csv"))) == 2
+    export([grade for grade in on_canvas if grade.chapter == "03_scaled_dot_product"], "canvas", tmp_path / "other")
+    export([grade for grade in on_canvas if grade.student == "s1"], "canvas", tmp_path)
+    assert [path.name for path in tmp_path.glob("canvas*.csv")] == ["canvas.csv"]
+
+
+def test_csv_says_that_its_times_are_in_utc_and_shows_exact_decimals(grades, tmp_path):
+    one = replace(grades[0], submitted=datetime(2026, 10, 24, 17, 50), due=None, raw=53.01 + 2.01, penalty=0.0)
+    assert str(one.raw) == "55.019999999999996"
+    (file,) = export([one], "csv", tmp_path)
+    header, row = read(file.path)
+    shown = dict(zip(header, row, strict=True))
+    assert (shown["timestamp"], shown["duedate"]) == ("2026-10-24 17:50:00+00:00", "")
+    assert (shown["raw_score"], shown["score"]) == ("55.02", "55.02")
+
+
+def test_a_course_on_two_platforms_sends_to_each_what_came_from_it(on_canvas, tmp_path, make_grade):
+    on_canvas = [grade for grade in on_canvas if grade.chapter == "03_scaled_dot_product"]
+    other = make_grade("s1", 7.0, chapter="04_multi_head", platform="moodle", canvas_id="901", moodle_id="451")
+    grades = [*on_canvas, other]
+    (file,) = export(grades, "canvas", tmp_path)
+    header, *_ = read(file.path)
+    assert header[5:] == ["03_scaled_dot_product"]
+    (worksheet,) = export(grades, "moodle", tmp_path)
+    assert (worksheet.path.name, worksheet.students, worksheet.left_out) == ("moodle-04_multi_head.csv", ("s1",), ())
+    with pytest.raises(CourseError, match="nothing of these chapters was handed in on Moodle"):
+        export(on_canvas, "moodle", tmp_path)
+
+
+def test_canvas_has_its_own_headings_and_the_numbers_of_the_class_list(on_canvas, tmp_path):
+    listed = [replace(grade, number="s0011", login="aberg", section="A") for grade in on_canvas]
+    file, *_ = export(listed, "canvas", tmp_path, columns={"03_scaled_dot_product": "Sheet 3 (88121)"})
+    header, _, first, *_ = read(file.path)
+    assert header == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Sheet 3 (88121)", "04_multi_head"]
+    assert first[1:6] == ["901", "s0011", "aberg", "A", "10.00"]
 
 
 def test_moodle_has_a_worksheet_a_chapter_with_the_three_columns_that_its_importer_needs(on_moodle, tmp_path):
@@ -126,9 +183,11 @@ def test_a_folder_that_is_a_file_is_refused_with_advice(grades, tmp_path):
 
 
 def test_the_same_grades_give_the_same_bytes_in_any_order(on_canvas, tmp_path):
-    (one,) = export(on_canvas, "canvas", tmp_path / "one")
-    (other,) = export(on_canvas[::-1], "canvas", tmp_path / "other")
-    assert one.path.read_bytes() == other.path.read_bytes()
+    ones = export(on_canvas, "canvas", tmp_path / "one")
+    others = export(on_canvas[::-1], "canvas", tmp_path / "other")
+    assert [(one.path.name, one.path.read_bytes()) for one in ones] == [
+        (other.path.name, other.path.read_bytes()) for other in others
+    ]
 
 
 @pytest.mark.parametrize("form", ["canvas", "moodle"])
@@ -173,8 +232,8 @@ def test_a_chapter_of_which_nothing_was_handed_in_is_in_no_file_and_named(
 
 def test_a_chapter_of_which_nothing_could_be_graded_gets_no_column_on_canvas(on_canvas, tmp_path, make_grade):
     refused = make_grade("s1", 0.0, chapter="05_transformer", gradable=False)
-    (file,) = export([*on_canvas, refused], "canvas", tmp_path)
-    assert "05_transformer" not in read(file.path)[0]
+    for file in export([*on_canvas, refused], "canvas", tmp_path):
+        assert "05_transformer" not in read(file.path)[0]
 
 
 def test_who_handed_in_nothing_is_named_with_what_the_file_has(grades, tmp_path, make_grade):

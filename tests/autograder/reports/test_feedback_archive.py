@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from nbgrader.api import Gradebook
 
-from autograder.collecting.roster import Student, write_roster
 from autograder.commands.main import main
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.errors import CourseError
 from autograder.reports.feedback_archive import export_feedback
+from autograder.roster.roster import Student, write_roster
 
 CHAPTER, NEXT = "03_scaled_dot_product", "04_multi_head"
 
@@ -99,7 +99,11 @@ def test_canvas_gives_every_page_to_its_user_beside_what_was_handed_in(course: C
     }
 
 
-def test_canvas_gives_a_groups_page_to_every_member(course: Course, tmp_path: Path) -> None:
+def test_canvas_gives_every_member_of_a_group_a_page_of_their_own(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"bo": b"the page of Bo", "cy": b"the page of Cy"}
+    monkeypatch.setattr("autograder.reports.feedback_archive.member_pages", lambda course, chapter, members: own)
     team = {"group": "Team 1", "enrolled": True}
     write_roster(
         course,
@@ -109,14 +113,14 @@ def test_canvas_gives_a_groups_page_to_every_member(course: Course, tmp_path: Pa
             "cy": Student("cy", "Cy", "", "", **team),
         },
     )
-    pages = {page(course, "ada", CHAPTER)}
+    handed_in = page(course, "ada", CHAPTER)
     (alone,) = export_feedback(course, [CHAPTER], "canvas", tmp_path)
     assert (alone.students, alone.left_out) == (("ada",), ())
     (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
     (done,) = export_feedback(course, [CHAPTER], "canvas", tmp_path)
     assert (done.students, done.left_out) == (("ada", "bo"), ("cy",))
     read = {canvas_reads(name)[:2]: content for name, content in contents(done.paths[0]).items()}
-    assert (set(read), set(read.values())) == ({(901, 5001), (902, 5001)}, pages)
+    assert read == {(901, 5001): handed_in, (902, 5001): own["bo"]}
 
 
 def test_who_cannot_be_reached_is_named_and_gets_into_no_archive(course: Course, tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ import pytest
 from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
+from autograder.collecting.course_folder.late_notes import note_late
+from autograder.collecting.course_folder.unowned_files import note_unowned
+from autograder.collecting.pending import hash_of
 from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.record.results import ExerciseResult, GradeResult, result_path, write_result
@@ -239,3 +242,40 @@ def test_a_result_of_which_the_gradebook_knows_nothing_is_no_grade(course: Cours
     course.folder("submitted", "eve", CHAPTER).mkdir(parents=True)
     eve = read_student_work(course, [CHAPTER])[-1]
     assert (eve.grade.student, eve.recorded, eve.graded) == ("eve", False, False)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_who_may_be_late_is_named_until_a_time_is_known(
+    course: Course, tell: Callable[..., Result], words: list[str]
+) -> None:
+    folders = {student: course.folder("submitted", student, CHAPTER) for student in ("ada", "bo")}
+    (folders["ada"] / "timestamp.txt").write_text("03.11.2026 18:00")
+    (folders["bo"] / f"{CHAPTER}.ipynb").write_text("{}")
+    note_late(course, CHAPTER, {"bo": [hash_of(b"{}")]}, ["bo"])
+    told = tell(*words)
+    assert (
+        f"2 submissions of {CHAPTER} may be late, and nothing is taken off: ada (its time cannot be read), bo (Canvas calls it late). "
+        f"Write the time into submitted/STUDENT/{CHAPTER}/timestamp.txt."
+    ) in told.stdout
+    assert json.loads(tell(*words, "--json").stdout)["open_times"] == [
+        {"student": "ada", "chapter": CHAPTER, "problem": "no time"},
+        {"student": "bo", "chapter": CHAPTER, "problem": "late"},
+    ]
+    for folder in folders.values():
+        (folder / "timestamp.txt").write_text("2026-11-03 18:00")
+    assert "may be late" not in tell(*words).stdout
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_file_of_nobody_is_named_until_its_download_is_collected_without_it(
+    course: Course, tell: Callable[..., Result], words: list[str], tmp_path: Path
+) -> None:
+    refused = Problem("unknown owner", "It cannot be told whose notebook this is.", "week3.ipynb")
+    note_unowned(course, CHAPTER, tmp_path / "a.zip", [refused, Problem("renamed", "It was copied.", "b")])
+    note_unowned(course, CHAPTER, tmp_path / "b.zip", [])
+    sentence = f"1 file of {CHAPTER} in {tmp_path / 'a.zip'} belongs to no student: week3.ipynb. Rename them there"
+    assert sentence in tell(*words).stdout
+    unowned = json.loads(tell(*words, "--json").stdout)["unowned"]
+    assert unowned == [{"chapter": CHAPTER, "source": str(tmp_path / "a.zip"), "file": "week3.ipynb"}]
+    note_unowned(course, CHAPTER, tmp_path / "a.zip", [])
+    assert "belongs to no student" not in tell(*words).stdout

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.collecting.enrolment import enrol
 from autograder.course.folder import Course
+from autograder.enrolment.decisions import excuse, withdraw
+from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
 from autograder.record.results import ExerciseResult, GradeResult, write_result
 from autograder.reports.class_report import summarise
@@ -69,12 +70,11 @@ def class_list(course: Course, tmp_path: Path, *lines: str) -> None:
 def test_the_class_list_says_who_is_missing(course: Course, tmp_path: Path) -> None:
     class_list(course, tmp_path, "ada,Ada King Lovelace,", 'dee,"de la Cruz, Íñigo",dee@example.org')
     grades = read_grades(course)
-    # Who is not on the list counts only where they handed in something.
+    # Bo handed in and is not on the list: a stranger has no grade until a person decides.
     assert [(grade.chapter, grade.student, grade.handed_in) for grade in grades] == [
         (OTHER, "ada", False),
         (OTHER, "dee", False),
         (CHAPTER, "ada", True),
-        (CHAPTER, "bo", True),
         (CHAPTER, "dee", False),
     ]
     dee = grades[-1]
@@ -144,6 +144,26 @@ def test_an_extension_is_not_the_whole_groups(
     )
     grades = {grade.student: grade for grade in read_grades(course, [CHAPTER])}
     assert (grades["ada"].penalty, grades["dee"].penalty, grades["fay"].penalty) == (*penalties, 1.5)
+
+
+def test_a_withdrawn_student_has_no_grade_and_the_group_keeps_theirs(course: Course, tmp_path: Path) -> None:
+    (tmp_path / "class.csv").write_text("id,name,group\nada,Ada,Team 1\nbo,Bo,\ndee,Dee,Team 1\n")
+    enrol(course, tmp_path / "class.csv")
+    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
+    withdraw(course, "ada")
+    grades = {grade.student: grade for grade in read_grades(course, [CHAPTER])}
+    assert list(grades) == ["bo", "dee"]
+    assert (grades["dee"].score, grades["dee"].handed_in_by) == (3.0, "ada")
+
+
+def test_an_excused_chapter_has_no_grade(course: Course, tmp_path: Path) -> None:
+    class_list(course, tmp_path, "ada,Ada,", "bo,Bo,")
+    excuse(course, "bo", CHAPTER)
+    assert [(grade.chapter, grade.student) for grade in read_grades(course)] == [
+        (OTHER, "ada"),
+        (OTHER, "bo"),
+        (CHAPTER, "ada"),
+    ]
 
 
 def test_names_are_the_gradebooks_where_it_has_them_else_those_of_the_download(course: Course) -> None:

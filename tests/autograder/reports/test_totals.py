@@ -1,13 +1,15 @@
 """Totals are the weighted means of the chapters' shares, and nothing that is missing or open is passed over."""
 
 from dataclasses import replace
+from html import escape
 
 import pytest
 
+from autograder.course.total_rule import TotalRule
 from autograder.reports.class_report import Work, summarise
 from autograder.reports.export import export
 from autograder.reports.report_page import render
-from autograder.reports.totals import totals
+from autograder.reports.totals import in_each_grade, totals
 
 CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
 WEIGHTS = {CHAPTERS[0]: 1.0, CHAPTERS[1]: 3.0, CHAPTERS[2]: 5.0}
@@ -40,6 +42,34 @@ def test_without_weights_there_is_no_total(grades):
 def test_a_chapter_of_weight_0_is_left_out(grades):
     ada, _ = totals(grades, WEIGHTS | {CHAPTERS[1]: 0.0})
     assert (ada.share, list(ada.shares)) == (1.0, [CHAPTERS[0]])
+
+
+def test_a_chapter_that_does_not_count_for_a_student_is_in_no_total(grades, tmp_path):
+    without = [grade for grade in grades if (grade.student, grade.chapter) != ("bo", CHAPTERS[1])]
+    ada, bo = totals(without, WEIGHTS)
+    assert (bo.shares, bo.share) == ({CHAPTERS[0]: 0.8, CHAPTERS[1]: None}, 0.8)
+    assert ada.share == pytest.approx((1 * 1.0 + 3 * 0.5) / 4)
+    _, totals_file = export(without, "csv", tmp_path, WEIGHTS)
+    assert totals_file.path.read_text(encoding="utf-8").splitlines()[2].endswith('"80.00","","80.00",""')
+    page = render(summarise(map(Work, without)), title="Class", folder=tmp_path, overall=[ada, bo])
+    assert '<td class="n">does not count</td>' in page
+
+
+def test_a_rule_drops_chapters_and_makes_points_grades_and_passes(grades, tmp_path):
+    rule = TotalRule(drop_lowest=1, scale=60, pass_mark=70, grades={"A": 90, "B": 75})
+    overall = totals(grades, WEIGHTS, rule)
+    ada, bo = overall
+    # Ada has 10/10 and (6 - 1)/10, Bo 8/10 and nothing; the lower share of each is dropped, whatever it weighs.
+    assert (ada.dropped, ada.share, ada.points, ada.grade_name, ada.passed) == ((CHAPTERS[1],), 1.0, 60.0, "A", True)
+    assert (bo.dropped, bo.share, bo.points, bo.grade_name, bo.passed) == ((CHAPTERS[1],), 0.8, 48.0, "B", True)
+    assert in_each_grade(overall) == "As it stands: 1 × A, 1 × B, 2 of 2 pass."
+    _, totals_file = export(grades, "csv", tmp_path, WEIGHTS, rule=rule)
+    header, ada_line, _ = totals_file.path.read_text(encoding="utf-8").splitlines()
+    assert header.endswith('"total","open","points","grade","passed","dropped"')
+    assert ada_line.endswith(f'"100.00","{CHAPTERS[1]}","60.00","A","yes","{CHAPTERS[1]}"')
+    page = render(summarise(map(Work, grades)), title="Class", folder=tmp_path, overall=overall)
+    assert escape(rule.sentence(), quote=False).replace("'", "&#39;") in page
+    assert '<span class="pill note">dropped</span>' in page
 
 
 def test_what_is_undecided_or_not_gradable_is_open(grades):

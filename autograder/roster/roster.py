@@ -46,6 +46,10 @@ class Student:
         section: their section on Canvas, or empty.
         enrolled: whether the class list has them. A student who is only known by a submission is not enrolled.
         other_platforms: by chapter, the platform of an upload, where it is not ``platform``.
+        state: ``"withdrawn"`` for a student who left the class, ``"ignored"`` for a submitter who is not a student (a test account),
+            else empty. The work of both is kept, and counts nowhere.
+        excused: the chapters that do not count for this student.
+        joined: the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
     """
 
     id: str
@@ -61,6 +65,14 @@ class Student:
     section: str = ""
     enrolled: bool = False
     other_platforms: Mapping[str, str] = field(default_factory=dict)
+    state: str = ""
+    excused: tuple[str, ...] = ()
+    joined: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the student is in averages, totals and exports: on the class list, and neither withdrawn nor ignored."""
+        return self.enrolled and not self.state
 
     def platform_of(self, chapter: str) -> str:
         """Return the platform on which the student hands in a chapter; empty if none is known."""
@@ -138,7 +150,7 @@ def read_roster(course: Course) -> dict[str, Student]:
         return {}
     try:
         entries: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return {student: Student(id=student, **entry) for student, entry in entries.items()}
+        return {student: _student(student, entry) for student, entry in entries.items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CourseError(
             f"the list of students cannot be read ({error})",
@@ -151,6 +163,10 @@ def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
     """Write who is who, ordered by id. A reader never sees half a file."""
     entries = {student: _entry(roster[student]) for student in sorted(roster)}
     write_atomically(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _student(student: str, entry: Mapping[str, Any]) -> Student:
+    return Student(id=student, **{**entry, "excused": tuple(entry.get("excused", ()))})
 
 
 def _entry(student: Student) -> dict[str, Any]:

@@ -9,9 +9,11 @@ Protects against:
 - a student who hands in under another's login or address as display name, before the course has a list;
 - a list that is read twice, or in another order: the ids stay.
 
+- a list of a part of the class: a list adds and updates, and removes only where a person asks for it.
+
 Does not protect against:
 
-- a list of another course: it replaces the class, and names all who left.
+- a list of another course: its students are added, and the summary names how many.
 """
 
 from __future__ import annotations
@@ -21,9 +23,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autograder.collecting.class_list import ClassList, read_class_list
 from autograder.collecting.pending import missing
-from autograder.collecting.roster import (
+from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
+from autograder.enrolment.class_list import ClassList, read_class_list
+from autograder.enrolment.standing import is_excused
+from autograder.errors import CourseError
+from autograder.roster.roster import (
     Student,
     folded_name,
     is_safe,
@@ -33,9 +39,6 @@ from autograder.collecting.roster import (
     submitted_folders,
     write_roster,
 )
-from autograder.course.course_file import read_course_file
-from autograder.course.folder import Course
-from autograder.errors import CourseError
 from autograder.submission.problem import Problem
 
 # Returns the texts by which an entry can be matched.
@@ -51,8 +54,10 @@ class Enrolment:
         added: students whom the course did not know.
         updated: students whom the course knew, from submissions or an earlier list, with something new.
         unchanged: students with nothing new.
-        departed: students who were on the earlier list and are not on this one. They stay in the roster, because they handed in something.
-        removed: those who have handed in nothing, by id with their name.
+        absent: students who were on the earlier list and are not on this one. They stay on the class list.
+        departed: those of whom ``remove_missing`` has made withdrawn students, because they handed in something.
+        removed: those whom ``remove_missing`` has removed, because they handed in nothing; by id with their name.
+        withdrawn: students on this list who have withdrawn, according to the course.
         problems: lines that were left out, and students whose submissions could not be determined.
     """
 
@@ -60,8 +65,10 @@ class Enrolment:
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     departed: tuple[str, ...] = ()
     removed: Mapping[str, str] = field(default_factory=dict)
+    withdrawn: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -73,42 +80,97 @@ class Attendance:
     chapters: tuple[str, ...]
 
 
-def enrol(course: Course, path: Path) -> Enrolment:
+@dataclass(frozen=True)
+class Merge:
+    """A list that is matched to the students of a course.
+
+    Attributes:
+        ids: the student of each line.
+        entries: their entries, by id.
+        people: the ids that the course knew before.
+        problems: lines that were left out, and students whose submissions could not be determined.
+    """
+
+    ids: Mapping[int, str]
+    entries: Mapping[str, Student]
+    people: frozenset[str]
+    problems: tuple[Problem, ...] = ()
+
+
+def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: bool = False) -> Enrolment:
     """Merge a class list into the roster, and return what has changed.
+
+    Args:
+        course: the course.
+        path: the list.
+        remove_missing: whether the list is the whole class. Then students who are not on it have withdrawn, and those who handed in
+            nothing leave the roster. By default, they stay.
+        dry_run: whether to write nothing.
 
     Raises:
         CourseError: if the list cannot be read, or the roster cannot be read or written. Nothing is changed then.
     """
     class_list = read_class_list(path)
+    if class_list.of_one_chapter:
+        raise CourseError(
+            "this list belongs to one assignment: it has submission times, or numbers of participants",
+            where=path,
+            do="Name its chapter with --chapter.",
+        )
+    before, folders = read_roster(course), submitted_folders(course)
+    merge = merge_list(course, class_list, path.name)
+    entries = merge.entries
+    absent = {name: student for name, student in before.items() if student.counts and name not in entries}
+    leaving = absent if remove_missing else {}
+    departed = {
+        name: replace(leaving[name], state="withdrawn") for name in leaving if leaving[name].uploads or name in folders
+    }
+    others = {name: student for name, student in before.items() if name not in leaving}
+    if not dry_run:
+        save_roster(course, {**others, **departed, **entries})
+    return replace(
+        summary(class_list, merge, before),
+        absent=tuple(sorted(absent.keys() - leaving.keys())),
+        departed=tuple(sorted(departed)),
+        removed={name: leaving[name].name for name in sorted(leaving.keys() - departed.keys())},
+    )
+
+
+def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
+    """Match a list to the students that the course knows, and return their entries with what it says of them. Nothing is written.
+
+    Args:
+        course: the course.
+        class_list: the list.
+        file: its name, for messages.
+    """
     before = read_roster(course)
-    folders = submitted_folders(course)
-    people = before | {name: Student(name) for name in folders - before.keys()}
+    people = before | {name: Student(name) for name in submitted_folders(course) - before.keys()}
     matched, doubts = _match(class_list.members, people)
-    ids, unnamed = _with_new_ids(class_list, matched, people, path.name)
+    ids, unnamed = _with_new_ids(class_list, matched, people, file)
     entries = {
         name: _merged(people.get(name, Student(name)), class_list.members[line], class_list.fields)
         for line, name in ids.items()
     }
-    absent = {name: student for name, student in before.items() if student.enrolled and name not in entries}
-    departed = {
-        name: replace(absent[name], enrolled=False) for name in absent if absent[name].uploads or name in folders
-    }
-    others = {name: student for name, student in before.items() if name not in absent}
-    _write(course, {**others, **departed, **entries})
+    return Merge(ids, entries, frozenset(people), (*doubts, *unnamed))
+
+
+def summary(class_list: ClassList, merge: Merge, before: Mapping[str, Student]) -> Enrolment:
+    """Return what a list changes in the entries of its own students."""
+    entries, people = merge.entries, merge.people
     return Enrolment(
         class_list.platform,
-        added=tuple(sorted(entries.keys() - people.keys())),
+        added=tuple(sorted(entries.keys() - people)),
         updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
         unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
-        departed=tuple(sorted(departed)),
-        removed={name: absent[name].name for name in sorted(absent.keys() - departed.keys())},
-        problems=(*class_list.problems, *doubts, *unnamed),
+        withdrawn=tuple(sorted(name for name in entries if entries[name].state)),
+        problems=(*class_list.problems, *merge.problems),
     )
 
 
 def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:
-    """Return the students on the class list, by id; nobody if the course has no list."""
-    return {name: student for name, student in roster.items() if student.enrolled}
+    """Return the students on the class list who have not withdrawn, by id; none if the course has no list."""
+    return {name: student for name, student in roster.items() if student.counts}
 
 
 def group_submitters(
@@ -138,16 +200,15 @@ def group_submitters(
 
 
 def nothing_handed_in(course: Course, chapter: str) -> list[str]:
-    """Return the ids of those on the class list who have handed in nothing for a chapter, in order.
+    """Return the ids of those on the class list who have handed in nothing for a chapter that counts for them, in order.
 
     A submission that is in a download and did not get into the course folder counts as handed in, and so does that of a student's group.
     """
     folders = {path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir()}
     present = folders | {item.student for item in missing(course, chapter)}
-    roster = read_roster(course)
-    return sorted(
-        enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
-    )
+    roster, plan = read_roster(course), read_course_file(course.root)
+    absent = enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
+    return sorted(name for name in absent if not is_excused(roster[name], chapter, plan.due(chapter, name)))
 
 
 def attendance(course: Course) -> list[Attendance]:
@@ -173,7 +234,7 @@ def _match(members: Mapping[int, Student], people: Mapping[str, Student]) -> tup
     """Return the ids of the members whom the course knows, by line, and a problem for each ambiguous member."""
     ids: dict[int, str] = {}
     ambiguous: dict[int, list[str]] = {}
-    for keys in (_by_number, _by_text, _by_name):
+    for keys in (_by_number, _by_text, _by_participant, _by_name):
         open_members = {line: member for line, member in members.items() if line not in ids}
         taken = frozenset(ids.values())
         free = [student for student in people.values() if student.id not in taken]
@@ -201,6 +262,11 @@ def _by_number(student: Student) -> Iterable[str]:
 def _by_text(student: Student) -> Iterable[str]:
     texts = (student.id, student.login, student.number, student.email)
     return [text.casefold() for text in texts if text]
+
+
+def _by_participant(student: Student) -> Iterable[str]:
+    on_moodle = (chapter for chapter in student.uploads if student.platform_of(chapter) == "moodle")
+    return [f"{chapter}:{student.uploads[chapter]}" for chapter in on_moodle]
 
 
 def _by_name(student: Student) -> Iterable[str]:
@@ -309,7 +375,12 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     return replace(student, **texts, surname=surname, enrolled=True)
 
 
-def _write(course: Course, roster: Mapping[str, Student]) -> None:
+def save_roster(course: Course, roster: Mapping[str, Student]) -> None:
+    """Write the roster.
+
+    Raises:
+        CourseError: if it cannot be written.
+    """
     try:
         write_roster(course, roster)
     except OSError as error:

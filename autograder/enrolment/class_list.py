@@ -6,6 +6,9 @@ What is read:
   and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name,
   canvas_group_id``;
 - Moodle: the participants as CSV, with headings in English, German, French or Polish;
+- Moodle's grading worksheet, with a participant's number and the time of the submission beside name, ID number and address;
+- a table of submission times, with ``student`` and ``time``;
+- nbgrader's CSV of students, with ``id, first_name, last_name, email``;
 - any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``.
 
 Columns are separated by commas, semicolons or tabs. The text is UTF-8 with or without a byte order mark, or UTF-16 with one.
@@ -18,16 +21,18 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.collecting.roster import Student, folded_name, is_safe
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, folded_name, is_safe
 from autograder.submission.problem import Problem
 
+_NUMBER = re.compile(r"[0-9]+$")
 _LARGEST = 20_000_000
 _SAVE_AS_CSV = "In your spreadsheet program, choose Save as, CSV UTF-8; or export the list from the platform once more."
 _COLUMNS = "The first line names the columns: those of Canvas's gradebook or of Moodle's participants, or id,name,email,number,group."
@@ -35,8 +40,8 @@ _COLUMNS = "The first line names the columns: those of Canvas's gradebook or of 
 _HEADINGS = {
     "id": ("id", "canvas_user_id"),
     "name": ("student", "student name", "full name", "name", "vollständiger name", "nom complet", "imię i nazwisko"),
-    "first name": ("first name", "vorname", "prénom", "imię"),
-    "last name": ("last name", "surname", "nachname", "nom", "nom de famille", "nazwisko"),
+    "first name": ("first name", "first_name", "vorname", "prénom", "imię"),
+    "last name": ("last name", "last_name", "surname", "nachname", "nom", "nom de famille", "nazwisko"),
     "email": (
         *("email", "e-mail", "email address", "e-mail address", "e-mail-adresse", "mail", "courriel"),
         *("adresse de courriel", "adresse e-mail", "adres e-mail", "adres email"),
@@ -52,8 +57,17 @@ _HEADINGS = {
     "group": ("group", "groups", "group_name", "gruppe", "gruppen", "groupe", "groupes", "grupa", "grupy"),
     "group number": ("canvas_group_id",),
     "section": ("section", "sections"),
+    "participant": ("identifier",),
+    "time": (
+        *("time", "submitted", "timestamp", "submission time", "last modified (submission)"),
+        *(
+            "zuletzt geändert (abgabe)",
+            "dernière modification (travail remis)",
+            "ostatnia modyfikacja (przesłane zadanie)",
+        ),
+    ),
 }
-_FIELDS = {heading: field for field, headings in _HEADINGS.items() for heading in headings}
+_FIELDS = {heading: name for name, headings in _HEADINGS.items() for heading in headings}
 _CANVAS = frozenset({"sis user id", "sis login id", "canvas_user_id"})
 
 
@@ -66,12 +80,26 @@ class ClassList:
         members: the students by the number of their line, with an empty id where the list has none.
         fields: what it has columns for: ``"email"``, ``"group"`` and so on.
         problems: the lines that are no student's, and why.
+        participants: in a grading worksheet, each line's number of the participant in the assignment.
+        times: in a worksheet or a table of times, what each line says of the submission time.
     """
 
     platform: str
     members: Mapping[int, Student]
     fields: frozenset[str]
     problems: Sequence[Problem] = ()
+    participants: Mapping[int, str] = field(default_factory=dict)
+    times: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def of_one_chapter(self) -> bool:
+        """Whether the list belongs to one assignment: a grading worksheet or a table of times."""
+        return bool({"participant", "time"} & self.fields)
+
+    @property
+    def only_times(self) -> bool:
+        """Whether the list says when students handed in, and nothing of who is in the class."""
+        return "time" in self.fields and "participant" not in self.fields
 
 
 def read_class_list(path: Path) -> ClassList:
@@ -92,21 +120,25 @@ def read_class_list(path: Path) -> ClassList:
     members: dict[int, Student] = {}
     problems: list[Problem] = []
     groups: dict[str, dict[str, int]] = defaultdict(dict)
+    participants: dict[int, str] = {}
+    times: dict[int, str] = {}
     for line, cells in lines:
-        values = {field: _plain_text(cell) for field, cell in zip(fields, cells, strict=False) if field}
+        values = {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
         if not any(values.values()) or _is_no_person(platform, values):
             continue
         member = _student(platform, values)
         if problem := _problem(path, line, member):
             problems.append(problem)
-        elif member not in members.values():
+        elif member not in members.values() or "participant" in fields:
             members[line] = member
+            participants |= {line: number[0]} if (number := _NUMBER.findall(values.get("participant", ""))) else {}
+            times |= {line: values["time"]} if values.get("time", "-") != "-" else {}
             groups[folded_name(member.group)].setdefault(values.get("group number", ""), line)
     _refuse_shared_ids(path, members)
     _refuse_shared_groups(path, groups)
     if not members and not problems:
         raise CourseError("there is no student in this list", where=path, do=_COLUMNS)
-    return ClassList(platform, members, frozenset(fields) - {""}, problems)
+    return ClassList(platform, members, frozenset(fields) - {""}, problems, participants, times)
 
 
 def _read(path: Path) -> bytes:
@@ -169,6 +201,8 @@ def _platform(headings: Sequence[str]) -> str:
     if _CANVAS & set(headings) or {"student", "id"} <= set(headings):
         return "canvas"
     fields = {_FIELDS.get(heading) for heading in headings}
+    if "participant" in fields:
+        return "moodle"
     return "moodle" if {"first name", "last name"} <= fields and "id" not in fields else ""
 
 
@@ -179,7 +213,7 @@ def _columns(path: Path, header: Sequence[str], headings: Sequence[str]) -> list
         shown = ", ".join(filter(None, map(_plain_text, header)))[:200]
         raise CourseError(f"no column names the students; the first line is: {shown}", where=path, do=_COLUMNS)
     # Assignments follow in a gradebook, and one may be called like a column.
-    return [field if field not in fields[:number] else "" for number, field in enumerate(fields)]
+    return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
 
 
 def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:

@@ -10,13 +10,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from autograder.collecting.archive import Entry
-from autograder.collecting.class_list import read_class_list
-from autograder.collecting.enrolment import Enrolment, attendance, enrol, nothing_handed_in
-from autograder.collecting.roster import Student, known_students, merged, read_roster, roster_path, write_roster
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, uploads_of
 from autograder.course.folder import Course
+from autograder.enrolment.class_list import read_class_list
+from autograder.enrolment.enrol import Enrolment, attendance, enrol, nothing_handed_in
 from autograder.errors import CourseError
+from autograder.roster.roster import Student, known_students, merged, read_roster, roster_path, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 CANVAS = """\
@@ -37,31 +37,6 @@ MOODLE = {
 PEOPLE = "Zoltán,Wójcik,1234,zw@example.org,Team 1\nJun,Xu,1235,jx@example.org,\n"
 
 Enrol = Callable[..., Enrolment]
-
-
-@pytest.fixture(scope="module")
-def empty_course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """A course folder without anything in it. Tests give it a root of their own."""
-    return Course.open(tmp_path_factory.mktemp("enrolment") / "course", create=True)
-
-
-@pytest.fixture
-def course(empty_course: Course, tmp_path: Path) -> Course:
-    """An empty course of one's own."""
-    root = tmp_path / "course"
-    root.mkdir()
-    (root / "nbgrader_config.py").write_bytes((empty_course.root / "nbgrader_config.py").read_bytes())
-    return Course.open(root)
-
-
-@pytest.fixture
-def enrolled(course: Course, tmp_path: Path) -> Enrol:
-    """Return a function that reads a class list into the course."""
-
-    def read(text: str | bytes, name: str = "class.csv") -> Enrolment:
-        return enrol(course, written(tmp_path / name, text))
-
-    return read
 
 
 def written(path: Path, text: str | bytes) -> Path:
@@ -196,6 +171,13 @@ def test_a_line_without_name_and_id_is_named(enrolled: Enrol) -> None:
     assert (problem.kind, problem.where) == ("no name", "class.csv, line 2")
 
 
+def test_nbgraders_own_list_keeps_names(course: Course, enrolled: Enrol) -> None:
+    enrolment = enrolled("id, last_name, first_name, email\ns001, Berg, Ada, ada@uni.example\n")
+    assert (enrolment.platform, enrolment.added) == ("", ("s001",))
+    ada = read_roster(course)["s001"]
+    assert (ada.name, ada.surname, ada.email) == ("Ada Berg", "Berg", "ada@uni.example")
+
+
 def test_equal_lines_are_one_student(enrolled: Enrol) -> None:
     assert enrolled(table([["ada", "Ada"], ["ada", "Ada"]])).added == ("ada",)
 
@@ -264,7 +246,7 @@ def test_a_name_of_two_students_matches_neither(course: Course, enrolled: Enrol)
 def test_a_number_contradicts_an_equal_name(course: Course, enrolled: Enrol) -> None:
     enrolled(f"{MOODLE['en']}\nJan,Nowak,111,,\n")
     enrolment = enrolled(f"{MOODLE['en']}\nJan,Nowak,222,,\n")
-    assert (enrolment.added, list(enrolment.removed)) == (("jan-nowak-222",), ["jan-nowak"])
+    assert (enrolment.added, enrolment.absent) == (("jan-nowak-222",), ("jan-nowak",))
 
 
 def test_two_students_with_nothing_but_a_name_are_left_out(enrolled: Enrol) -> None:
@@ -273,15 +255,38 @@ def test_two_students_with_nothing_but_a_name_are_left_out(enrolled: Enrol) -> N
     assert [problem.kind for problem in enrolment.problems] == ["no id", "no id"]
 
 
-def test_reading_again_updates_and_keeps_those_with_work(course: Course, enrolled: Enrol) -> None:
-    enrolled(table([["ada", "Ada", "A"], ["bo", "Bo", "A"], ["cy", "Cy", "B"]], "id,name,group"))
-    hand_in(course, "bo")
-    enrolment = enrolled(table([["ada", "Ada King", "B"], ["dee", "Dee", ""]], "id,name,group"))
-    assert (enrolment.added, enrolment.updated) == (("dee",), ("ada",))
-    assert (enrolment.departed, enrolment.removed) == (("bo",), {"cy": "Cy"})
+FIRST = [["ada", "Ada", "A"], ["bo", "Bo", "A"], ["cy", "Cy", "B"]]
+LATER = [["ada", "Ada King", "B"], ["dee", "Dee", ""]]
+
+
+def test_reading_again_updates_and_removes_nobody(course: Course, enrolled: Enrol) -> None:
+    enrolled(table(FIRST, "id,name,group"))
+    enrolment = enrolled(table(LATER, "id,name,group"))
+    assert (enrolment.added, enrolment.updated, enrolment.absent) == (("dee",), ("ada",), ("bo", "cy"))
+    assert (enrolment.departed, enrolment.removed) == ((), {})
     roster = read_roster(course)
     assert (roster["ada"].name, roster["ada"].group) == ("Ada King", "B")
-    assert (list(roster), roster["bo"].enrolled) == (["ada", "bo", "dee"], False)
+    assert [student.counts for student in roster.values()] == [True] * 4
+
+
+def test_missing_students_leave_where_a_person_says_so(course: Course, enrolled: Enrol) -> None:
+    enrolled(table(FIRST, "id,name,group"))
+    hand_in(course, "bo")
+    enrolment = enrolled(table(LATER, "id,name,group"), remove_missing=True)
+    assert (enrolment.departed, enrolment.removed, enrolment.absent) == (("bo",), {"cy": "Cy"}, ())
+    roster = read_roster(course)
+    assert (list(roster), roster["bo"].state, roster["bo"].counts) == (["ada", "bo", "dee"], "withdrawn", False)
+    # A list that has a withdrawn student does not overrule a person.
+    assert enrolled(table(FIRST, "id,name,group")).withdrawn == ("bo",)
+    assert read_roster(course)["bo"].state == "withdrawn"
+
+
+def test_a_dry_run_writes_nothing(course: Course, enrolled: Enrol) -> None:
+    enrolled(table(FIRST, "id,name,group"))
+    before = roster_path(course).read_bytes()
+    enrolment = enrolled(table(LATER, "id,name,group"), remove_missing=True, dry_run=True)
+    assert (enrolment.added, list(enrolment.removed)) == (("dee",), ["bo", "cy"])
+    assert roster_path(course).read_bytes() == before
 
 
 def test_a_list_without_groups_keeps_them(course: Course, enrolled: Enrol) -> None:

@@ -1,0 +1,1 @@
+"""Keep submissions in the course folder: names of students' folders, files beside notebooks, notes on lateness."""

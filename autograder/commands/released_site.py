@@ -1,0 +1,65 @@
+"""Collect what a course's own site offers: the files that ``tfcourse assign`` made for its students, its title and its deadlines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.content_hash import hash_files
+from autograder.course.assignment_text import assignment_sentences
+from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
+from autograder.course.paths import shell_command
+from autograder.errors import CourseError
+from autograder.site.build import SiteCourse
+
+
+@dataclass(frozen=True)
+class ReleasedSite:
+    """What a course's own site offers.
+
+    Attributes:
+        root: the course folder.
+        files: students' files by chapter: notebook, package and lesson.
+        course: its title and deadlines.
+    """
+
+    root: Path
+    files: Mapping[str, Sequence[Path]]
+    course: SiteCourse
+
+    def key(self) -> str:
+        """Return a hash of all that this adds to the site."""
+        paths = [path for paths in self.files.values() for path in paths]
+        return "\n".join([hash_files(self.root, paths), str(self.course)])
+
+
+def released_site(folder: Path, only: Sequence[str] | None = None) -> ReleasedSite:
+    """Return what the site of a course offers.
+
+    Args:
+        folder: the course folder.
+        only: the chapters that the site may offer; all by default.
+
+    Raises:
+        CourseError: if the folder is no course, or nothing of these chapters has been released there.
+    """
+    course = Course.open(folder)
+    files = {
+        path.name: sorted([*path.glob("*.ipynb"), *path.glob("*.whl")])
+        for path in sorted(course.folder("student").glob("*/"))
+        if only is None or path.name in only
+    }
+    files = {chapter: paths for chapter, paths in files.items() if paths}
+    if not files:
+        raise CourseError(
+            "nothing has been released for students here",
+            where=course.folder("student"),
+            do=f"Release a chapter first: {shell_command(course, 'assign', 'CHAPTER')}",
+        )
+    plan = read_course_file(course.root)
+    dates = {chapter: " ".join(assignment_sentences(plan, chapter)) for chapter in files}
+    return ReleasedSite(
+        course.root, files, SiteCourse(plan.title, {name: text for name, text in dates.items() if text})
+    )

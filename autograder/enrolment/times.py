@@ -1,0 +1,134 @@
+"""Bring submission times along: from Moodle's grading worksheet, or from a table of student and time.
+
+A time is written into ``timestamp.txt`` of the submission, as nbgrader keeps it. Where there is no submission yet, it is kept in
+``COURSE/times/CHAPTER.json`` until the next collection brings one; then it is used once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from autograder.atomic_files import write_atomically
+from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+
+# How Moodle writes a time in the languages whose lists are read: 24 October 2026, 6:00 PM; Samstag, 24. Oktober 2026, 18:00.
+_MOODLE = re.compile(
+    r"(?:[^\W\d]+\.?,? )?(?P<day>\d{1,2})\.? (?P<month>[^\W\d]+)\.? (?P<year>\d{4}),? "
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))? ?(?P<half>[AaPp][Mm])?"
+)
+_MONTHS = (
+    ("january", "januar", "janvier", "stycznia", "styczeń"),
+    ("february", "februar", "février", "lutego", "luty"),
+    ("march", "märz", "mars", "marca", "marzec"),
+    ("april", "avril", "kwietnia", "kwiecień"),
+    ("may", "mai", "maja", "maj"),
+    ("june", "juni", "juin", "czerwca", "czerwiec"),
+    ("july", "juli", "juillet", "lipca", "lipiec"),
+    ("august", "août", "sierpnia", "sierpień"),
+    ("september", "septembre", "września", "wrzesień"),
+    ("october", "oktober", "octobre", "października", "październik"),
+    ("november", "novembre", "listopada", "listopad"),
+    ("december", "dezember", "décembre", "grudnia", "grudzień"),
+)
+_MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
+
+
+def platform_time(text: str, zone: str) -> datetime | None:
+    """Return a time as a platform or a table writes it; None if it is in no form that has one meaning.
+
+    Args:
+        text: ISO 8601, or as Moodle writes it in English, German, French or Polish.
+        zone: the time zone of a time without an offset.
+    """
+    plain = " ".join(text.replace("\u202f", " ").split())
+    try:
+        time = datetime.fromisoformat(plain.removesuffix(" UTC") + ("+00:00" if plain.endswith(" UTC") else ""))
+    except ValueError:
+        match = _MOODLE.fullmatch(plain)
+        written = _of_moodle(match) if match else None
+        if written is None:
+            return None
+        time = written
+    return time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))
+
+
+def _of_moodle(match: re.Match[str]) -> datetime | None:
+    month, hour, half = _MONTH_OF.get(match["month"].casefold()), int(match["hour"]), (match["half"] or "").upper()
+    if month is None or (half and not 1 <= hour <= 12):
+        return None
+    if half:
+        hour = hour % 12 + 12 * (half == "PM")
+    try:
+        return datetime(
+            int(match["year"]), month, int(match["day"]), hour, int(match["minute"]), int(match["second"] or 0)
+        )
+    except ValueError:
+        return None
+
+
+def record_times(course: Course, chapter: str, times: Mapping[str, datetime]) -> list[str]:
+    """Write submission times of a chapter, or keep them for submissions that are still to come; return the students whose time is written.
+
+    Args:
+        course: the course; the caller holds its lock.
+        chapter: the chapter.
+        times: by student.
+    """
+    waiting = {**_waiting(course, chapter), **{student: time.isoformat(" ") for student, time in times.items()}}
+    return _apply(course, chapter, waiting)
+
+
+def apply_times(course: Course, chapter: str) -> list[str]:
+    """Write the times that were kept for submissions that have come since; return those students."""
+    return _apply(course, chapter, _waiting(course, chapter))
+
+
+def _apply(course: Course, chapter: str, waiting: Mapping[str, str]) -> list[str]:
+    applied = [student for student, _ in _present(course, chapter, waiting)]
+    for _, path in _present(course, chapter, waiting):
+        write_atomically(path, waiting[path.parents[1].name].encode())
+    left_over = {student: time for student, time in sorted(waiting.items()) if student not in applied}
+    path = _path(course, chapter)
+    if left_over:
+        write_atomically(path, (json.dumps(left_over, indent=1) + "\n").encode())
+    else:
+        path.unlink(missing_ok=True)
+    return applied
+
+
+def _present(course: Course, chapter: str, students: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """Yield the students of some who have a submission, with the file of its time."""
+    for student in sorted(students):
+        folder = course.folder("submitted", student, chapter)
+        if folder.is_dir() and not folder.is_symlink():
+            yield student, folder / "timestamp.txt"
+
+
+def _path(course: Course, chapter: str) -> Path:
+    return course.root / "times" / f"{chapter}.json"
+
+
+def _waiting(course: Course, chapter: str) -> dict[str, str]:
+    path = _path(course, chapter)
+    try:
+        return {str(student): str(time) for student, time in json.loads(path.read_text(encoding="utf-8")).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise CourseError(
+            f"these submission times cannot be read ({error})",
+            where=path,
+            do="Remove the file, and read the list again.",
+        ) from error
+
+
+def course_zone(course: Course) -> str:
+    """Return the time zone in which the course's times without an offset are."""
+    return read_course_file(course.root).time_zone

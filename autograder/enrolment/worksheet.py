@@ -1,0 +1,148 @@
+"""Read a list that belongs to one assignment: Moodle's grading worksheet, or a table of student and time.
+
+The worksheet has a participant's number in the assignment, beside name, ID number and address. So it tells apart two students of one name,
+whose downloads Moodle tells apart by that number alone. It adds students, and never removes any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from autograder.course.folder import Course
+from autograder.course.paths import shell_command
+from autograder.enrolment.class_list import ClassList, read_class_list
+from autograder.enrolment.enrol import Enrolment, merge_list, save_roster, summary
+from autograder.enrolment.find_student import called, matching_students
+from autograder.enrolment.times import course_zone, platform_time, record_times
+from autograder.errors import CourseError
+from autograder.roster.roster import Student, merged, read_roster, submitted_folders
+from autograder.submission.problem import Problem
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """What a list of one assignment has changed.
+
+    Attributes:
+        chapter: the chapter.
+        enrolment: what it has changed in the class.
+        times: the submission times that it has, by student.
+        timed: the students whose submission has got its time; the other times wait for the collection.
+    """
+
+    chapter: str
+    enrolment: Enrolment
+    times: Mapping[str, str]
+    timed: tuple[str, ...] = ()
+
+
+def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool = False) -> Worksheet:
+    """Read a list of one assignment into the roster, and its times beside the submissions.
+
+    Args:
+        course: the course; the caller holds its lock.
+        path: the list.
+        chapter: the chapter.
+        dry_run: whether to write nothing.
+
+    Raises:
+        CourseError: if the list cannot be read, or has neither participants nor times.
+    """
+    class_list = read_class_list(path)
+    if not class_list.of_one_chapter:
+        raise CourseError(
+            "this list has neither numbers of participants nor submission times",
+            where=path,
+            do="Read it without --chapter. Moodle's worksheet: the assignment, View all submissions, Download grading worksheet.",
+        )
+    if class_list.only_times:
+        ids: Mapping[int, str]
+        ids, problems = _listed(course, class_list, path.name)
+        enrolment = Enrolment(class_list.platform, problems=(*class_list.problems, *problems))
+    else:
+        ids, enrolment = _enrolled(course, class_list, chapter, path.name, dry_run)
+    times, unread = _times(course, class_list, ids, path.name)
+    timed = [] if dry_run or not times else record_times(course, chapter, times)
+    enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
+    return Worksheet(chapter, enrolment, {name: time.isoformat(" ") for name, time in times.items()}, tuple(timed))
+
+
+def _enrolled(
+    course: Course, class_list: ClassList, chapter: str, file: str, dry_run: bool
+) -> tuple[Mapping[int, str], Enrolment]:
+    """Merge a worksheet into the roster; return the student of each line, and what has changed."""
+    before = read_roster(course)
+    numbers = class_list.participants
+    members = {
+        line: replace(member, uploads={chapter: numbers[line]}) if line in numbers else member
+        for line, member in class_list.members.items()
+    }
+    merge = merge_list(course, replace(class_list, members=members), file)
+    numbered = [
+        Student(name, platform="moodle", uploads={chapter: numbers[line]})
+        for line, name in merge.ids.items()
+        if line in numbers
+    ]
+    roster = merged({**before, **merge.entries}, numbered)
+    merge = replace(merge, entries={name: roster[name] for name in merge.entries})
+    if not dry_run:
+        save_roster(course, roster)
+    enrolment = summary(class_list, merge, before)
+    shared = _shared_numbers(course, chapter, roster, merge.entries)
+    return merge.ids, replace(enrolment, problems=(*enrolment.problems, *shared))
+
+
+def _shared_numbers(
+    course: Course, chapter: str, roster: Mapping[str, Student], entries: Mapping[str, Student]
+) -> list[Problem]:
+    """Name the submissions that were collected under another id before the worksheet said whose they are."""
+    owners = {student.uploads[chapter]: student for student in entries.values() if chapter in student.uploads}
+    others = (student for student in roster.values() if student.id not in entries)
+    return [
+        Problem(
+            "same number",
+            f"Participant {other.uploads[chapter]} of {chapter} is {called(owner)}, and was collected as {called(other)}.",
+            f"submitted/{other.id}/{chapter}",
+            f"Give the work to its owner: {shell_command(course, 'students', '--same', other.id, owner.id)}",
+        )
+        for other in others
+        if other.platform_of(chapter) == "moodle" and (owner := owners.get(other.uploads.get(chapter, ""))) is not None
+    ]
+
+
+def _listed(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
+    """Return the student of each line of a table of times, and the lines that name none, or several."""
+    people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
+    ids, problems = {}, []
+    for line, member in class_list.members.items():
+        texts = (member.id, member.number, member.email, member.login, member.user, member.name)
+        matches = next((names for text in texts if text and (names := matching_students(text, people))), [])
+        if len(matches) == 1:
+            ids[line] = matches[0]
+            continue
+        text = next(filter(None, texts))
+        message = (
+            f"{text!r} may be {' or '.join(matches)}" if matches else f"No student of this course is called {text!r}"
+        )
+        where, do = f"{file}, line {line}", "Write the student's id."
+        problems.append(Problem("unknown student", f"{message}, so this time was left out.", where, do))
+    return ids, problems
+
+
+def _times(
+    course: Course, class_list: ClassList, ids: Mapping[int, str], file: str
+) -> tuple[dict[str, datetime], list[Problem]]:
+    zone = course_zone(course)
+    times, problems = {}, []
+    for line, text in class_list.times.items():
+        time = platform_time(text, zone) if text else None
+        if time is not None and line in ids:
+            times[ids[line]] = time
+        elif text and time is None:
+            message = f"{text!r} is no time that can be read, so this submission has none."
+            do = "Write it like 2026-10-24 18:00."
+            problems.append(Problem("no time", message, f"{file}, line {line}", do))
+    return times, problems

@@ -1,0 +1,96 @@
+"""Give the work of a stranger to the student of the class list who handed it in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nbgrader.api import Gradebook, MissingEntry
+
+from autograder.collecting.choices import choice_path
+from autograder.course.folder import Course
+from autograder.enrolment.find_student import called
+from autograder.errors import CourseError
+from autograder.record.results import result_path
+from autograder.roster.roster import Student, merged, read_roster, write_roster
+
+
+def reassign(course: Course, stranger: str, student: str) -> list[str]:
+    """Give all that a stranger handed in to a student, and remember the stranger's numbers on the platform as the student's.
+
+    Points that a person gave stay with the work. Results and pages are removed: the next run of ``tfcourse autograde`` writes them anew.
+
+    Args:
+        course: the course; the caller holds its lock.
+        stranger: the id that the work has.
+        student: the id of a student on the class list.
+
+    Returns:
+        The chapters.
+
+    Raises:
+        CourseError: if the stranger is on the class list, the student is not, or the student has work for one of the chapters.
+    """
+    roster = read_roster(course)
+    chapters = sorted(path.name for path in course.folder("submitted", stranger).glob("*/") if path.is_dir())
+    _refuse(course, roster, stranger, student, chapters)
+    _move_grades(course, stranger, student, chapters)
+    entry = roster.get(stranger, Student(stranger))
+    numbers = replace(entry, id=student, name="", state="")
+    others = {name: other for name, other in roster.items() if name != stranger}
+    for chapter in chapters:
+        for step in ("autograded", "feedback"):
+            shutil.rmtree(course.folder(step, stranger, chapter), ignore_errors=True)
+        result_path(course, chapter, stranger).unlink(missing_ok=True)
+        if (choice := choice_path(course, chapter, stranger)).exists():
+            choice.replace(choice_path(course, chapter, student))
+        target = course.folder("submitted", student, chapter)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        course.folder("submitted", stranger, chapter).rename(target)
+    # Last: a call that is cut short is made again under the same two ids.
+    write_roster(course, merged(others, [numbers]))
+    for step in ("submitted", "autograded", "feedback"):
+        folder = course.folder(step, stranger)
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    return chapters
+
+
+def _refuse(course: Course, roster: dict[str, Student], stranger: str, student: str, chapters: Sequence[str]) -> None:
+    one, other = roster.get(stranger, Student(stranger)), roster.get(student, Student(student))
+    if one.enrolled:
+        raise CourseError(
+            f"{called(one)} is on the class list, so this work has an owner",
+            do="Name the stranger first, then the student.",
+        )
+    if not other.enrolled:
+        raise CourseError(f"{called(other)} is not on the class list", do="Name the stranger first, then the student.")
+    for chapter in chapters:
+        if course.folder("submitted", student, chapter).exists():
+            raise CourseError(
+                f"{called(other)} handed in {chapter}, too",
+                where=course.folder("submitted", student, chapter),
+                do=f"Compare it with submitted/{stranger}/{chapter}, remove the one that does not count, and repeat the command.",
+            )
+
+
+def _move_grades(course: Course, stranger: str, student: str, chapters: Sequence[str]) -> None:
+    """Let the student own the stranger's submissions in the gradebook, with all that people wrote there."""
+    course_id = str(course.config().CourseDirectory.get("course_id", ""))
+    with Gradebook(course.gradebook_url, course_id) as gradebook:
+        gradebook.update_or_create_student(student)
+        for chapter in chapters:
+            try:
+                submission = gradebook.find_submission(chapter, stranger)
+            except MissingEntry:
+                continue
+            submission.student_id = student
+        gradebook.db.commit()
+        try:
+            entry = gradebook.find_student(stranger)
+        except MissingEntry:
+            return
+        gradebook.db.refresh(entry)
+        if not entry.submissions:
+            gradebook.remove_student(stranger)

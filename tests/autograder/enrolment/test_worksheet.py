@@ -1,0 +1,137 @@
+"""A grading worksheet tells namesakes apart, adds times, and removes nobody; a table of times adds nothing but times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from autograder.collecting.archive import Entry
+from autograder.collecting.student_ids import by_student
+from autograder.collecting.uploads import Upload
+from autograder.course.folder import Course
+from autograder.enrolment.enrol import Enrolment, enrol
+from autograder.enrolment.times import apply_times
+from autograder.enrolment.worksheet import Worksheet, enrol_worksheet
+from autograder.errors import CourseError
+from autograder.roster.roster import Student, merged, read_roster, roster_path, write_roster
+
+CHAPTER = "03_scaled_dot_product"
+PARTICIPANTS = (
+    "First name,Last name,ID number,Email address\nAnna,Schmidt,s1,a1@x\nAnna,Schmidt,s2,a2@x\nBo,Lind,s3,b@x\n"
+)
+HEADER = (
+    "Identifier,Full name,ID number,Email address,Status,Grade,Maximum grade,Grade can be changed,"
+    "Last modified (submission),Last modified (grade),Feedback comments"
+)
+ROWS = (
+    'Participant 103,Anna Schmidt,s1,a1@x,Submitted for grading,,22.00,Yes,"Saturday, 24 October 2026, 6:00 PM",-,\n'
+    'Participant 104,Anna Schmidt,s2,a2@x,Submitted for grading,,22.00,Yes,"Sunday, 25 October 2026, 8:05 AM",-,\n'
+    "Participant 105,Cy Dahl,s4,c@x,No submission,,22.00,Yes,-,-,\n"
+)
+
+Read = Callable[..., Worksheet]
+
+
+@pytest.fixture
+def worksheet(course: Course, tmp_path: Path) -> Read:
+    """Return a function that reads a list of the chapter; the course is in Warsaw."""
+    (course.root / "course.toml").write_text('time_zone = "Europe/Warsaw"\n', encoding="utf-8")
+
+    def read(text: str, **options: bool) -> Worksheet:
+        (tmp_path / "worksheet.csv").write_text(text, encoding="utf-8")
+        return enrol_worksheet(course, tmp_path / "worksheet.csv", CHAPTER, **options)
+
+    return read
+
+
+def moodle(owner: str, number: str) -> Upload:
+    entry = Entry(PurePosixPath(f"{owner}_{number}_assignsubmission_file/a.ipynb"), None, bytes)
+    return Upload(entry, owner, "moodle", upload=number)
+
+
+def test_namesakes_get_their_own_work_and_nobody_is_removed(
+    course: Course, enrolled: Callable[..., Enrolment], worksheet: Read
+) -> None:
+    enrolled(PARTICIPANTS)
+    uploads = [moodle("Anna Schmidt", "103"), moodle("Anna Schmidt", "104")]
+    assert by_student(uploads, read_roster(course), CHAPTER)[0] == {}
+    result = worksheet(f"{HEADER}\n{ROWS}")
+    assert (result.enrolment.added, result.enrolment.problems) == (("cy-dahl",), ())
+    roster = read_roster(course)
+    assert roster["bo-lind"].counts
+    owned, problems = by_student(uploads, roster, CHAPTER)
+    assert problems == []
+    assert {student: several[0].upload for student, several in owned.items()} == {
+        "anna-schmidt-s1": "103",
+        "anna-schmidt-s2": "104",
+    }
+
+
+def test_times_are_written_beside_submissions_and_kept_for_later_ones(
+    course: Course, enrolled: Callable[..., Enrolment], worksheet: Read, hand_in: Callable[..., None]
+) -> None:
+    enrolled(PARTICIPANTS)
+    hand_in("anna-schmidt-s1")
+    result = worksheet(f"{HEADER}\n{ROWS}")
+    # In October, Warsaw is two hours ahead of UTC until the 25th at three o'clock, and one hour after that.
+    assert result.times == {
+        "anna-schmidt-s1": "2026-10-24 18:00:00+02:00",
+        "anna-schmidt-s2": "2026-10-25 08:05:00+01:00",
+    }
+    assert result.timed == ("anna-schmidt-s1",)
+    stamp = course.folder("submitted", "anna-schmidt-s1", CHAPTER) / "timestamp.txt"
+    assert stamp.read_text() == "2026-10-24 18:00:00+02:00"
+    hand_in("anna-schmidt-s2")
+    assert apply_times(course, CHAPTER) == ["anna-schmidt-s2"]
+    assert apply_times(course, CHAPTER) == []
+    assert not (course.root / "times" / f"{CHAPTER}.json").exists()
+
+
+def test_a_dry_run_writes_nothing(
+    course: Course, enrolled: Callable[..., Enrolment], worksheet: Read, hand_in: Callable[..., None]
+) -> None:
+    enrolled(PARTICIPANTS)
+    hand_in("anna-schmidt-s1")
+    before = roster_path(course).read_bytes()
+    assert worksheet(f"{HEADER}\n{ROWS}", dry_run=True).enrolment.added == ("cy-dahl",)
+    assert roster_path(course).read_bytes() == before
+    assert list(course.folder("submitted").rglob("timestamp.txt")) == []
+    assert not (course.root / "times").exists()
+
+
+def test_work_that_was_collected_under_another_id_is_named(
+    course: Course, enrolled: Callable[..., Enrolment], worksheet: Read
+) -> None:
+    enrolled(PARTICIPANTS)
+    stranger = Student("anna-schmidt", "Anna Schmidt", "moodle", uploads={CHAPTER: "103"})
+    write_roster(course, merged(read_roster(course), [stranger]))
+    (problem,) = worksheet(f"{HEADER}\n{ROWS}").enrolment.problems
+    assert "Participant 103 of 03_scaled_dot_product is Anna Schmidt (anna-schmidt-s1)" in problem.what
+    assert "students --same anna-schmidt anna-schmidt-s1" in problem.do
+
+
+def test_a_table_of_times_adds_no_student_and_names_what_it_cannot_place(
+    course: Course, enrolled: Callable[..., Enrolment], worksheet: Read
+) -> None:
+    enrolled(PARTICIPANTS)
+    table = "student,time\ns3,2026-10-24 18:00\nAnna Schmidt,2026-10-24 18:00\nEve,2026-10-24 18:00\ns1,03.11.2026\n"
+    result = worksheet(table)
+    assert result.times == {"bo-lind": "2026-10-24 18:00:00+02:00"}
+    assert sorted(read_roster(course)) == ["anna-schmidt-s1", "anna-schmidt-s2", "bo-lind"]
+    assert [(problem.kind, problem.where) for problem in result.enrolment.problems] == [
+        ("unknown student", "worksheet.csv, line 3"),
+        ("unknown student", "worksheet.csv, line 4"),
+        ("no time", "worksheet.csv, line 5"),
+    ]
+
+
+def test_a_list_of_one_chapter_needs_its_chapter_and_a_class_list_has_none(
+    course: Course, tmp_path: Path, worksheet: Read
+) -> None:
+    (tmp_path / "sheet.csv").write_text(f"{HEADER}\n{ROWS}", encoding="utf-8")
+    with pytest.raises(CourseError, match="belongs to one assignment"):
+        enrol(course, tmp_path / "sheet.csv")
+    with pytest.raises(CourseError, match="neither numbers of participants nor submission times"):
+        worksheet(PARTICIPANTS)

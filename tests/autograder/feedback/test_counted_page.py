@@ -1,0 +1,61 @@
+"""A page's total is counted by the course's rules, and each exercise says how it counts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from autograder.course.course_file import ChapterPlan, CourseFile, LateRule
+from autograder.course.exercise_rules import ExerciseRule
+from autograder.feedback.counted_page import counted_page
+from autograder.feedback.page import Page, Part
+
+CHAPTER = "03_scaled_dot_product"
+PARTS = (
+    Part("test_mask", "exercise", "Mask", 4.0, 6.0, name="mask"),
+    Part("test_attend", "exercise", "Attend", 0.0, 4.0, name="attend"),
+    Part("question_why", "question", "Why", 0.0, 5.0, pending=True),
+)
+
+
+def page(late_penalty: float = 0.0, score: float = 4.0) -> Page:
+    return Page(
+        CHAPTER, "Title", "ada", "Ada", score, 15.0, late_penalty, PARTS, (), 100_000.0 if late_penalty else 0.0
+    )
+
+
+def plan(**rules: ExerciseRule) -> CourseFile:
+    due = datetime(2026, 10, 24, tzinfo=UTC)
+    return CourseFile(late=LateRule(per_day=0.25), chapters={CHAPTER: ChapterPlan(due=due, exercises={**rules})})
+
+
+@pytest.mark.parametrize(
+    ("rules", "total"),
+    [
+        ({}, (4.0, 15.0)),
+        ({"mask": ExerciseRule(points=12)}, (8.0, 21.0)),
+        ({"mask": ExerciseRule(count="drop")}, (0.0, 9.0)),
+        ({"attend": ExerciseRule(count="full")}, (8.0, 15.0)),
+        ({"mask": ExerciseRule(count="bonus")}, (4.0, 9.0)),
+        ({"question_why": ExerciseRule(count="full", points=2)}, (6.0, 12.0)),
+    ],
+)
+def test_the_total_is_counted_by_the_rules(rules: dict[str, ExerciseRule], total: tuple[float, float]) -> None:
+    counted = counted_page(page(), plan(**rules))
+    assert (counted.score, counted.max_score) == total
+    assert {part.name or part.anchor for part in counted.parts if part.counts_as} == set(rules)
+
+
+def test_a_dropped_answer_does_not_wait() -> None:
+    assert (page().pending, counted_page(page(), plan(question_why=ExerciseRule(count="drop"))).pending) == (1, 0)
+
+
+def test_lateness_takes_the_same_share_of_the_new_points() -> None:
+    late = page(late_penalty=2.0, score=2.0)
+    counted = counted_page(late, plan(mask=ExerciseRule(points=12)))
+    assert (counted.late_penalty, counted.score) == (4.0, 4.0)
+    nothing_before = Page(CHAPTER, "Title", "ada", "Ada", 0.0, 15.0, 0.0, PARTS[1:], (), 100_000.0)
+    # 100,000 seconds are two begun days: half of the 4 points.
+    counted = counted_page(nothing_before, plan(attend=ExerciseRule(count="full")))
+    assert (counted.late_penalty, counted.score) == (2.0, 2.0)

@@ -1,0 +1,131 @@
+"""Downloads that once gave wrong numbers or lost what a student wrote, with the exercises that they were made for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.chapter import find_chapter
+from autograder.authoring.myst import write_notebook
+from autograder.authoring.selection import select
+from autograder.authoring.solution_notebook import source_notebook
+from autograder.collecting.collect import collect
+from autograder.course.folder import Course
+from autograder.engine.settings import GradingSettings
+from autograder.grading.autograde import autograde
+from autograder.marking.questions import read_questions
+from autograder.record.results import GradeResult
+from autograder.release.nbgrader_release import generate_assignment
+from autograder.roster.roster import Student, write_roster
+
+from ..autograder.grading.scripted import Scripted
+
+PROJECT = Path(__file__).resolve().parents[2]
+CASES = Path(__file__).parent / "cases"
+CHAPTER, QUESTION = "03_scaled_dot_product", "question_query_key"
+SELECTION = ("soft_lookup", "causal_mask", "padding_mask", QUESTION)
+SENTENCE = "Queries ask and keys are asked; the scores compare the two"
+PLAN = f"""
+time_zone = "Europe/Warsaw"
+[late]
+grace_minutes = 0
+per_day = 0.10
+[chapters.03]
+only = {list(SELECTION)}
+due = 2026-10-24T20:00:00
+"""
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course in which the chapter is released. Do not write into it."""
+    root = tmp_path_factory.mktemp("cases") / "course"
+    course = Course.open(root, create=True)
+    (root / "course.toml").write_text(PLAN, encoding="utf-8")
+    chapter = select(find_chapter(PROJECT, CHAPTER), lambda name: name in SELECTION)
+    source = root / "source" / CHAPTER / f"{CHAPTER}.ipynb"
+    source.parent.mkdir(parents=True)
+    source.write_bytes(write_notebook(source_notebook(chapter)))
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
+    try:
+        generate_assignment(course.config(), CHAPTER)
+    finally:
+        os.environ["PATH"] = path
+    return root
+
+
+@pytest.fixture
+def course(released: Path, tmp_path: Path) -> Course:
+    """A course of one's own."""
+    return Course.open(Path(shutil.copytree(released, tmp_path / "course")))
+
+
+def grade(course: Course) -> dict[str, GradeResult]:
+    """Grade everybody: each exercise gives two points."""
+    points = dict.fromkeys(SELECTION[:3], 2.0)
+    students = [path.parent.name for path in course.root.glob(f"submitted/*/{CHAPTER}")]
+    executor = Scripted(dict.fromkeys(students, points))
+    results = autograde(course, CHAPTER, device="cpu", settings=GradingSettings(seed=7), make_executor=executor)
+    return {result.student: result for result in results}
+
+
+def test_an_answer_outside_of_its_cell_waits_for_the_marker_with_its_text(course: Course) -> None:
+    collect(course, CHAPTER, CASES / "answer_elsewhere.zip")
+    results = grade(course)
+    assert set(results) == {"control", "below", "between", "inprompt", "incode", "split"}
+    (question,) = (question for question in read_questions(course, CHAPTER) if question.name == QUESTION)
+    answers = {answer.student: answer for answer in question.answers}
+    assert {student for student, answer in answers.items() if answer.state.waiting} == set(results)
+    for student in set(results) - {"split"}:
+        assert SENTENCE in answers[student].text
+    split = answers["split"].text
+    assert split.index("First part: queries ask") < split.index("Second part: so the two could be merged")
+    for student, result in results.items():
+        named = [problem for problem in result.problems if problem.kind == "answer elsewhere"]
+        assert len(named) == (student != "control")
+
+
+def test_times_charge_what_a_calendar_and_a_clock_say(course: Course) -> None:
+    collect(course, CHAPTER, CASES / "times.zip")
+    results = grade(course)
+    # 20:00 in Warsaw was 18:00 in UTC on that day; all of these moments are written with a zone.
+    due = datetime(2026, 10, 24, 18, tzinfo=UTC)
+    moments = {
+        "autumn": datetime(2026, 10, 25, 18, 30, tzinfo=UTC),
+        **dict.fromkeys(("cest", "cet", "est", "name", "offset", "utc"), datetime(2026, 10, 24, 17, 50, tzinfo=UTC)),
+    }
+    # The clock in Warsaw goes back in the night: the first late day ends at 19:00 in UTC.
+    ends = due + timedelta(hours=25)
+    expected = {student: 0.6 * ((moment > due) + (moment > ends)) for student, moment in moments.items()}
+    assert {student: results[student].late_penalty for student in moments} == pytest.approx(expected)
+    assert expected["autumn"] == pytest.approx(0.6), "a tenth of three exercises with two points each"
+    assert results["dots"].late_penalty == 0
+    assert [problem.kind for problem in results["dots"].problems] == ["no time"]
+    assert not any(results[student].problems for student in moments)
+
+
+def test_an_id_in_other_letters_is_one_student_however_it_came(course: Course) -> None:
+    people = [Student("ADA01", "Ada Berg", enrolled=True), Student("dee", "Dee Eck", enrolled=True)]
+    write_roster(course, {student.id: student for student in people})
+    in_place = Course.open(Path(shutil.copytree(course.root, course.root.with_name("in_place"))))
+    archive = CASES / "capital_id_in_place.zip"
+    with zipfile.ZipFile(archive) as file:
+        file.extractall(in_place.root / "submitted")
+    collect(in_place, CHAPTER)
+    collect(course, CHAPTER, archive)
+    graded = [{student: result.score for student, result in grade(one).items()} for one in (in_place, course)]
+    assert graded == [{"ADA01": 6.0}] * 2
+
+
+def test_files_beside_a_notebook_come_along(course: Course) -> None:
+    collect(course, CHAPTER, CASES / "files_beside.zip")
+    modules = {path.parents[1].name: path.read_text() for path in course.root.glob("submitted/*/*/my_helpers.py")}
+    assert sorted(modules) == ["ada-berg", "bo-lind"]
+    assert all("def lower(" in text for text in modules.values())
