@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from autograder.static_analysis.cell_names import LONGEST, is_python
+from autograder.static_analysis.cell_names import is_python
+from autograder.static_analysis.limited_parse import LONGEST
 from autograder.submission.manifest import Manifest, SourceCell
 from autograder.submission.problem import Problem
 from autograder.submission.text_comparison import TextComparison
