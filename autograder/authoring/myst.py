@@ -127,6 +127,12 @@ def write_notebook(notebook: Any) -> bytes:
     return (text.rstrip("\n") + "\n").encode()
 
 
+def lines_outside_code(text: str) -> list[int]:
+    """Return the numbers of the lines outside code cells, from 0."""
+    inside = {line for start, end in _code_fences(text) for line in range(start, end)}
+    return [line for line in range(text.count("\n") + 1) if line not in inside]
+
+
 def _code_fences(text: str) -> list[tuple[int, int]]:
     """Return the first and the closing line of each code cell's content, from 0."""
     depth, fences = 0, []
