@@ -11,7 +11,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -42,6 +42,11 @@ class Passage:
     def where(self) -> str:
         """The file and the line, for messages."""
         return f"{self.path.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def labelled(self) -> str:
+        """The file and the text: allow-lists have pieces of it."""
+        return f"{self.path.relative_to(ROOT)}: {self.text}"
 
     def longest_sentence(self) -> str:
         """Return the sentence with the most words."""
@@ -194,13 +199,19 @@ AREAS: dict[str, Callable[[], Iterator[Passage]]] = {
     "lessons": lambda: pages("chapters/*/lesson.md"),
     "prompts": lambda: pages("chapters/*/exercises.md"),
     "diagnoses": diagnoses,
-    "messages": lambda: messages("autograder"),
+    **{f"messages in {package}": partial(messages, f"autograder/{package}") for package in PACKAGES},
     "help": help_texts,
     "docstrings of autograder": lambda: docstrings("autograder"),
     "docstrings of tfcourse": lambda: docstrings("tfcourse"),
-    **{f"names in {package}": lambda package=package: names(f"autograder/{package}") for package in PACKAGES},
+    **{f"names in {package}": partial(names, f"autograder/{package}") for package in PACKAGES},
+    "names in autograder's own modules": lambda: (
+        passage for passage in names("autograder") if passage.path.parent == ROOT / "autograder"
+    ),
     "names in tfcourse": lambda: names("tfcourse"),
 }
+
+
+PROSE = [area for area in AREAS if not area.startswith("names")]
 
 
 # --------------------------------------------------------------------------------------------------------------- rules
@@ -224,6 +235,11 @@ class Rule:
     restricted: bool = False
     allow: tuple[str, ...] = ()
 
+    def find_in(self, passage: Passage) -> re.Match[str] | None:
+        """Return the match in a passage, unless the allow-list has it."""
+        match = self.find.search(passage.text)
+        return None if match and any(piece in passage.labelled for piece in self.allow) else match
+
 
 @dataclass(frozen=True)
 class Table:
@@ -233,6 +249,7 @@ class Table:
     longest_sentence: int
     long_sentences_banned: frozenset[str]
     allow_long: tuple[str, ...]
+    pending: dict[str, int]
 
     def allowed(self) -> list[str]:
         """Return all entries of the allow-lists."""
@@ -242,20 +259,27 @@ class Table:
 def table(path: Path = ROOT / "tests" / "words.toml") -> Table:
     """Read the table of words."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
-    rewritten = content["rewritten"]
-
-    def areas(rule: dict[str, list[str]], default: list[str]) -> frozenset[str]:
-        chosen = frozenset(rule.get("areas", default)) | frozenset(rule.get("also", []))
-        if unknown := chosen - AREAS.keys():
-            raise ValueError(f"tests/words.toml: unknown areas {sorted(unknown)}; known are {sorted(AREAS)}")
-        return chosen
-
     rules = tuple(
-        Rule(re.compile(rule["find"], re.IGNORECASE), rule["write"], areas(rule, rewritten), "areas" in rule, tuple(rule.get("allow", ())))
+        Rule(
+            re.compile(rule["find"], re.IGNORECASE),
+            rule["write"],
+            _areas(rule),
+            "areas" in rule,
+            tuple(rule.get("allow", ())),
+        )
         for rule in content["rule"]
     )
     sentences = content["sentences"]
-    return Table(rules, sentences["words"], areas(sentences, rewritten), tuple(sentences.get("allow", ())))
+    allow = tuple(sentences.get("allow", ()))
+    return Table(rules, sentences["words"], _areas(sentences), allow, content["pending"])
+
+
+def _areas(rule: dict[str, list[str]]) -> frozenset[str]:
+    """Return the areas in which a rule is in force: those that it names, or all prose that is rewritten."""
+    chosen, pending = frozenset(rule.get("areas", PROSE)), frozenset(rule.get("not_yet", []))
+    if unknown := (chosen | pending) - AREAS.keys():
+        raise ValueError(f"tests/words.toml: unknown areas {sorted(unknown)}; known are {sorted(AREAS)}")
+    return chosen - pending
 
 
 def findings(area: str, words: Table, everywhere: bool = False) -> Iterator[str]:
@@ -267,12 +291,11 @@ def findings(area: str, words: Table, everywhere: bool = False) -> Iterator[str]
         everywhere: also apply rules that are not yet in force in this area.
     """
     prose = not area.startswith("names")
-    rules = [rule for rule in words.rules if area in rule.areas or (everywhere and prose and not rule.restricted)]
+    rules = [rule for rule in words.rules if area in rule.areas or (everywhere and prose == (not rule.restricted))]
     sentences = area in words.long_sentences_banned or (everywhere and prose)
     for passage in AREAS[area]():
         for rule in rules:
-            match = rule.find.search(passage.text)
-            if match and not any(piece in passage.text for piece in rule.allow):
+            if match := rule.find_in(passage):
                 yield f"{passage.where}: {match[0]!r} in {_around(passage.text, match)!r}. Write: {rule.write}"
         if not sentences:
             continue

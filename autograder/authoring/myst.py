@@ -64,10 +64,12 @@ def notebook_of(text: str, where: Path) -> Any:
     try:
         notebook = deepcopy(_read(text))
     except (MystMetadataParsingError, YAMLError, ValueError) as error:
-        raise CourseError(f"it is not a MyST notebook: {error}", where=where, do="Mend the cell's metadata.") from error
+        raise CourseError(
+            f"the file is not a MyST notebook: {error}", where=where, do="Correct the metadata of the cell."
+        ) from error
     if "kernelspec" not in notebook.metadata:
         raise CourseError(
-            "it names no kernel", where=where, do="Give it the front matter of the other chapters' exercises.md."
+            "the file has no kernelspec", where=where, do="Copy the front matter of another chapter's exercises.md."
         )
     notebook.metadata.pop("jupytext", None)
     notebook.metadata["language_info"] = {"name": "python"}

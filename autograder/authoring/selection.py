@@ -45,7 +45,7 @@ def require_names(chapter: Chapter, names: Iterable[str]) -> None:
             hint = f" Did you mean {close[0]}?" if close else ""
             raise CourseError(
                 f"{chapter.name} has no exercise or question {name!r}.{hint}".rstrip("."),
-                do=f"It has: {', '.join(existing)}.",
+                do=f"The chapter has: {', '.join(existing)}.",
             )
 
 

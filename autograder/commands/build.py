@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the site goes. [default: book/_build/html]",
+    help="Output folder. [default: book/_build/html]",
 )
 @click.option(
     "--offer",
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     "--chapters",
     "listed",
     metavar="LIST",
-    help="Build the site with these chapters alone, such as 01-11 or 01,03,05-07. [default: all]",
+    help="Build only these chapters, such as 01-11 or 01,03,05-07. [default: all]",
 )
 @command
 def build(output: Path | None, offered: tuple[str, ...], listed: str | None) -> CommandResult:
     """Build the static site; warnings are errors.
 
-    A chapter's package holds the solutions of the chapters before it: while those are due, --offer only what is open.
+    The package of a chapter contains the solutions of earlier chapters. While those are due, use --offer.
 
     Example:
       tfcourse build --offer 03

@@ -26,16 +26,14 @@ if TYPE_CHECKING:
     type=click.Choice(["csv", "canvas", "moodle"]),
     default="csv",
     show_default=True,
-    help="Whose columns.",
+    help="Format of the grades.",
 )
 @click.option(
     "--feedback",
     type=click.Choice(["canvas", "moodle"]),
-    help="Feedback pages in place of grades: an archive per chapter that the platform takes back.",
+    help="Export feedback pages instead of grades: an archive per chapter for upload.",
 )
-@click.option(
-    "--to", type=click.Path(path_type=Path, file_okay=False), help="The folder to write to. [default: COURSE/export]"
-)
+@click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Output folder. [default: COURSE/export]")
 @command
 def export(
     chapters: tuple[str, ...], course_dir: Path | None, form: str, feedback: str | None, to: Path | None
@@ -43,7 +41,7 @@ def export(
     """Write grades, or feedback, for a learning platform.
 
     Grades: one table with nbgrader's columns, one gradebook for Canvas, or a grading worksheet per chapter for Moodle. Feedback: an
-    archive per chapter, by which Canvas or Moodle gives every student their page.
+    archive per chapter, for upload to Canvas or Moodle.
 
     Example:
       tfcourse export --format canvas

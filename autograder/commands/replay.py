@@ -17,9 +17,9 @@ from autograder.course.paths import course_folder
 @course_option
 @command
 def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult:
-    """Make a grade again and compare.
+    """Repeat a grade and compare.
 
-    The submission is run with the recorded seed, device and limits. Nothing is written.
+    The submission runs with the recorded seed, device and limits. The command writes nothing.
 
     Example:
       tfcourse replay ada 03

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def students(file: Path | None, course_dir: Path | None) -> CommandResult:
     """Read a class list, or list the class and what each student has handed in.
 
-    FILE is the people export of Canvas or Moodle, or a CSV table with id, name, email, number and group. Reading it again brings the
-    roster up to date. Without FILE, nothing is changed.
+    FILE is the people export of Canvas or Moodle, or a CSV table with id, name, email, number and group. Reading it again updates the
+    roster. Without FILE, the command changes nothing.
 
     Example:
       tfcourse students ~/Downloads/participants.csv

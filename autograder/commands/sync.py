@@ -9,10 +9,10 @@ from autograder.course.paths import project_root
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something has drifted.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with code 1 if a file is out of date.")
 @command
 def sync(check: bool) -> CommandResult:
-    """Write stubs and solution notebooks from the reference.
+    """Update stubs, solution notebooks and stated numbers from the reference.
 
     Example:
       tfcourse sync --check

@@ -117,7 +117,7 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
             self._failed = False
             self.forget()
         if failed and not reported:
-            raise RuntimeError("a part of it failed, and nothing of it was written to the gradebook")
+            raise RuntimeError("part of the transaction failed, so nothing was written to the gradebook")
 
     def forget(self) -> None:
         """Let go of what was read, and of what was not committed."""

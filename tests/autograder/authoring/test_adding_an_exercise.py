@@ -51,12 +51,18 @@ def environment(root: Path) -> dict[str, str]:
     }
 
 
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    """Return what a clone of the repository does not have: caches everywhere, generated folders at the top."""
+    anywhere = shutil.ignore_patterns(".*", "__pycache__", "_build", "*.egg-info")(folder, names)
+    at_the_top = {"build", "course", "demo", "dist"} if Path(folder) == ROOT else set()
+    return anywhere | at_the_top & set(names)
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository to which the page has been applied, box by box and command by command."""
     root = tmp_path_factory.mktemp("copy") / "project"
-    ignore = shutil.ignore_patterns(".*", "__pycache__", "_build", "build", "course", "dist", "*.egg-info")
-    shutil.copytree(ROOT, root, ignore=ignore)
+    shutil.copytree(ROOT, root, ignore=_not_copied)
     page = PAGE.read_text(encoding="utf-8")
     steps = [(match.start(), match) for pattern in (BLOCK, CONSOLE) for match in pattern.finditer(page)]
     for _, match in sorted(steps, key=lambda step: step[0]):
