@@ -153,7 +153,7 @@ def _content(lines: list[str], cell: CodeCell, where: str) -> list[str]:
         matches = [i for i, line in enumerate(header) if _POINTS.match(line)]
         if len(matches) != 1:
             raise CourseError(
-                "the points of this cell are not on a line of their own",
+                "the points of this cell are not on a separate line",
                 where=where,
                 do=f"Write `points: {cell.points:g}` into its nbgrader metadata.",
             )
