@@ -159,6 +159,21 @@ def help_texts() -> Iterator[Passage]:
                     yield Passage(path, node.lineno, _plain(paragraph.replace("\b", "")))
 
 
+def command_output() -> Iterator[Passage]:
+    """Yield what commands print: all texts of at least three words, apart from docstrings, help and exceptions."""
+    for path, tree in _modules("autograder/commands"):
+        covered: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Raise | ast.Expr | ast.JoinedStr) or (
+                isinstance(node, ast.keyword) and node.arg == "help"
+            ):
+                covered |= set(ast.walk(node)) - {node}
+            if isinstance(node, ast.JoinedStr | ast.Constant) and node not in covered:
+                for line, text in _strings(node):
+                    if len(text.split()) >= 3:
+                        yield Passage(path, line, _plain(text))
+
+
 def names(*folders: str) -> Iterator[Passage]:
     """Yield each name that a module binds: variables, arguments, functions and classes, without leading underscores."""
     for folder in folders:
@@ -201,6 +216,7 @@ AREAS: dict[str, Callable[[], Iterator[Passage]]] = {
     "diagnoses": diagnoses,
     **{f"messages in {package}": partial(messages, f"autograder/{package}") for package in PACKAGES},
     "help": help_texts,
+    "command output": command_output,
     "docstrings of autograder": lambda: docstrings("autograder"),
     "docstrings of tfcourse": lambda: docstrings("tfcourse"),
     **{f"names in {package}": partial(names, f"autograder/{package}") for package in PACKAGES},

@@ -69,7 +69,7 @@ def export(
     for file in files:
         if file.left_out:
             who = ", ".join(file.left_out)
-            lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
+            lines.append(f"not in {file.path.name}, because their number on the platform is unknown: {who}")
     lines += absent_lines(grades, form)
     if empty := not_begun(grades):
         lines.append(empty)
@@ -109,7 +109,7 @@ def _export_feedback(
     archives = export_feedback(course, chapters, platform, folder)
     lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]
     lines += [
-        f"{archive.chapter}: no number on {platform.capitalize()} is known of {', '.join(archive.left_out)}"
+        f"{archive.chapter}: left out, because their number on {platform.capitalize()} is unknown: {', '.join(archive.left_out)}"
         for archive in archives
         if archive.left_out
     ]

@@ -176,7 +176,7 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
         with course_lock(course):
             for chapter in stale:
                 write_pages(course, chapter, [])
-    return [f"{chapter}: {count} feedback page{'s' * (count != 1)} renewed" for chapter, count in stale.items()]
+    return [f"{chapter}: {count} feedback page{'s' * (count != 1)} updated" for chapter, count in stale.items()]
 
 
 def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
@@ -188,7 +188,7 @@ def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
     changed = refresh_penalties(course, chapters, configured(course))
     for chapter in changed:
         write_pages(course, chapter, read_results(course, chapter))
-    return [f"{chapter}: penalties for late work and feedback pages were brought up to date" for chapter in changed]
+    return [f"{chapter}: late penalties and feedback pages were updated" for chapter in changed]
 
 
 def _format_isolation(

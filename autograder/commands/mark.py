@@ -55,7 +55,7 @@ def mark(
     try:
         project = project_root()
     except CourseError:
-        click.echo("There are no rubrics here: run this inside the course's project to see them.", err=True)
+        click.echo("This folder has no rubrics: run the command inside the course's project to see them.", err=True)
     else:
         rubrics = read_rubrics(project / "chapters" / name / "rubrics.md")
     application = MarkingApplication(course, name, marker or _user(), rubrics, names=names)

@@ -24,6 +24,6 @@ def sync(check: bool) -> CommandResult:
     if check:
         lines = [*map(str, drifts), f"{len(drifts)} drift{'s' * (len(drifts) != 1)}"]
     else:
-        lines = [f"brought in step: {drift.file} ({drift.cell or 'all of it'}: {drift.what})" for drift in drifts]
-    text = "\n".join(lines) if drifts else "Everything agrees with the reference."
+        lines = [f"updated: {drift.file} ({drift.cell or 'the whole file'}: {drift.what})" for drift in drifts]
+    text = "\n".join(lines) if drifts else "Everything matches the reference."
     return CommandResult([vars(drift) for drift in drifts], text, EXIT_FAILED if check and drifts else 0)
