@@ -103,7 +103,7 @@ def test_every_box_of_the_page_is_applied_or_run() -> None:
     outside = CONSOLE.sub("", BLOCK.sub("", page))
     assert "```" not in outside
     assert len(BLOCK.findall(page)) == 8
-    assert len(CONSOLE.findall(page)) == 2
+    assert len(CONSOLE.findall(page)) == 3
 
 
 def test_the_reference_gets_everything_each_mistake_its_diagnosis_and_the_stub_nothing(copy: Path) -> None:
@@ -149,6 +149,12 @@ def test_sync_has_filled_the_two_cells_and_the_solution(copy: Path) -> None:
     solution = json.loads((copy / "solutions" / CHAPTER / "exercises.ipynb").read_text(encoding="utf-8"))
     sources = {cell["id"]: "".join(cell["source"]) for cell in solution["cells"]}
     assert "-torch.special.xlogy(weights, weights).sum(dim=-1)" in sources[NAME]
+
+
+def test_no_change_of_the_reference_keeps_all_points(copy: Path) -> None:
+    measures = json.loads((copy / "docs" / "grader-quality" / "mutants.json").read_text(encoding="utf-8"))[NAME]
+    assert measures["mutants"] >= 10
+    assert (measures["survivors"], measures["missed"]) == ([], [])
 
 
 def test_everything_else_of_the_chapter_is_as_it_was(copy: Path) -> None:
