@@ -120,7 +120,7 @@ def docstrings(folder: str) -> Iterator[Passage]:
         for node in ast.walk(tree):
             if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 continue
-            for paragraph in re.split(r"\n\s*\n|\n\s*(?=\w+: )", ast.get_docstring(node) or ""):
+            for paragraph in re.split(r"\n\s*\n|\n\s*(?=\w+: |- )", ast.get_docstring(node) or ""):
                 yield Passage(path, getattr(node, "lineno", 1), _plain(paragraph))
 
 
@@ -217,8 +217,8 @@ AREAS: dict[str, Callable[[], Iterator[Passage]]] = {
     **{f"messages in {package}": partial(messages, f"autograder/{package}") for package in PACKAGES},
     "help": help_texts,
     "command output": command_output,
-    "docstrings of autograder": lambda: docstrings("autograder"),
-    "docstrings of tfcourse": lambda: docstrings("tfcourse"),
+    **{f"docstrings in {package}": partial(docstrings, f"autograder/{package}") for package in PACKAGES},
+    "docstrings in tfcourse": lambda: docstrings("tfcourse"),
     **{f"names in {package}": partial(names, f"autograder/{package}") for package in PACKAGES},
     "names in autograder's own modules": lambda: (
         passage for passage in names("autograder") if passage.path.parent == ROOT / "autograder"
@@ -275,11 +275,12 @@ class Table:
 def table(path: Path = ROOT / "tests" / "words.toml") -> Table:
     """Read the table of words."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
+    groups = content["groups"]
     rules = tuple(
         Rule(
             re.compile(rule["find"], re.IGNORECASE),
             rule["write"],
-            _areas(rule),
+            _areas(rule, groups),
             "areas" in rule,
             tuple(rule.get("allow", ())),
         )
@@ -287,12 +288,13 @@ def table(path: Path = ROOT / "tests" / "words.toml") -> Table:
     )
     sentences = content["sentences"]
     allow = tuple(sentences.get("allow", ()))
-    return Table(rules, sentences["words"], _areas(sentences), allow, content["pending"])
+    return Table(rules, sentences["words"], _areas(sentences, groups), allow, content["pending"])
 
 
-def _areas(rule: dict[str, list[str]]) -> frozenset[str]:
-    """Return the areas in which a rule is in force: those that it names, or all prose that is rewritten."""
-    chosen, pending = frozenset(rule.get("areas", PROSE)), frozenset(rule.get("not_yet", []))
+def _areas(rule: dict[str, list[str]], groups: dict[str, list[str]]) -> frozenset[str]:
+    """Return the areas in which a rule is in force: its own ``areas``, or all prose, without the areas and groups in ``not_yet``."""
+    chosen = frozenset(rule.get("areas", PROSE))
+    pending = frozenset(area for name in rule.get("not_yet", []) for area in groups.get(name, [name]))
     if unknown := (chosen | pending) - AREAS.keys():
         raise ValueError(f"tests/words.toml: unknown areas {sorted(unknown)}; known are {sorted(AREAS)}")
     return chosen - pending

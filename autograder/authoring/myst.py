@@ -50,7 +50,7 @@ def read_text(path: Path) -> str:
 
 
 def notebook_of(text: str, where: Path) -> Any:
-    """Parse a MyST text notebook; the cell ids depend on its content only.
+    """Parse a MyST text notebook; the cell ids depend only on its content.
 
     A cell's id is its grade id or else derives from its source. jupytext's own metadata are dropped.
 

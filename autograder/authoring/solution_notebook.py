@@ -94,7 +94,7 @@ def source_notebook(chapter: Chapter) -> Any:
 
 
 def hidden_test(exercise: str) -> str:
-    """Return the line that checks an exercise with the hidden questions."""
+    """Return the line that checks an exercise with the hidden tests."""
     return f"check({exercise}, hidden=True)"
 
 

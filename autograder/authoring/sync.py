@@ -41,7 +41,7 @@ def sync(
         root: the project.
         check: report only, and write nothing.
         only: names of the chapters; all by default.
-        registry: every exercise of the course by name; by default those that ``autograder.checks`` declares.
+        registry: every exercise of the course by name; by default the exercises in ``autograder.checks``.
 
     Returns:
         With ``check``, all differences; else the differences that were mended.

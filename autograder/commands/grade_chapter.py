@@ -63,7 +63,7 @@ def without_garbage_collection() -> Iterator[None]:
 def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: str | None) -> None:
     """Let workers import PyTorch while this process imports nbgrader.
 
-    The course's configuration, which says how to grade, needs nbgrader. So this supposes the CPU and the course's own seed; where it is
+    Reading the course's configuration of grading needs nbgrader. So this supposes the CPU and the course's own seed; where it is
     wrong, and in a course that has no seed yet, workers are started when the configuration has been read.
     """
     from autograder.course.folder import SEED_NAME
@@ -137,7 +137,7 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
 
 
 def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
-    """Return the students with submissions; if there are none, report the problems of the collection."""
+    """Return the students with submissions; without any, report the problems of the collection."""
     from autograder.grading.submissions import wanted_students
 
     try:
