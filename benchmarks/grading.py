@@ -73,7 +73,7 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
         "stock nbgrader autograde": Way(stock_students, lambda: stock_nbgrader(room, stock_folder, stock_students)),
         "tfcourse autograde --jobs 1": Way(count, lambda: tfcourse(room, 1)),
         "tfcourse autograde --jobs 2": Way(count, lambda: tfcourse(room, 2)),
-        "fork, sandbox, cells plainly (1 process)": Way(count, lambda: lower_bound(room)),
+        "fork, sandbox, cells without a checker (1 process)": Way(count, lambda: lower_bound(room)),
     }
     alone = _with_one_submission(room, stock_folder.with_name("alone"))
     seconds_alone: list[float] = []
@@ -118,16 +118,12 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
         Target("one submission, to its feedback page", median(seconds_alone), 4, most=True, unit=" s"),
     ]
     figures.notes = [
-        "Cold is the whole command from its start to its end, ours with feedback pages, divided by the submissions. Steady is what "
-        f"one more submission takes: for stock the difference between {stock_students} and 1, for ours the time between the recordings "
-        f"after the first {count // _WARM}. CPU is of all processes together; in the last row, of those that are forked. Everything is the "
-        f"median of {rounds} rounds in which the ways took turns; a ratio is taken within each round. In the rounds 2 workers were "
-        f"{', '.join(f'{ratio:.1f}×' for ratio in two.ratios(stock))} against stock, 1 worker "
-        f"{', '.join(f'{ratio:.1f}×' for ratio in one.ratios(stock))}, 2 workers against 1 "
-        f"{', '.join(f'{ratio:.2f}×' for ratio in two.ratios(one))}.",
-        "Processors are those of the machine, whoever uses them. The main process works beside the workers, and a student's process ends "
-        f"while its checker goes on: one worker uses {one.busy:.0%} of all time, so that on this machine several that cost the same are "
-        f"about {1 / one.busy:.2f} times as fast as one, and not more.",
+        f"Steady: for stock, the difference between {stock_students} submissions and 1; for ours, the time between two recordings after "
+        f"the first {count // _WARM}. Values are medians of {rounds} rounds. Ratios per round: 2 workers against stock "
+        f"{', '.join(f'{ratio:.1f}×' for ratio in two.ratios(stock))}; 1 worker against stock "
+        f"{', '.join(f'{ratio:.1f}×' for ratio in one.ratios(stock))}; 2 workers against 1 "
+        f"{', '.join(f'{ratio:.2f}×' for ratio in two.ratios(one))}. One worker and the main process keep {one.busy:.0%} of the processors "
+        f"busy, so more workers are at most about {1 / one.busy:.2f} times as fast.",
     ]
     return figures
 

@@ -181,7 +181,7 @@ class Figures:
                 )
                 for target in self.targets
             ]
-            lines += ["", *table(("target", "wanted", "seen", "as seen"), rows)]
+            lines += ["", *table(("target", "required", "measured", "result"), rows)]
         if self.notes:
             lines += ["", *self.notes]
         return "\n".join(lines)

@@ -68,19 +68,19 @@ def main() -> None:
     wait_for_orphans()
     overhead = main_cpu + worker_cpu - cells - checks
     rows: list[tuple[str, float]] = [
-        ("the whole: main process", main_cpu),
-        ("the whole: worker and all its processes", worker_cpu),
-        ("the work itself: the student's cells", cells),
-        ("the work itself: questions and judges", checks),
+        ("total: main process", main_cpu),
+        ("total: worker and its processes", worker_cpu),
+        ("work: the student's cells", cells),
+        ("work: tests and judges", checks),
         ("**overhead**", overhead),
-        *((f"part of it: {name}", seconds) for name, seconds in parts.items()),
+        *((f"overhead: {name}", seconds) for name, seconds in parts.items()),
     ]
     figures = Figures(
         "overhead",
         f"python benchmarks/overhead.py --students {options.students}",
         ("CPU per submission", "ms"),
         [(name, 1000 * seconds) for name, seconds in rows],
-        [Target("CPU beyond the work itself", overhead, 0.20, most=True, unit=" s")],
+        [Target("overhead per submission", overhead, 0.20, most=True, unit=" s")],
     )
     figures.tell(options.json)
 
@@ -173,13 +173,11 @@ def _sheets(cell: Any) -> list[Sheet]:
 def alone(room: Classroom, notebooks: list[Any]) -> dict[str, float]:
     """Return the CPU seconds of parts of the overhead that can be measured by themselves."""
     return {
-        "student's process: fork, lock-in, end": child(room),
-        "wire: packing and unpacking requests and answers, at both ends": wire(notebooks[0]),
-        "JSON: reading and writing the notebook in the worker": per_call(
-            lambda: json.dumps(reader.reads(json.dumps(notebooks[0]))), 20
-        ),
-        "text: what the student's code reaches for": per_call(lambda: read_text(notebooks[0]), 20),
-        "refusing what is forbidden": refusing(notebooks[0]),
+        "student's process: fork, isolation, end": child(room),
+        "serialization of requests and answers, on both sides": wire(notebooks[0]),
+        "JSON of the notebook in the worker": per_call(lambda: json.dumps(reader.reads(json.dumps(notebooks[0]))), 20),
+        "names in the student's code": per_call(lambda: read_text(notebooks[0]), 20),
+        "refusing forbidden functions": refusing(notebooks[0]),
     }
 
 

@@ -147,8 +147,8 @@ def figures(rounds: int, *, width: int = 128, layers: int = 4, new_tokens: int =
             slow, fast = in_turns(one, other, rounds)
             found.rows.append((name, what, 1000 * fast, 1000 * slow, fast / slow))
     found.notes.append(
-        f"Width {width}, {layers} layers, 4 heads, batches of {BATCH} texts of {LENGTH} tokens; processor time of one core. "
-        "The course's T5 has no cache, and BERT and ViT write nothing."
+        f"Width {width}, {layers} layers, 4 heads, batches of {BATCH} sequences of {LENGTH} tokens; CPU time on one core. "
+        "The course's T5 has no cache; BERT and ViT do not generate text."
     )
     return found
 

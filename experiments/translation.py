@@ -410,11 +410,10 @@ def figures(runs: Sequence[Run], task: Task, budget: Budget, command: str) -> Fi
             Target("Transformer above plain sequence to sequence", 100 * (best.test - plain.test), 10, unit=" points"),
         ]
     table.notes = [
-        f"English to German, numbers up to {task.largest:,}: {task.train:,} pairs to train on, {task.test:,} others to test; "
-        f"{budget.steps:,} steps of {budget.batch_size} pairs, each translator on one core. Exact match is the share of the test's "
-        "translations that are right to the last letter, by greedy decoding; the last columns split it by the tokens of the source. "
-        "Seconds to 95 % are those of training until an evaluation on the validation pairs saw so many right; the seconds before them are "
-        "those of all steps."
+        f"English to German, numbers up to {task.largest:,}: {task.train:,} training pairs, {task.test:,} test pairs; "
+        f"{budget.steps:,} steps of {budget.batch_size} pairs on one core. Exact match is the fraction of correct test translations with "
+        "greedy decoding; the last columns split it by the length of the source. CPU s to 95 % is the training time until 95 % of the "
+        "validation pairs are correct."
     ]
     return table
 

@@ -114,6 +114,25 @@ def test_links_between_the_documents_lead_somewhere():
     assert not broken
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page: GitHub's names of the headings, and MyST's labels."""
+    text = page.read_text(encoding="utf-8")
+    headings, labels = (
+        re.findall(r"^#+ (.+?)\s*$", text, re.MULTILINE),
+        re.findall(r"^\(([\w-]+)\)=", text, re.MULTILINE),
+    )
+    return set(labels) | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_to_sections_name_headings_that_exist():
+    broken = []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([\w-]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target and anchor not in anchors(page.parent / target if target else page):
+                broken.append(f"{page.name}: {target}#{anchor}")
+    assert not broken
+
+
 def test_security_modules_say_what_they_protect_against() -> None:
     folder = ROOT / "autograder"
     modules = [path for path in (folder / "engine" / "sandbox").glob("*.py") if path.name != "__init__.py"]

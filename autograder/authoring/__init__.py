@@ -1,4 +1,4 @@
 """Keep chapters in step with the reference: stubs, solution notebooks, rubrics, executed lessons.
 
-A solution is written once, in ``tfcourse``. Everything here derives from it, and says when something no longer does.
+A solution is written once, in ``tfcourse``. Everything here derives from it, and reports what no longer does.
 """

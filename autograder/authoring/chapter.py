@@ -120,7 +120,7 @@ def chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list
 
     Args:
         root: the project.
-        registry: every exercise of the course by name; by default those that ``autograder.checks`` declares.
+        registry: every exercise of the course by name; by default the exercises in ``autograder.checks``.
     """
     declared = _all_exercises() if registry is None else registry
     return [Chapter(root, path.parent.name, declared) for path in sorted((root / "chapters").glob("*/exercises.md"))]
@@ -130,7 +130,7 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     """Find a chapter by its name, its number, the beginning of its name, or a word of it: ``03``, ``3``, ``gpt``.
 
     Raises:
-        CourseError: if there is none, or more than one.
+        CourseError: if no chapter matches, or more than one.
     """
     every = chapters(root, registry)
     by_name = {chapter.name: chapter for chapter in every}

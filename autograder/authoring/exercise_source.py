@@ -44,7 +44,7 @@ def solution_source(exercise: Exercise) -> str:
     """Return the reference with each body between nbgrader's solution markers.
 
     A body includes the module's private helpers that it uses: a helper that returns a value is part of the solution and is copied, because
-    the student build lacks it; a helper that only checks is imported. nbgrader reduces the result to exactly :func:`stub_source`.
+    the student build lacks it. A helper that only checks is imported. nbgrader reduces the result to exactly :func:`stub_source`.
 
     Raises:
         CourseError: if the reference cannot be cut into head and body.

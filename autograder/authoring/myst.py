@@ -50,7 +50,7 @@ def read_text(path: Path) -> str:
 
 
 def notebook_of(text: str, where: Path) -> Any:
-    """Parse a MyST text notebook; the cell ids depend on its content only.
+    """Parse a MyST text notebook; the cell ids depend only on its content.
 
     A cell's id is its grade id or else derives from its source. jupytext's own metadata are dropped.
 
@@ -64,10 +64,12 @@ def notebook_of(text: str, where: Path) -> Any:
     try:
         notebook = deepcopy(_read(text))
     except (MystMetadataParsingError, YAMLError, ValueError) as error:
-        raise CourseError(f"it is not a MyST notebook: {error}", where=where, do="Mend the cell's metadata.") from error
+        raise CourseError(
+            f"the file is not a MyST notebook: {error}", where=where, do="Correct the metadata of the cell."
+        ) from error
     if "kernelspec" not in notebook.metadata:
         raise CourseError(
-            "it names no kernel", where=where, do="Give it the front matter of the other chapters' exercises.md."
+            "the file has no kernelspec", where=where, do="Copy the front matter of another chapter's exercises.md."
         )
     notebook.metadata.pop("jupytext", None)
     notebook.metadata["language_info"] = {"name": "python"}
@@ -127,6 +129,12 @@ def write_notebook(notebook: Any) -> bytes:
     return (text.rstrip("\n") + "\n").encode()
 
 
+def lines_outside_code(text: str) -> list[int]:
+    """Return the numbers of the lines outside code cells, from 0."""
+    inside = {line for start, end in _code_fences(text) for line in range(start, end)}
+    return [line for line in range(text.count("\n") + 1) if line not in inside]
+
+
 def _code_fences(text: str) -> list[tuple[int, int]]:
     """Return the first and the closing line of each code cell's content, from 0."""
     depth, fences = 0, []
@@ -145,7 +153,7 @@ def _content(lines: list[str], cell: CodeCell, where: str) -> list[str]:
         matches = [i for i, line in enumerate(header) if _POINTS.match(line)]
         if len(matches) != 1:
             raise CourseError(
-                "the points of this cell are not on a line of their own",
+                "the points of this cell are not on a separate line",
                 where=where,
                 do=f"Write `points: {cell.points:g}` into its nbgrader metadata.",
             )

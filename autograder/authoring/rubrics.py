@@ -1,6 +1,6 @@
-"""Read the rubrics of a chapter's questions: model answers and mark schemes, for markers only.
+"""Read the rubrics of a chapter's questions: model answers and mark schemes, only for markers.
 
-Rubrics have a file of their own, `chapters/NN/rubrics.md`: `exercises.md` is a page of the site, and a model answer must not be on it.
+Rubrics have their own file, `chapters/NN/rubrics.md`: `exercises.md` is a page of the site, and a model answer must not be on it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Assign some of a chapter's exercises and questions: drop the others from the notebook, and provide those that are needed.
+"""Assign some of a chapter's exercises and questions: drop the others from the notebook, and provide the exercises that others need.
 
 A section of the notebook (from a second-level heading to the next) is dropped if all its exercises and questions are left out. Exercises
 that are left out and that an assigned one builds on are *provided*: the student package has the course's solution, and a locked cell below
@@ -46,7 +46,7 @@ def require_names(chapter: Chapter, names: Iterable[str]) -> None:
             hint = f" Did you mean {close[0]}?" if close else ""
             raise CourseError(
                 f"{chapter.name} has no exercise or question {name!r}.{hint}".rstrip("."),
-                do=f"It has: {', '.join(existing)}.",
+                do=f"The chapter has: {', '.join(existing)}.",
             )
 
 

@@ -9,6 +9,7 @@ import nbformat
 from autograder.authoring.chapter import Chapter, grade_id, is_answer, is_stub, is_test
 from autograder.authoring.exercise_source import BEGIN_SOLUTION, END_SOLUTION, solution_source, stub_source
 from autograder.authoring.myst import CodeCell, notebook_of, set_cell_ids, with_code_cells, write_notebook
+from autograder.authoring.numbering import with_numbered_headings
 from autograder.authoring.rubrics import Rubric
 from autograder.authoring.selection import drop_left_out
 from autograder.checks_version import checks_stamp
@@ -21,7 +22,7 @@ CANARY = "canary-yellow-wren-57312"
 
 
 def synced_text(chapter: Chapter) -> str:
-    """Return ``exercises.md`` with stubs, tests and points from the reference; other text stays.
+    """Return ``exercises.md`` with stubs, tests and points from the reference and numbered headings; other text stays.
 
     Raises:
         CourseError: if a cell cannot be rewritten.
@@ -30,7 +31,7 @@ def synced_text(chapter: Chapter) -> str:
     changes = {
         index: expected for index, cell in enumerate(code) if (expected := wanted_cell(chapter, cell)) is not None
     }
-    return with_code_cells(chapter.text, changes, chapter.path)
+    return with_code_cells(with_numbered_headings(chapter.text), changes, chapter.path)
 
 
 def wanted_cell(chapter: Chapter, cell: Any) -> CodeCell | None:
@@ -93,7 +94,7 @@ def source_notebook(chapter: Chapter) -> Any:
 
 
 def hidden_test(exercise: str) -> str:
-    """Return the line that checks an exercise with the hidden questions."""
+    """Return the line that checks an exercise with the hidden tests."""
     return f"check({exercise}, hidden=True)"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import tfcourse
 from autograder.atomic_files import write_all_or_none
 from autograder.authoring.chapter import Chapter, chapters, grade_id
 from autograder.authoring.drift import Drift, raise_if_drifted
-from autograder.authoring.myst import notebook_of
+from autograder.authoring.myst import notebook_of, read_text
+from autograder.authoring.numbering import with_counts, with_hours, with_numbered_headings
 from autograder.authoring.solution_notebook import solution_bytes, solution_notebook, synced_text, wanted_cell
 from autograder.checking.exercise import Exercise
 from autograder.errors import CourseError
@@ -30,15 +32,16 @@ def sync(
     only: Sequence[str] | None = None,
     registry: Mapping[str, Exercise] | None = None,
 ) -> list[Drift]:
-    """Synchronise stubs, tests, points and solution notebooks with the reference.
+    """Synchronise stubs, tests, points, solution notebooks and stated numbers with the reference.
 
-    Only stub and test cells of ``exercises.md`` are rewritten; every byte of the prompts stays. A second run changes nothing.
+    In ``exercises.md`` only stub cells, test cells and the numbers of headings are rewritten; in a lesson only the hours of its exercises,
+    in the README only the numbers of exercises. A second run changes nothing.
 
     Args:
         root: the project.
         check: report only, and write nothing.
         only: names of the chapters; all by default.
-        registry: every exercise of the course by name; by default those that ``autograder.checks`` declares.
+        registry: every exercise of the course by name; by default the exercises in ``autograder.checks``.
 
     Returns:
         With ``check``, all differences; else the differences that were mended.
@@ -53,6 +56,8 @@ def sync(
     drifts = [drift for chapter in selected for drift in _drifts(chapter)]
     if only is None:
         drifts += _strays(root, every, registry)
+    numbers = _number_changes(root, selected, every if only is None else ())
+    drifts += [Drift(path, "", "the numbers of exercises or hours are out of date", _MEND, True) for path in numbers]
     if check:
         return drifts
     raise_if_drifted(
@@ -60,7 +65,7 @@ def sync(
         "some things must be mended by hand first",
         do=f"Then run {COMMAND} again. Nothing was changed.",
     )
-    write_all_or_none(_changes(selected))
+    write_all_or_none(_changes(selected) | numbers)
     return drifts
 
 
@@ -87,6 +92,25 @@ def _changes(selected: Sequence[Chapter]) -> dict[Path, bytes]:
     return changes
 
 
+def _number_changes(root: Path, selected: Sequence[Chapter], counted: Sequence[Chapter]) -> dict[Path, bytes]:
+    """Return the new content of lessons and of the README, if the numbers in them are out of date."""
+    changes: dict[Path, bytes] = {}
+    texts = [(chapter.lesson, partial(with_hours, chapter=chapter)) for chapter in selected]
+    if counted:
+        texts.append((root / "README.md", partial(with_counts, course=counted)))
+    for path, update in texts:
+        if not path.is_file():
+            continue
+        text = read_text(path)
+        try:
+            new = update(text)
+        except CourseError:  # the drifts of the chapter report it
+            continue
+        if new != text:
+            changes[path] = new.encode()
+    return changes
+
+
 def _drifts(chapter: Chapter) -> list[Drift]:
     faults = chapter.faults()
     try:
@@ -95,6 +119,10 @@ def _drifts(chapter: Chapter) -> list[Drift]:
         faults += _unknown_names(chapter, notebook_of(text, chapter.path), "stub")
         faults += _unknown_names(chapter, solution_notebook(chapter), "solution")
         faults += _solution_drifts(chapter)
+        if with_numbered_headings(chapter.text) != chapter.text:
+            faults.append(Drift(chapter.path, "", "the headings are not numbered in order", _MEND, mendable=True))
+        if chapter.lesson.is_file():
+            with_hours(read_text(chapter.lesson), chapter)
     except CourseError as error:
         faults.append(Drift(Path(error.where or chapter.path), "", error.what, error.do))
     return list(dict.fromkeys(faults))

@@ -1,7 +1,7 @@
 """Grade on several machines: the same submissions and executors, spread by a Dask scheduler.
 
-What crosses the network are two kinds of plain JSON, a submission on its way out and an execution on its way back, and once per run what a
-worker needs beforehand: the settings and the students' wheel. See ``docs/scale.md``.
+The network carries plain JSON: submissions on the way out, executions on the way back. Once per run, each worker also receives the
+settings and the students' wheel. See ``docs/scale.md``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def executions_on_cluster(
     Args:
         settings: limits, device, seed, and the scheduler's address or ``"local"``.
         submissions: what to run; taken as needed.
-        make_executor: makes what runs them; by default the one that a single machine uses.
+        make_executor: makes what runs them; by default the executor of a single machine.
 
     Raises:
         CourseError: if Dask is not installed, and for all that ``run_on_cluster`` names.

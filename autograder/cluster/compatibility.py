@@ -49,7 +49,7 @@ def incompatibilities(settings: GradingSettings, described: object, threads: int
     """Return why a worker must not grade, as phrases; nothing if it may.
 
     Args:
-        settings: what is asked for.
+        settings: the requested settings.
         described: what :func:`describe` returned there, or the exception that it ended in.
         threads: how many submissions that worker would run at once.
     """
@@ -90,7 +90,7 @@ def refuse(reasons: Mapping[str, list[str]]) -> None:
     """Raise an error that names the machines that do not fit.
 
     Args:
-        reasons: for each address why it does not; empty lists are those that do.
+        reasons: for each address why it does not; an empty list means that it does.
 
     Raises:
         CourseError: if there is one that does not.

@@ -1,6 +1,6 @@
 """Assign each submission to a named worker, so that we know which submissions may have crashed a worker.
 
-Nothing here knows of Dask: it is bookkeeping, and can be tested as such.
+Nothing here depends on Dask: it is bookkeeping, and can be tested as such.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Worker:
 class Placement:
     """Keeps which worker has which submission.
 
-    A worker that is lost leaves suspects: what it ran and what waited there. Each suspect is run again on a worker of its own. So one that
+    A worker that is lost leaves suspects: what it ran and what waited there. Each suspect runs again, alone on a worker. So one that
     kills its worker again is known to be the cause, and its neighbours come through.
     """
 
@@ -107,7 +107,7 @@ class Placement:
         """Return the next submission to be given out and the address of its worker, or None if there is no place or nothing left.
 
         Args:
-            fresh: returns a submission that has not been run yet, or None if there is none left; asked only if there is a place.
+            fresh: returns a submission that has not been run yet, or None if all have run; called only if a worker has a free slot.
         """
         if self._suspects:
             # Until a worker is free for a suspect, nobody gets more.
@@ -150,7 +150,7 @@ class Placement:
         return None
 
     def again(self, key: str) -> None:
-        """Requeue a submission whose result was lost through no fault of its own."""
+        """Requeue a submission whose result was lost, but not because of the submission."""
         if (work := self.done(key)) is not None:
             self._back(work)
 

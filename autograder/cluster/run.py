@@ -76,7 +76,7 @@ class _Run:
 
     Args:
         client: the connection to the scheduler.
-        settings: what is asked for.
+        settings: the requested settings.
         plugin: the name of the plugin that holds the executors.
         patience: seconds to go on without any worker.
     """
@@ -98,7 +98,7 @@ class _Run:
         """Wait for the first worker and look at all that are there.
 
         Raises:
-            CourseError: if there is none in time, or one that must not grade.
+            CourseError: if no worker arrives in time, or one must not grade.
         """
         while not (threads := self._threads()):
             self._lose_patience()
@@ -134,7 +134,7 @@ class _Run:
             yield from self._come_back()
 
     def leave(self) -> None:
-        """Take from the workers what they were given, if there is still a way to them."""
+        """Remove the settings and the wheel from the workers, if there is still a way to them."""
         self._futures.clear()
         if self._client.status == "running":
             with suppress(Exception):

@@ -16,7 +16,7 @@ from autograder.course.paths import course_folder, create_or_open_course, projec
 
 @click.command()
 @required_chapters_argument
-@click.option("--only", metavar="NAME,NAME", help="Assign these exercises and questions of the chapter alone.")
+@click.option("--only", metavar="NAME,NAME", help="Assign only these exercises and questions of the chapter.")
 @click.option("--without", metavar="NAME,NAME", help="Assign the chapter without these exercises and questions.")
 @click.option("--all", "everything", is_flag=True, help="Assign the whole chapter again.")
 @course_option
@@ -26,8 +26,8 @@ def assign(
 ) -> CommandResult:
     """Release chapters to students.
 
-    This makes nbgrader's source and release, and for each chapter an archive with the notebook and the student's tfcourse. Which
-    exercises are assigned is written to course.toml in the course folder, and kept for the next time.
+    This writes nbgrader's source and release versions, and for each chapter an archive with the notebook and the student package.
+    course.toml in the course folder records the assigned exercises for the next time.
 
     Example:
       tfcourse assign 03 04

@@ -35,9 +35,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @required_chapters_argument
-@click.option("--submissions", type=click.Path(path_type=Path), help="A folder or zip from Canvas, Moodle or nbgrader.")
+@click.option(
+    "--submissions",
+    type=click.Path(path_type=Path),
+    help="Submissions: a folder or ZIP archive from Canvas, Moodle or nbgrader.",
+)
 @execution_options
-@click.option("--force", is_flag=True, help="Grade again what has not changed.")
+@click.option("--force", is_flag=True, help="Also grade unchanged submissions again.")
 @course_option
 @command
 def autograde(
@@ -52,8 +56,7 @@ def autograde(
 ) -> CommandResult:
     """Grade submissions into the gradebook and write feedback.
 
-    Without --submissions, what lies in COURSE/submitted is graded. A run that was stopped or killed goes on where it was when the
-    command is given again.
+    Without --submissions, the command grades the submissions in COURSE/submitted. Run it again to continue after an interruption.
 
     Example:
       tfcourse autograde 03 --submissions ~/Downloads/submissions.zip

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the site goes. [default: book/_build/html]",
+    help="Output folder. [default: book/_build/html]",
 )
 @click.option(
     "--offer",
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--chapters",
     "listed",
     metavar="LIST",
-    help="Build the site with these chapters alone, such as 01-11 or 01,03,05-07. [default: all]",
+    help="Build only these chapters, such as 01-11 or 01,03,05-07. [default: all]",
 )
 @click.option(
     "--course",
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 def build(output: Path | None, offered: tuple[str, ...], listed: str | None, course_dir: Path | None) -> CommandResult:
     """Build the static site; warnings are errors.
 
-    A chapter's package holds the solutions of the chapters before it: while those are due, --offer only what is open. With --course, the
-    files are those of COURSE/student/: the exercises that the course assigns, of the chapters that it has released.
+    The package of a chapter contains the solutions of earlier chapters. While those are due, use --offer. With --course, the site offers
+    the files of COURSE/student/: the exercises that the course assigns, in the chapters that it has released.
 
     Example:
       tfcourse build --offer 03

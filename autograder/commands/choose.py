@@ -35,7 +35,7 @@ def choose(
 ) -> CommandResult:
     """Decide which of a student's notebooks counts, and grade it.
 
-    Where autograde says 'to decide', FILE is one of the notebooks that it names. A new choice undoes an earlier one.
+    FILE is one of the notebooks that autograde lists under 'to decide'. A new choice replaces an earlier one.
 
     Example:
       tfcourse choose ada 03 solution.ipynb

@@ -33,7 +33,7 @@ _BY_SIGNAL = 128
 # When a signal that came in the wrong moment is raised once more.
 _AFTER_CALLBACK_SECONDS = 0.01
 
-STOPPED_TEXT = "stopped. What was finished is kept; run the same command again to go on."
+STOPPED_TEXT = "stopped. Finished work is kept; run the same command again to continue."
 
 _errors = Console(stderr=True, highlight=False)
 

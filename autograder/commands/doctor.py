@@ -16,9 +16,9 @@ from autograder.errors import CourseError
 @course_option
 @command
 def doctor(course_dir: Path | None) -> CommandResult:
-    """Say what this machine lacks, and how to get it.
+    """Check this machine: list what is missing and how to install it.
 
-    This looks at versions, devices, isolation and gradebook, and changes nothing.
+    It checks versions, devices, isolation and the gradebook, and changes nothing.
 
     Example:
       tfcourse doctor

@@ -26,16 +26,14 @@ if TYPE_CHECKING:
     type=click.Choice(["csv", "canvas", "moodle"]),
     default="csv",
     show_default=True,
-    help="Whose columns.",
+    help="Format of the grades.",
 )
 @click.option(
     "--feedback",
     type=click.Choice(["canvas", "moodle"]),
-    help="Feedback pages in place of grades: an archive per chapter that the platform takes back.",
+    help="Export feedback pages instead of grades: an archive per chapter for upload.",
 )
-@click.option(
-    "--to", type=click.Path(path_type=Path, file_okay=False), help="The folder to write to. [default: COURSE/export]"
-)
+@click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Output folder. [default: COURSE/export]")
 @command
 def export(
     chapters: tuple[str, ...], course_dir: Path | None, form: str, feedback: str | None, to: Path | None
@@ -43,7 +41,7 @@ def export(
     """Write grades, or feedback, for a learning platform.
 
     Grades: one table with nbgrader's columns, one gradebook for Canvas, or a grading worksheet per chapter for Moodle. Feedback: an
-    archive per chapter, by which Canvas or Moodle gives every student their page.
+    archive per chapter, for upload to Canvas or Moodle.
 
     Example:
       tfcourse export --format canvas
@@ -71,7 +69,7 @@ def export(
     for file in files:
         if file.left_out:
             who = ", ".join(file.left_out)
-            lines.append(f"not in {file.path.name}, because their number on the platform is not known: {who}")
+            lines.append(f"not in {file.path.name}, because their number on the platform is unknown: {who}")
     lines += absent_lines(grades, form)
     if empty := not_begun(grades):
         lines.append(empty)
@@ -112,7 +110,7 @@ def _export_feedback(
     archives = export_feedback(course, chapters, platform, folder)
     lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]
     lines += [
-        f"{archive.chapter}: no number on {platform.capitalize()} is known of {', '.join(archive.left_out)}"
+        f"{archive.chapter}: left out, because their number on {platform.capitalize()} is unknown: {', '.join(archive.left_out)}"
         for archive in archives
         if archive.left_out
     ]

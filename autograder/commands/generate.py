@@ -12,17 +12,15 @@ from autograder.commands.console import CommandResult, command
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("prompt", required=False)
+@click.option("--ids", metavar="NUMBERS", help="The prompt as token ids, such as 3,1,4; the result is ids, too.")
 @click.option(
-    "--ids", metavar="NUMBERS", help="The prompt as token numbers, such as 3,1,4; the result is numbers, too."
+    "--new-tokens", type=click.IntRange(min=0), default=40, show_default=True, help="Maximum number of new tokens."
 )
-@click.option(
-    "--new-tokens", type=click.IntRange(min=0), default=40, show_default=True, help="How many to write at most."
-)
-@click.option("--greedy", is_flag=True, help="Take the most probable token each time, and draw nothing.")
-@click.option("--temperature", type=float, help="Below 1 likely tokens gain, above 1 unlikely ones do.")
-@click.option("--top-k", type=int, help="Draw from the k most probable tokens.")
-@click.option("--top-p", type=float, help="Draw from the most probable tokens that reach this probability.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same text.")
+@click.option("--greedy", is_flag=True, help="Always take the most probable token; do not sample.")
+@click.option("--temperature", type=float, help="Temperature; below 1 sharpens the distribution, above 1 flattens it.")
+@click.option("--top-k", type=int, help="Sample from the k most probable tokens.")
+@click.option("--top-p", type=float, help="Sample from the most probable tokens that together reach this probability.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sampling.")
 @command
 def generate(
     folder: Path,
@@ -35,9 +33,9 @@ def generate(
     top_p: float | None,
     seed: int,
 ) -> CommandResult:
-    """Go on with a text, by a published GPT-2, Llama or T5 in the course's own model.
+    """Continue a text with a published GPT-2, Llama or T5 in the course's own model.
 
-    FOLDER holds config.json, safetensors and, for text, tokenizer.json. Nothing is downloaded.
+    FOLDER contains config.json, safetensors and, for text, tokenizer.json. The command downloads nothing.
 
     Example:
       tfcourse generate gpt2/ "The attention of a reader" --top-p 0.9

@@ -58,9 +58,7 @@ def generate_text(
         CourseError: if the checkpoint cannot be loaded or writes no text, or prompt or parameters do not fit.
     """
     if (prompt is None) == (ids is None):
-        raise CourseError(
-            "a prompt is needed, as text or as --ids", do='Give one of them: "Some text", or --ids 3,1,4.'
-        )
+        raise CourseError("Pass either a text or --ids", do='For example: "Some text", or --ids 3,1,4.')
     import torch
 
     from tfcourse.gpt import generate
@@ -72,14 +70,16 @@ def generate_text(
         raise CourseError(str(error)) from None
     kind = config.get("model_type")
     if kind in ("bert", "vit"):
-        raise CourseError(f"a checkpoint of {kind} writes no text", where=folder, do="Take a GPT-2, a Llama or a T5.")
+        raise CourseError(
+            f"checkpoints of {kind} cannot generate text", where=folder, do="Use a GPT-2, a Llama or a T5."
+        )
     tokenizer = _tokenizer(folder) if prompt is not None else None
     tokens = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
     if not tokens:
-        raise CourseError("the prompt has no tokens", do="Give at least one word, or one number.")
+        raise CourseError("the prompt has no tokens", do="Pass at least one word, or one token id.")
     if not all(0 <= token < int(config.get("vocab_size", 0)) for token in tokens):
         raise CourseError(
-            f"a token is a number from 0 to {int(config.get('vocab_size', 0)) - 1}, got {tokens}", where=folder
+            f"token ids must be between 0 and {int(config.get('vocab_size', 0)) - 1}, got {tokens}", where=folder
         )
     try:
         model = load_pretrained(folder)
@@ -97,7 +97,7 @@ def generate_text(
                 model, source, max_new_tokens=new_tokens, chain=chain, greedy=greedy, eos=eos, generator=random
             )
     except ValueError as error:  # from the checkpoint, a sampler, or a text that is too long
-        raise CourseError(str(error), do="Put this right, or take fewer --new-tokens.") from None
+        raise CourseError(str(error), do="Correct this, or use fewer --new-tokens.") from None
     numbers = written[0].tolist()
     begin = 0 if kind == "t5" else len(tokens)
     cut = next((index for index in range(begin, len(numbers)) if numbers[index] in ends), len(numbers))
@@ -138,23 +138,25 @@ def _tokenizer(folder: Path) -> Any:
     file = folder / "tokenizer.json"
     if not file.is_file():
         raise CourseError(
-            "it holds no tokenizer.json, so that text cannot be read",
+            "the folder has no tokenizer.json, so a text prompt cannot be tokenized",
             where=folder,
-            do="Download that file, too, or give token numbers: --ids 3,1,4.",
+            do="Download that file, too, or pass token ids: --ids 3,1,4.",
         )
     from tokenizers import Tokenizer
 
     try:
         return Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises no more specific exception
-        raise CourseError(f"it cannot be read ({error})", where=file, do="Download it again, or give --ids.") from None
+        raise CourseError(
+            f"the tokenizer cannot be loaded ({error})", where=file, do="Download it again, or give --ids."
+        ) from None
 
 
 def _numbers(ids: str) -> list[int]:
     try:
         return [int(number) for number in ids.replace(",", " ").split()]
     except ValueError:
-        raise CourseError(f"--ids {ids!r} are not whole numbers", do="Write them like this: --ids 3,1,4.") from None
+        raise CourseError(f"--ids {ids!r} are not integers", do="Use this form: --ids 3,1,4.") from None
 
 
 def _ends(folder: Path, config: Mapping[str, Any]) -> list[int]:
@@ -165,6 +167,6 @@ def _ends(folder: Path, config: Mapping[str, Any]) -> list[int]:
         try:
             more = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise CourseError("it is not JSON", where=file, do="Download it again, or delete it.") from None
+            raise CourseError("the file is not JSON", where=file, do="Download it again, or delete it.") from None
     ends = more.get("eos_token_id", config.get("eos_token_id")) if isinstance(more, dict) else None
     return [] if ends is None else ends if isinstance(ends, list) else [ends]

@@ -63,7 +63,7 @@ def without_garbage_collection() -> Iterator[None]:
 def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: str | None) -> None:
     """Let workers import PyTorch while this process imports nbgrader.
 
-    The course's configuration, which says how to grade, needs nbgrader. So this supposes the CPU and the course's own seed; where it is
+    Reading the course's configuration of grading needs nbgrader. So this supposes the CPU and the course's own seed; where it is
     wrong, and in a course that has no seed yet, workers are started when the configuration has been read.
     """
     from autograder.course.folder import SEED_NAME
@@ -141,7 +141,7 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
 
 
 def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
-    """Return the students with submissions; if there are none, report the problems of the collection."""
+    """Return the students with submissions; without any, report the problems of the collection."""
     from autograder.grading.submissions import wanted_students
 
     try:
@@ -183,7 +183,7 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
     with course_lock(course):
         for chapter in stale:
             write_pages(course, chapter, [])
-    lines = [f"{chapter}: {count} feedback page{'s' * (count != 1)} renewed" for chapter, count in stale.items()]
+    lines = [f"{chapter}: {count} feedback page{'s' * (count != 1)} updated" for chapter, count in stale.items()]
     return [*lines, *(line for chapter in stale for line in _plain_pages(course, chapter))]
 
 
@@ -205,7 +205,7 @@ def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
     changed = refresh_penalties(course, chapters, configured(course))
     for chapter in changed:
         write_pages(course, chapter, read_results(course, chapter))
-    return [f"{chapter}: penalties for late work and feedback pages were brought up to date" for chapter in changed]
+    return [f"{chapter}: late penalties and feedback pages were updated" for chapter in changed]
 
 
 def _format_isolation(

@@ -26,19 +26,19 @@ def _user() -> str:
 @click.command()
 @click.argument("chapter", metavar="CHAPTER")
 @course_option
-@click.option("--live", is_flag=True, help="Also start the live view for a projector, at an address of its own.")
-@click.option("--names", is_flag=True, help="Show who wrote each answer. [default: anonymous]")
-@click.option("--marker", metavar="NAME", help="Who marks, for the history. [default: your user name]")
+@click.option("--live", is_flag=True, help="Also start the live view for a projector, at a second address.")
+@click.option("--names", is_flag=True, help="Show the names of the students. [default: anonymous]")
+@click.option("--marker", metavar="NAME", help="The marker's name in the history. [default: your user name]")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. [default: a free one]")
-@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+@click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
 @command
 def mark(
     chapter: str, course_dir: Path | None, live: bool, names: bool, marker: str | None, port: int, no_browser: bool
 ) -> CommandResult:
     """Mark code and written answers on a page on this machine.
 
-    Code answers that behave alike are marked together, written answers if they are identical. Marks and comments go into nbgrader's
-    gradebook. The live view shows counts, diagnoses and titles of rows, and no student's work; the browser then opens that view alone.
+    Code answers that behave alike are marked together, and so are identical written answers. Marks and comments go into nbgrader's
+    gradebook. The live view shows counts, diagnoses and titles of rows, but no student's work; the browser then opens only that view.
 
     Example:
       tfcourse mark 03
@@ -56,7 +56,7 @@ def mark(
     try:
         project = project_root()
     except CourseError:
-        click.echo("There are no rubrics here: run this inside the course's project to see them.", err=True)
+        click.echo("This folder has no rubrics: run the command inside the course's project to see them.", err=True)
     else:
         rubrics = read_rubrics(project / "chapters" / name / "rubrics.md")
     tell = partial(click.echo, err=True)

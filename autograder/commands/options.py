@@ -22,12 +22,12 @@ course_option = click.option(
     "--course",
     "course_dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The course folder, an nbgrader course. [default: the one that you are in, else course/ in the project]",
+    help="Course folder (an nbgrader course). [default: the current folder if it is one, otherwise course/ in the project]",
 )
 
 
 _jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: the number of cores]"
+    "--jobs", type=click.IntRange(min=1), help="Number of submissions that run at once. [default: the number of cores]"
 )
 
 
@@ -36,7 +36,7 @@ _device_option = click.option(
     metavar="[cpu|cuda|auto]",
     default="auto",
     show_default=True,
-    help="Where student code runs; auto takes a GPU where there is one.",
+    help="Device of student code; auto uses a GPU if there is one.",
 )
 
 
@@ -44,7 +44,7 @@ _weaker_option = click.option(
     "--allow-weaker-isolation",
     "allow_weaker",
     is_flag=True,
-    help="Go on where this machine cannot shut submissions in as the course asks. Only for code that you trust.",
+    help="Continue even if this machine lacks the isolation that the course requires. Use it only for code that you trust.",
 )
 
 

@@ -50,7 +50,7 @@ class Tally:
         self.failed += result.status == "not recorded"
 
     def summary(self, now: float) -> str:
-        """Return rate, time left and failures, as far as known."""
+        """Return rate, time left and failures, if known."""
         parts = []
         run, elapsed = self.done - self.reused - 1, 0.0 if self.first is None else now - self.first
         if run > 0 and elapsed > 0:

@@ -110,12 +110,14 @@ def _released(
 
 @click.command()
 @required_chapters_argument
-@click.option("--student", "students", multiple=True, metavar="STUDENT", help="Only this one's grade; may be repeated.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; only say who would move.")
+@click.option(
+    "--student", "students", multiple=True, metavar="STUDENT", help="Regrade only this student; may be repeated."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; list the grades that would change.")
 @click.option(
     "--new-points",
     is_flag=True,
-    help="First release the chapter again, under the points that its checks give now; with --dry-run, in a temporary folder.",
+    help="First release the chapter again, with the current points of its checks; with --dry-run, in a temporary folder.",
 )
 @execution_options
 @course_option
@@ -131,11 +133,11 @@ def regrade(
     scheduler: str | None,
     course_dir: Path | None,
 ) -> CommandResult:
-    """Grade again after the checks have changed, and say who moved.
+    """Grade again after the checks have changed, and list changed grades.
 
-    What was graded by other checks, in another environment or with other limits is graded again. Points and comments that a person gave
-    are kept. A chapter that was released under other points is graded again only with --new-points. Rules of course.toml for single
-    exercises count without grading again; who moves by them is listed, too.
+    The command repeats grades that were made with other checks, in another environment or with other limits. Manual points and comments
+    are kept. A chapter that was released with other points needs --new-points. Rules of course.toml for single exercises apply without
+    regrading; the list contains the grades that they change.
 
     Example:
       tfcourse regrade 03 --dry-run

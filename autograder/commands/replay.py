@@ -17,10 +17,10 @@ from autograder.course.paths import course_folder
 @course_option
 @command
 def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult:
-    """Make a grade again and compare.
+    """Repeat a grade and compare.
 
-    STUDENT is an id, a name, a number or the beginning of one. The submission is run with the recorded seed, device and limits. Nothing is
-    written.
+    STUDENT is an id, a name, a number or the beginning of one. The submission runs with the recorded seed, device and limits. The command
+    writes nothing.
 
     Example:
       tfcourse replay ada 03

@@ -19,13 +19,14 @@ from autograder.course.paths import course_folder
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where the page goes. [default: COURSE/report.html]",
+    help="Output file. [default: COURSE/report.html]",
 )
 @command
 def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | None) -> CommandResult:
     """Write the class report.
 
-    One page that opens from the disk: the course, who falls behind, what to say next, and the students behind each number.
+    The report is one page that opens from disk: the course, students who fall behind, points for the next
+    lecture, and the students behind each number.
 
     Example:
       tfcourse report 03 --output report.html

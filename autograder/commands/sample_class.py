@@ -14,18 +14,18 @@ from autograder.course.paths import course_folder, project_root, require_writabl
 @click.command("sample-class")
 @chapters_argument
 @click.option(
-    "--students", type=click.IntRange(min=1, max=5000), default=24, show_default=True, help="How many students."
+    "--students", type=click.IntRange(min=1, max=5000), default=24, show_default=True, help="Number of students."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same class.")
-@click.option("--predict", is_flag=True, help="Also work out the score that each mistake must get.")
+@click.option("--predict", is_flag=True, help="Also compute the expected score of each mistake.")
 @course_option
 @command
 def sample_class(
     chapters: tuple[str, ...], students: int, seed: int, predict: bool, course_dir: Path | None
 ) -> CommandResult:
-    """Invent a class that makes well-known mistakes.
+    """Generate a class that makes known mistakes.
 
-    What everybody did is written to COURSE/sample_class.json.
+    COURSE/sample_class.json lists what each student did.
 
     Example:
       tfcourse sample-class --students 24

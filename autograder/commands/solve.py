@@ -16,7 +16,7 @@ from autograder.course.paths import project_root
     metavar="[cpu|cuda|auto]",
     default="auto",
     show_default=True,
-    help="Where the solutions run; auto takes the CPU, and a GPU as well where there is one.",
+    help="Device of the solutions; auto uses the CPU, and also a GPU if there is one.",
 )
 @command
 def solve(chapters: tuple[str, ...], device: str) -> CommandResult:

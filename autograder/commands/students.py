@@ -61,9 +61,9 @@ def students(
 ) -> CommandResult:
     """Read a class list, decide about a student, or list the class and what each student has handed in.
 
-    FILE is the people export of Canvas or Moodle, nbgrader's list, or a CSV table with id, name, email, number and group. Students are
-    added and updated; nobody is removed without --remove-missing. Moodle's grading worksheet and a table of student and time belong to
-    one chapter (--chapter), and bring submission times along. Without FILE and options, nothing is changed.
+    FILE is the people export of Canvas or Moodle, nbgrader's list, or a CSV table with id, name, email, number and group. The command adds
+    and updates students; it removes none without --remove-missing. Moodle's grading worksheet and a table of student and time belong to
+    one chapter (--chapter) and add submission times. Without FILE and options, the command changes nothing.
 
     Example:
       tfcourse students ~/Downloads/participants.csv --dry-run

@@ -9,10 +9,10 @@ from autograder.course.paths import project_root
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something has drifted.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with code 1 if a file is out of date.")
 @command
 def sync(check: bool) -> CommandResult:
-    """Write stubs and solution notebooks from the reference.
+    """Update stubs, solution notebooks and stated numbers from the reference.
 
     Example:
       tfcourse sync --check
@@ -24,6 +24,6 @@ def sync(check: bool) -> CommandResult:
     if check:
         lines = [*map(str, drifts), f"{len(drifts)} drift{'s' * (len(drifts) != 1)}"]
     else:
-        lines = [f"brought in step: {drift.file} ({drift.cell or 'all of it'}: {drift.what})" for drift in drifts]
-    text = "\n".join(lines) if drifts else "Everything agrees with the reference."
+        lines = [f"updated: {drift.file} ({drift.cell or 'the whole file'}: {drift.what})" for drift in drifts]
+    text = "\n".join(lines) if drifts else "Everything matches the reference."
     return CommandResult([vars(drift) for drift in drifts], text, EXIT_FAILED if check and drifts else 0)

@@ -16,7 +16,7 @@ from autograder.errors import CourseError
 def validate(notebook: Path) -> CommandResult:
     """Check a notebook before it is handed in.
 
-    This runs it from the top and asks the visible part of the grader's questions.
+    The command runs the notebook from the top, with the visible tests of the grader.
 
     Example:
       tfcourse validate 03_scaled_dot_product.ipynb

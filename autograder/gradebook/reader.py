@@ -43,10 +43,9 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
 def read_only(db_url: str) -> Iterator[Gradebook]:
     """Yield a gradebook for reading.
 
-    nbgrader makes a gradebook where there is none, adds missing tables to another program's database, and adds a course to a gradebook
-    that does not have it; a question must do none of these. Every connection is therefore told to change nothing. A file is nevertheless
-    opened as one that may be written: where a writer was killed in the middle of a commit, SQLite takes back the half of it that
-    had reached the disk, and it could not do so otherwise.
+    nbgrader creates a missing gradebook, adds missing tables to another program's database, and adds a course to a gradebook
+    that does not have it; a query must do none of these. So every connection is read-only in SQL. The file itself is opened for
+    writing: if a writer was killed during a commit, SQLite must be able to roll the commit back.
 
     Args:
         db_url: its address, as nbgrader has it.

@@ -1,7 +1,7 @@
 """Share one gradebook connection among nbgrader's steps, and commit each submission in one transaction.
 
-Opening costs more than anything that a step then asks: an engine, a look at every table, a look at the course. nbgrader's steps open their
-gradebook by the name ``Gradebook`` in their module; :func:`with_shared_gradebook` lets the same code find another one under that name.
+Opening a gradebook is slower than any query of a step: it creates an engine, and inspects every table and the course. The steps of nbgrader
+open their gradebook by the name ``Gradebook`` in their module; :func:`with_shared_gradebook` puts another class under that name.
 
 nbgrader's own converter writes the gradebook, since late penalties, comments and missing files are nbgrader's; the slow part was opening
 the database at every step.
@@ -62,7 +62,7 @@ class _Unit(Session):  # type: ignore[misc]
         return [row for row in self if not isinstance(row, (Grade, Comment))]
 
     def settle(self) -> None:
-        """Commit, if that was asked for."""
+        """Commit, if requested."""
         if self.commit_requested and not self.failed:
             super().commit()
 
@@ -117,14 +117,14 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
             self._failed = False
             self.forget()
         if failed and not reported:
-            raise RuntimeError("a part of it failed, and nothing of it was written to the gradebook")
+            raise RuntimeError("part of the transaction failed, so nothing was written to the gradebook")
 
     def forget(self) -> None:
         """Let go of what was read, and of what was not committed."""
         self.db.remove()
 
     def dispose(self) -> None:
-        """Close the connection. What was not committed is lost."""
+        """Close the connection. Uncommitted changes are lost."""
         self.forget()
         self.engine.dispose()
 
@@ -243,7 +243,7 @@ def import_steps(steps: Iterable[Any]) -> list[type]:
 
 
 def with_shared_gradebook(kind: type, gradebook: Callable[[], TransactionalGradebook]) -> type:
-    """Return a class of nbgrader's, or one made from it, whose methods use a shared gradebook in place of one of their own.
+    """Return a class of nbgrader's, or one made from it, whose methods use a shared gradebook instead of opening another.
 
     The code is nbgrader's: each method that opens a gradebook is the same method with one other name in its module. Nothing outside the
     returned class changes, so that nbgrader itself goes on as it was in the same process.

@@ -30,9 +30,9 @@ def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = Fal
     if not toml:
         print("\n".join(report.table(measured)))
     if write:
-        grown = record.write(measured)
-        print("\n".join(grown))
-        return 1 if grown or errors else 0
+        incomplete = record.write(measured)
+        print("\n".join(incomplete))
+        return 1 if incomplete or errors else 0
     return 1 if lines else 0
 
 

@@ -1,7 +1,6 @@
 """Read and write the committed measures of every exercise with their keys, so that unchanged exercises are not measured again.
 
-``docs/grader-quality/mutants.json`` has an exercise per line, so that changes of two exercises merge. ``open.json`` beside it says how many
-survivors of an exercise are neither killed nor explained yet; its numbers may only shrink, and a test compares them with what is found.
+``docs/grader-quality/mutants.json`` has one exercise per line, so that changes of two exercises merge.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from autograder.mutation.keys import key_of
 from autograder.mutation.measure import Measures, Survivor, measure
 
 FOLDER = Path(__file__).parents[2] / "docs" / "grader-quality"
-MEASURES, OPEN = FOLDER / "mutants.json", FOLDER / "open.json"
+MEASURES = FOLDER / "mutants.json"
 
 
 def measures_of(exercise: Exercise) -> Measures:
@@ -65,25 +64,20 @@ def stale(exercise: Exercise, measures: Measures) -> list[Equivalent]:
     return [e for e in equivalents_of(exercise) if not any(matches(exercise, s, e) for s in measures.survivors)]
 
 
-def opened() -> Mapping[str, int]:
-    """Return the number of unexplained survivors of each exercise."""
-    return {name: int(number) for name, number in _lines(OPEN).items()}
-
-
 def write(found: Mapping[str, Measures]) -> list[str]:
-    """Commit measures to the two files, and return what keeps an exercise's number of open survivors from being written: it has grown."""
-    lines, numbers, grown = _lines(MEASURES), dict(opened()), []
+    """Write measures to the committed file.
+
+    Returns:
+        A line per exercise that has survivors without an explanation.
+    """
+    lines, incomplete = _lines(MEASURES), []
     for name, measures in found.items():
         exercise = exercises()[name]
         lines[name] = {"key": key_of(exercise), **cache.to_dict(measures)}
-        number = len(unexplained(exercise, measures))
-        if OPEN.exists() and number > numbers.get(name, 0):
-            grown.append(f"{name}: {number} open survivors, and {numbers.get(name, 0)} are recorded: add cases")
-        else:
-            numbers[name] = number
+        if number := len(unexplained(exercise, measures)):
+            incomplete.append(f"{name}: {number} unexplained survivors; add cases, or record them as equivalent")
     _write(MEASURES, {name: lines[name] for name in exercises() if name in lines})
-    _write(OPEN, {name: numbers[name] for name in exercises() if numbers.get(name)})
-    return grown
+    return incomplete
 
 
 def _write(path: Path, table: Mapping[str, object]) -> None:

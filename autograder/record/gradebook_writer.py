@@ -375,7 +375,7 @@ class GradebookWriter:
         Args:
             student: the student's id.
             executed: the notebook, as JSON.
-            manual: manually graded cells that need no second look, although nbgrader asks for one.
+            manual: manually graded cells that need no second look, although nbgrader requires one.
 
         Returns:
             The submission in the gradebook.

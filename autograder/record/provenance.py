@@ -25,7 +25,7 @@ class Provenance:
 
     Attributes:
         checks: hash of the code that decides a grade: the checks, their engine and the reference.
-        package: hash of the chapter's student package; empty if there is none.
+        package: hash of the chapter's student package; empty without a package.
         environment: versions and machine, by name.
         limits: the limits, by name.
         isolation: the level of isolation; empty if nothing ran.
@@ -139,7 +139,7 @@ def environment(cpu_capability: Callable[[], str] = lambda: "") -> dict[str, str
     """Return the properties of this machine that may decide a grade: versions, platform, and PyTorch's CPU capability.
 
     Args:
-        cpu_capability: asks a process that has imported PyTorch; if it returns an empty string, a new process is asked.
+        cpu_capability: asks a process that has imported PyTorch; if it returns an empty string, a new process computes it.
     """
     versions = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for package in PACKAGES:

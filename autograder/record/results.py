@@ -59,7 +59,7 @@ class QuestionResult:
 
 @dataclass(frozen=True)
 class Notebook:
-    """One of a student's several notebooks, of which a person must choose one.
+    """A notebook of a student with several; a person must choose one.
 
     Attributes:
         file: its name in the student's folder.
@@ -82,15 +82,15 @@ class GradeResult:
     Attributes:
         student: the student's id.
         chapter: the chapter.
-        status: ``"graded"``; ``"not gradable"``: 0 points, a problem says why; ``"not recorded"``: the grader failed, nothing is recorded;
-            ``"to decide"``: there are several notebooks, and nothing is recorded before a person has chosen.
+        status: ``"graded"``; ``"not gradable"``: 0 points, a problem gives the reason; ``"not recorded"``: the grader failed, nothing
+            is recorded; ``"to decide"``: there are several notebooks, and nothing is recorded before a person has chosen.
         exercises: one result per test cell, in the chapter's order.
         questions: one per manually graded question, in the chapter's order.
         problems: the problems.
         notebooks: the notebooks to choose from, for the status ``"to decide"``.
         late_penalty: the penalty of nbgrader's late-submission plugin.
         device: where the checks ran.
-        seed: the seed of the hidden questions, which reveals them: results are for instructors only.
+        seed: the seed of the hidden tests, which reveals them: results are only for instructors.
         seconds: the running time of the submission, including the kernel.
         submission: hash of the submission, including its time stamp.
         source: hash of the chapter's cells in the gradebook, including tests.

@@ -24,7 +24,7 @@ _LONGEST_FILE = 2_000_000
 
 @dataclass(frozen=True)
 class Signature:
-    """What one wrong answer returned to the visible questions of its exercise.
+    """The output of one wrong answer in the visible tests of its exercise.
 
     Attributes:
         sheet: digest of the questions and of the units of the values. Only signatures of equal sheets are compared.
@@ -68,7 +68,7 @@ def signatures_path(course: Course, chapter: str, student: str) -> Path:
 def write_signatures(
     course: Course, chapter: str, student: str, submission: str, signatures: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Write the signatures of a submission, or remove the file if there are none.
+    """Write the signatures of a submission, or remove the file if all answers are right.
 
     Args:
         course: the course.

@@ -45,7 +45,7 @@ def record_answer_keys(exercises: Iterable[Exercise], store: Path | None = None)
 
 
 def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:
-    """Record exercises; those that other processes know by name are recorded in parallel."""
+    """Record exercises; exercises that other processes know by name are recorded in parallel."""
     if all(map(_is_declared, exercises)):
         return parallel_map(_record_known, [exercise.name for exercise in exercises])
     return [_record(exercise) for exercise in exercises]

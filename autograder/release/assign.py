@@ -62,7 +62,7 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
 
     Args:
         root: the project.
-        course: the course folder. Its ``course.toml`` says which exercises and questions of a chapter are assigned.
+        course: the course folder. Its ``course.toml`` selects the exercises and questions of a chapter that are assigned.
         chapter_names: names of chapters, or the beginnings of them.
 
     Raises:
@@ -105,7 +105,7 @@ def _plan(root: Path, course: Course) -> CourseFile:
 
 
 def _own_assignments(course: Course) -> set[str]:
-    """Return the names of the course's source folders: an assignment of its own can have a deadline in ``course.toml`` too."""
+    """Return the names of the course's source folders: a separate assignment can have a deadline in ``course.toml`` too."""
     return {path.name for path in course.folder("source").glob("*") if path.is_dir()}
 
 
@@ -123,7 +123,7 @@ def _selected(chapter: Chapter, plan: CourseFile, course: Course) -> Chapter:
 def _publish_all(
     course: Course, contents: Mapping[Chapter, dict[Path, bytes]], selected: Sequence[Chapter]
 ) -> list[Assigned]:
-    """Publish chapters in order; if one fails, name those that are published."""
+    """Publish chapters in order; if one fails, name the published ones."""
     published: list[Assigned] = []
     for chapter in selected:
         try:

@@ -1,14 +1,13 @@
-"""Search everything that students receive or see for solutions, hidden questions, rubrics and model answers.
+"""Search everything that students receive or see for solutions, hidden tests, rubrics and model answers.
 
 Protects against:
 
-- a **line** of a solution (its code without spaces and trailing comment, at least 12 characters; a comment of its own counts as well)
-  that stands nowhere in what is public anyway: docstrings, lessons, the site's pages, the code that every student build carries, and
-  for a chapter the solutions of the chapters before it.
-- lines that are public one by one (``if mask is None:``) and together give a solution away: most of a body's lines (three in five, and all
-  of a body of one or two) close to each other. This rule also finds a solution in a lesson, whose lines are public by being there.
-- a **sentence** of a model answer or a mark scheme (letters and digits only, at least 25), by the same two rules.
-- a line of the code of a **known mistake** that stands nowhere in what is public: the mistake is the solution but for one place.
+- a **line** of a solution or a comment line (at least 12 characters, without spaces and trailing comment) that is not public. Public are
+  docstrings, lessons, the site's pages, the code in every student build, and, for a chapter, the solutions of earlier chapters.
+- public lines (``if mask is None:``) that together give a solution away: three in five lines of a body, or all lines of a body of one or
+  two, close to each other. This rule also finds a solution in a lesson, whose lines are public.
+- a **sentence** of a model answer or a mark scheme (at least 25 letters and digits), by the same two rules.
+- a line of the code of a **known mistake** that is not public: the mistake differs from the solution in one place.
 - the line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary in every solution, anywhere
 
 Does not protect against:

@@ -1,6 +1,6 @@
 """Index which contents hold which lines of secrets, so that a search for leaks reads each content once.
 
-An entry depends on the content and the searched lines only. Each search decides anew what is public and who receives a file.
+An entry depends only on the content and the searched lines. Each search decides again what is public and who receives a file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PartsIndex:
 
     @classmethod
     def read(cls, store: Path | None, secrets: Secrets) -> PartsIndex:
-        """Read an index from a file; return an empty one if there is none or it is for other secrets."""
+        """Read an index from a file; return an empty one if the file is missing or belongs to other secrets."""
         key = hashlib.sha256("\n".join(sorted(secrets.all_parts)).encode("utf-8", "surrogatepass")).hexdigest()
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             if store is not None and (table := json.loads(store.read_text(encoding="utf-8")))["key"] == key:

@@ -45,8 +45,9 @@ checks = autograder.checking.recorded:check
 def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
     """Build a chapter's student wheel. The same sources and library versions give the same bytes.
 
-    The exercises of this and later chapters are stubs; those of earlier chapters are complete. The checks of this and earlier chapters are
-    recorded as numbers and sentences, without code. The wheel depends on torch, numpy and safetensors; the build needs no network.
+    The exercises of this and later chapters are stubs; the exercises of earlier chapters are complete. The checks of this and
+    earlier chapters are recorded as numbers and sentences, without code. The wheel depends on torch, numpy and safetensors; the build
+    needs no network.
 
     Args:
         root: the project; its ``pyproject.toml`` holds version and dependencies.
@@ -99,7 +100,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def secret_exercises(chapter: Chapter) -> dict[str, Exercise]:
-    """Return the exercises that are secret during a chapter: its own, without provided ones, and those of later chapters."""
+    """Return the exercises that are secret during a chapter: its own, without provided ones, and the exercises of later chapters."""
     provided = {exercise.name for exercise in provided_exercises(chapter)}
     return {
         name: item for name, item in chapter.registry.items() if item.chapter >= chapter.name and name not in provided

@@ -98,7 +98,7 @@ class StudentFiles:
     :meth:`add_packages` can run in a thread beside other work.
 
     Attributes:
-        paths: the files by chapter, also those that are not written yet.
+        paths: the files by chapter, including files that are not written yet.
     """
 
     def __init__(self, root: Path, out_dir: Path, only: Sequence[str] | None = None) -> None:

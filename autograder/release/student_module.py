@@ -54,7 +54,7 @@ def student_module(module: ModuleSource, stubs: Mapping[str, str], needed: Colle
 
 
 def solution_helpers(module: ModuleSource, exercise: str) -> list[Definition]:
-    """Return the private helpers, direct and indirect, that do part of an exercise's work: those that return a value."""
+    """Return the private helpers, direct and indirect, that do part of an exercise's work and return a value."""
     reached = _reached(module, [exercise])
     nodes = (module.definitions[name] for name in sorted(reached - {exercise}) if is_private(name))
     return [node for node in nodes if isinstance(node, _KINDS) and not returns_none(node)]

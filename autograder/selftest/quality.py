@@ -324,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--chapter", metavar="NN", help="with --mutants or --coverage: the exercises of this chapter")
     parser.add_argument("--toml", action="store_true", help="with --mutants: print tables [[equivalent]] to paste")
-    parser.add_argument("--write", action="store_true", help="with --mutants: renew mutants.json and open.json")
+    parser.add_argument("--write", action="store_true", help="with --mutants: update mutants.json")
     options = parser.parse_args(arguments)
     if options.mutants or options.coverage:
         from autograder.mutation.command import run  # only developers have coverage.py

@@ -154,7 +154,7 @@ def _verdicts(executor: Executor, chapter: Chapter, kind: str, notebook: Any) ->
     if execution.failure:
         raise CourseError(
             f"the notebook with the {kind} of {chapter.name} could not be run: {execution.failure}",
-            do="tfcourse doctor says whether something is missing here.",
+            do="tfcourse doctor lists what is missing here.",
         )
     done = nbformat.reads(execution.notebook, as_version=4)
     problems = {problem.where: problem.what for problem in problems_of(done)}

@@ -217,7 +217,7 @@ def _alone(cache: Path) -> Iterator[None]:
             raise SiteError(
                 "another build is using this cache",
                 where=cache,
-                do="Wait for it to end, or give this one a cache of its own.",
+                do="Wait for it to end, or pass another cache folder for this one.",
             ) from error
         yield
 

@@ -1,4 +1,4 @@
-"""What an attack is, and the register of all of them: one source for the tests and for the table in the threat model."""
+"""What an attack is, and the register of all of them: one source for the tests and for the table in docs/attacks.md."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def told(observed: Mapping[str, Any]) -> str:
 
 
 def rows() -> list[dict[str, str]]:
-    """Return the table of the threat model: a dictionary per attack, in the table's order."""
+    """Return the rows of docs/attacks.md: a dictionary per attack, in the table's order."""
     return [
         {
             "family": attack.family,

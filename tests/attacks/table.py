@@ -1,4 +1,4 @@
-"""Writes the table of attacks into the threat model: ``python -m tests.attacks.table``."""
+"""Writes the table of attacks into docs/attacks.md: ``python -m tests.attacks.table``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .attack import rows
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "threat-model.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "attacks.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
 
 

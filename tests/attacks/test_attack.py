@@ -80,6 +80,6 @@ def test_the_table_has_a_row_for_every_attack() -> None:
     assert all(row[column] for row in table for column in ("family", "name", "story", "wants", "stock"))
 
 
-def test_the_threat_model_has_the_table_as_it_is() -> None:
+def test_the_page_of_attacks_has_the_current_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == page_with_table(page), "write it anew: python -m tests.attacks.table"
+    assert page == page_with_table(page), "run python -m tests.attacks.table"

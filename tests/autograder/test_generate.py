@@ -128,16 +128,16 @@ def test_wrong_input_ends_with_2_and_says_what_to_do(folder: Path) -> None:
         assert result.exit_code == 2, result.output
         return result.output
 
-    assert "a prompt is needed" in refused(folder)
-    assert "a prompt is needed" in refused(folder, "one", "--ids", "1")
-    assert "not whole numbers" in refused(folder, "--ids", "one")
+    assert "Pass either a text or --ids" in refused(folder)
+    assert "Pass either a text or --ids" in refused(folder, "one", "--ids", "1")
+    assert "not integers" in refused(folder, "--ids", "one")
     assert "has no tokens" in refused(folder, "")
-    assert "from 0 to 5" in refused(folder, "--ids", "6")
+    assert "between 0 and 5" in refused(folder, "--ids", "6")
     assert "temperature is above 0" in refused(folder, "one", "--temperature", 0)
     assert "at most 16 tokens" in refused(folder, "one", "--new-tokens", 30)
     assert "no such folder" in refused(folder / "none", "one")
     (folder / "tokenizer.json").write_text("{", encoding="utf-8")
-    assert "it cannot be read" in refused(folder, "one")
+    assert "the tokenizer cannot be loaded" in refused(folder, "one")
     (folder / "tokenizer.json").unlink()
     assert "--ids 3,1,4" in refused(folder, "one")
 
@@ -146,4 +146,4 @@ def test_wrong_input_ends_with_2_and_says_what_to_do(folder: Path) -> None:
 def test_models_that_write_no_text_are_refused(folder: Path) -> None:
     result = run(folder, "one")
     assert result.exit_code == 2
-    assert "writes no text" in result.output
+    assert "cannot generate text" in result.output

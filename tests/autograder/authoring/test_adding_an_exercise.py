@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,18 @@ def environment(root: Path) -> dict[str, str]:
     }
 
 
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    """Return what a clone of the repository does not have: caches everywhere, generated folders at the top."""
+    anywhere = shutil.ignore_patterns(".*", "__pycache__", "_build", "*.egg-info")(folder, names)
+    at_the_top = {"build", "course", "demo", "dist"} if Path(folder) == ROOT else set()
+    return anywhere | at_the_top & set(names)
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository to which the page has been applied, box by box and command by command."""
     root = tmp_path_factory.mktemp("copy") / "project"
-    ignore = shutil.ignore_patterns(".*", "__pycache__", "_build", "build", "course", "dist", "*.egg-info")
-    shutil.copytree(ROOT, root, ignore=ignore)
+    shutil.copytree(ROOT, root, ignore=_not_copied)
     page = PAGE.read_text(encoding="utf-8")
     steps = [(match.start(), match) for pattern in (BLOCK, CONSOLE) for match in pattern.finditer(page)]
     for _, match in sorted(steps, key=lambda step: step[0]):
@@ -79,28 +86,24 @@ def run(root: Path, code: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_the_page_names_the_four_places_and_no_fifth() -> None:
-    places = {
-        re.split(r"[ ,]", match["marker"].removeprefix("new file: ").removeprefix("in "))[0]
-        for match in BLOCK.finditer(PAGE.read_text())
-    }
-    rooms = {re.sub(r"[^/]+$", "", place).split("/")[0] + "/" for place in places}
-    assert rooms == {"tfcourse/", "autograder/", "chapters/", "tests/"}
-    assert {place.rpartition("/")[0] for place in places} == {
-        "tfcourse",
-        "autograder/checks/ch03_scaled_dot_product",
-        f"chapters/{CHAPTER}",
-        "tests/tfcourse",
-        "tests/autograder/checks",
-    }
+def test_the_table_lists_the_files_of_all_boxes_and_no_others() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    files = [re.sub(r"^(new file: |in )|, before: .*$", "", match["marker"]) for match in BLOCK.finditer(page)]
+    table = page.partition("Commands write")[0]
+    cells = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
+    listed = [name for cell in cells for name in re.findall(r"`([\w./*]+)`", cell)]
+    patterns = [re.sub(r"[A-Z]{2,}(_topic)?", "*", name) for name in listed]
+    unlisted = [file for file in files if not any(fnmatch(file, f"*{pattern}") for pattern in patterns)]
+    unused = [pattern for pattern in patterns if not any(fnmatch(file, f"*{pattern}") for file in files)]
+    assert (unlisted, unused) == ([], [])
 
 
 def test_every_box_of_the_page_is_applied_or_run() -> None:
     page = PAGE.read_text(encoding="utf-8")
     outside = CONSOLE.sub("", BLOCK.sub("", page))
     assert "```" not in outside
-    assert len(BLOCK.findall(page)) == 6
-    assert len(CONSOLE.findall(page)) == 2
+    assert len(BLOCK.findall(page)) == 8
+    assert len(CONSOLE.findall(page)) == 3
 
 
 def test_the_reference_gets_everything_each_mistake_its_diagnosis_and_the_stub_nothing(copy: Path) -> None:
@@ -148,12 +151,34 @@ def test_sync_has_filled_the_two_cells_and_the_solution(copy: Path) -> None:
     assert "-torch.special.xlogy(weights, weights).sum(dim=-1)" in sources[NAME]
 
 
+def test_no_change_of_the_reference_keeps_all_points(copy: Path) -> None:
+    measures = json.loads((copy / "docs" / "grader-quality" / "mutants.json").read_text(encoding="utf-8"))[NAME]
+    assert measures["mutants"] >= 10
+    assert (measures["survivors"], measures["missed"]) == ([], [])
+
+
 def test_everything_else_of_the_chapter_is_as_it_was(copy: Path) -> None:
     before = (ROOT / "chapters" / CHAPTER / "exercises.md").read_text(encoding="utf-8")
     after = (copy / "chapters" / CHAPTER / "exercises.md").read_text(encoding="utf-8")
-    start = after.index("## How widely is attention spread?")
+    start = after.index("## 14 · The spread of attention: `attention_entropy`")
     end = after.index('+++ {"nbgrader": {"grade": false, "grade_id": "prompt_query_key"')
-    assert after[:start] + after[end:] == before
+    rest = after[end:].replace("## 15 · Are both", "## 14 · Are both").replace("## 16 · What does", "## 15 · What does")
+    assert after[:start] + rest == before
+
+
+def test_sync_has_updated_hours_and_counts(copy: Path) -> None:
+    def readme(root: Path) -> tuple[int, int]:
+        text = (root / "README.md").read_text(encoding="utf-8")
+        total = re.search(r"chapters,\s+(\d+)\s+exercises", text)
+        chapter = re.search(r"^\| 03 · .*: (\d+) exercises \|$", text, re.MULTILINE)
+        assert total is not None
+        assert chapter is not None
+        return int(total[1]), int(chapter[1])
+
+    before, after = readme(ROOT), readme(copy)
+    assert after == (before[0] + 1, before[1] + 1)
+    lesson = (copy / "chapters" / CHAPTER / "lesson.md").read_text(encoding="utf-8")
+    assert "exercises take about six hours" in " ".join(lesson.split())
 
 
 @pytest.fixture(scope="module")

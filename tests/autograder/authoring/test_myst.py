@@ -93,7 +93,7 @@ def test_points_that_cannot_be_found_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("# No front matter\n", "names no kernel"),
+        ("# No front matter\n", "has no kernelspec"),
         (TEXT.replace("grade_id: second   #", "grade_id: [second   #"), "not a MyST notebook"),
         (TEXT.replace('+++ {"nbgrader"', '+++ {"nbgrader'), "not a MyST notebook"),
     ],

@@ -154,7 +154,7 @@ def test_exercises_without_a_notebook_and_solutions_without_a_chapter_are_report
 
 def test_a_file_that_is_no_notebook_is_a_drift_of_its_chapter_only(small: Any) -> None:
     small.chapter().path.write_text("nothing")
-    with pytest.raises(CourseError, match="names no kernel"):
+    with pytest.raises(CourseError, match="has no kernelspec"):
         sync(small.root, registry=small.registry)
     assert sync(small.root, check=True, only=["91_second"], registry=small.registry) == []
 

@@ -182,7 +182,10 @@ def test_the_command_names_archives_people_and_the_way_in(course: Course, monkey
     done = CliRunner().invoke(main, ["export", "--feedback", "canvas", "--course", str(course.root)])
     assert done.exit_code == 0, done.output
     archive = course.root / "export" / f"feedback_canvas_{CHAPTER}.zip"
-    assert done.output.splitlines()[:2] == [str(archive), f"{CHAPTER}: no number on Canvas is known of bob"]
+    assert done.output.splitlines()[:2] == [
+        str(archive),
+        f"{CHAPTER}: left out, because their number on Canvas is unknown: bob",
+    ]
     assert "Re-upload submissions" in done.output
     assert list(contents(archive)) == ["ada_901_5001_feedback-03-scaled-dot-product.html"]
 

@@ -186,7 +186,7 @@ def reaches(text: Text) -> Explorer:
 def documented_code() -> dict[str, str]:
     """The example of the page for contributors: "python" and "js"."""
     page = CONTRIBUTING.read_text(encoding="utf-8")
-    section = page[page.index("## How to add a figure to play with") :]
+    section = page[page.index("## How to add an interactive figure") :]
     return dict(re.findall(r"^```(python|js)\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL))
 
 
