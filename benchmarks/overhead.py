@@ -222,7 +222,7 @@ def refusing(notebook: Any) -> float:
         for names in sets:
             child = os.fork()
             if not child:
-                forbidden.refuse_for_good(names)
+                forbidden.refuse_permanently(names)
                 os._exit(0)
             os.waitpid(child, 0)
 

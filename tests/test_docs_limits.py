@@ -12,7 +12,7 @@ from autograder.engine.checker.rpc_client import memory_text
 from autograder.engine.settings import GradingLimits, GradingSettings
 from autograder.submission.images import MAX_PIXELS
 from autograder.submission.notebook_reader import MAX_PICTURES
-from autograder.submission.output_limit import LONGEST_OUTPUTS
+from autograder.engine.checker.output_limit import LONGEST_OUTPUTS
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "book" / "teaching" / "isolation.md").read_text(encoding="utf-8")

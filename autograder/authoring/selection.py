@@ -119,7 +119,7 @@ def _sections(cells: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _summary_cell(notebook: Any) -> Any:
-    """Return a cell that says what is assigned: the chapter's own introduction speaks of all its exercises."""
+    """Return a cell with the assigned exercises: the chapter's own introduction describes all of them."""
     names = ", ".join(f"`{name}` ({points:g})" for name, points in parts_of(notebook))
     return nbformat.v4.new_markdown_cell(f"**This assignment has {summary_of(notebook)}** {names}.")
 

@@ -15,7 +15,7 @@ Not covered:
 - graphs that were recorded before the refusal; the grader refuses from a process's first line on, and recording is refused with the rest
 - code that calls into PyTorch's libraries past the dispatcher, by ctypes or an extension
 
-A notebook at home refuses while it asks, and allows afterwards. The grader refuses for good, before it runs a student's first line
+A notebook at home refuses while it asks, and allows afterwards. The grader refuses permanently, before it runs a student's first line
 (:mod:`autograder.engine.student.forbidden`).
 """
 
@@ -101,9 +101,9 @@ def refuse(names: Sequence[str], when: str) -> Refusal:
                 library = libraries.setdefault(namespace, _dispatch_library("IMPL", namespace, ""))
                 library.impl(operator, key, refusing[name], False)  # type: ignore[call-arg]
     refusal.kernels += libraries.values()
-    found = python_functions()
+    by_name = python_functions()
     # One function may have several names; the first one counts.
-    functions = {function: name for name in reversed(names) for function in found.get(name, ())}
+    functions = {function: name for name in reversed(names) for function in by_name.get(name, ())}
     for function, name in functions.items():
         refusal.originals.append((function, function.__code__))
         function.__code__ = _calling(refusing[name], function.__code__)
@@ -177,8 +177,8 @@ def python_functions() -> dict[str, list[FunctionType]]:
         for name, value in list(vars(module).items()):
             # What a module imports from another package does not belong to it.
             if issubclass(type(value), (type, *_FUNCTIONS)) and _home_of(value) == top:
-                known = _functions.setdefault(package or name, [])
-                known += [function for function in _code_of(value) if function not in known]
+                listed = _functions.setdefault(package or name, [])
+                listed += [function for function in _code_of(value) if function not in listed]
     return _functions
 
 

@@ -167,7 +167,7 @@ def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) ->
 def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
     """Write the feedback pages that a mark, a comment or a penalty has outdated; return a line per chapter that had some.
 
-    A page that shows plain text, because it could not be rendered within the limit, gets a line of its own.
+    A page that shows plain text, because it could not be rendered within the limit, gets its own line.
 
     Raises:
         InUseError: if a page is out of date and somebody else is at work in the course.

@@ -84,7 +84,7 @@ def _format_regrade(done: Regrade) -> str:
 def _released(
     course: Course, names: Sequence[str], new_points: bool, dry_run: bool
 ) -> Iterator[Mapping[str, OtherRelease]]:
-    """Release chapters under their new points if that is asked for; in a dry run into a temporary folder, which is yielded."""
+    """Release chapters under their new points if ``new_points`` is set; yield the temporary folder of a dry run."""
     from autograder.grading.regrade import OtherRelease
     from autograder.release.assign import assign as assign_chapters
     from autograder.release.preview import previewed_release

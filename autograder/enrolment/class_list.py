@@ -2,7 +2,7 @@
 
 What is read:
 
-- Canvas: the gradebook's export, with ``Student, ID, SIS User ID, SIS Login ID, Section``, or first and last name in columns of their own,
+- Canvas: the gradebook's export, with ``Student, ID, SIS User ID, SIS Login ID, Section``, or first and last name in separate columns,
   and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name,
   canvas_group_id``;
 - Moodle: the participants as CSV, with headings in English, German, French or Polish;
@@ -81,7 +81,7 @@ class ClassList:
         fields: what it has columns for: ``"email"``, ``"group"`` and so on.
         problems: the lines that are no student's, and why.
         participants: in a grading worksheet, each line's number of the participant in the assignment.
-        times: in a worksheet or a table of times, what each line says of the submission time.
+        times: in a worksheet or a table of times, the submission time of each line.
     """
 
     platform: str
@@ -98,7 +98,7 @@ class ClassList:
 
     @property
     def only_times(self) -> bool:
-        """Whether the list says when students handed in, and nothing of who is in the class."""
+        """Whether the list contains submission times, and does not define the class."""
         return "time" in self.fields and "participant" not in self.fields
 
 

@@ -1,7 +1,7 @@
 """Enrol a class: merge a class list into the roster, and list what each student has handed in.
 
 A member of the list is matched to a known student by the platform's number, then by an id, login, institution's number or
-email address, then by the exact name. Each step takes only what is unique on both sides. What stays ambiguous is reported.
+email address, then by the exact name. Each step takes only what is unique on both sides. Ambiguous matches are reported.
 
 Protects against:
 
@@ -9,7 +9,7 @@ Protects against:
 - a student who hands in under another's login or address as display name, before the course has a list;
 - a list that is read twice, or in another order: the ids stay.
 
-- a list of a part of the class: a list adds and updates, and removes only where a person asks for it.
+- a list of a part of the class: a list adds and updates; it removes only with ``remove_missing``.
 
 Does not protect against:
 
@@ -47,16 +47,16 @@ Keys = Callable[[Student], Iterable[str]]
 
 @dataclass(frozen=True)
 class Enrolment:
-    """What a class list has changed. Students are named by id.
+    """The changes that a class list made. Students are named by id.
 
     Attributes:
-        platform: whose export the list was, ``"canvas"`` or ``"moodle"``; empty for a plain table.
+        platform: the platform that exported the list, ``"canvas"`` or ``"moodle"``; empty for a plain table.
         added: students whom the course did not know.
         updated: students whom the course knew, from submissions or an earlier list, with something new.
         unchanged: students with nothing new.
         absent: students who were on the earlier list and are not on this one. They stay on the class list.
-        departed: those of whom ``remove_missing`` has made withdrawn students, because they handed in something.
-        removed: those whom ``remove_missing`` has removed, because they handed in nothing; by id with their name.
+        departed: students whom ``remove_missing`` has marked as withdrawn, because they handed in something.
+        removed: students whom ``remove_missing`` has removed, because they handed in nothing; by id with their name.
         withdrawn: students on this list who have withdrawn, according to the course.
         problems: lines that were left out, and students whose submissions could not be determined.
     """
@@ -103,8 +103,8 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
     Args:
         course: the course.
         path: the list.
-        remove_missing: whether the list is the whole class. Then students who are not on it have withdrawn, and those who handed in
-            nothing leave the roster. By default, they stay.
+        remove_missing: whether the list is the whole class. Then students who are not on it have withdrawn; students who handed
+            in nothing leave the roster. By default, they stay.
         dry_run: whether to write nothing.
 
     Raises:
@@ -137,7 +137,7 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
 
 
 def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
-    """Match a list to the students that the course knows, and return their entries with what it says of them. Nothing is written.
+    """Match a list to the students that the course knows, and return their updated entries. Nothing is written.
 
     Args:
         course: the course.
@@ -156,7 +156,7 @@ def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
 
 
 def summary(class_list: ClassList, merge: Merge, before: Mapping[str, Student]) -> Enrolment:
-    """Return what a list changes in the entries of its own students."""
+    """Return the changes of a list to the entries of its students."""
     entries, people = merge.entries, merge.people
     return Enrolment(
         class_list.platform,
@@ -340,7 +340,7 @@ def _wishes(member: Student, alone: bool) -> Iterator[str]:
 
     Args:
         member: the member.
-        alone: whether nobody else on the list would have the id that the name makes. Who hands in under a shared name must not get it.
+        alone: whether nobody else on the list would have the id that the name makes. A student who hands in under a shared name must not get it.
     """
     if member.id:
         yield member.id
@@ -354,7 +354,7 @@ def _wishes(member: Student, alone: bool) -> Iterator[str]:
 
 
 def _merged(student: Student, member: Student, fields: frozenset[str]) -> Student:
-    """Return an entry of the roster with what the class list says of the student.
+    """Return an entry of the roster, updated with the student's line of the class list.
 
     Args:
         student: the entry.

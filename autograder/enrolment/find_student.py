@@ -22,7 +22,7 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
     Args:
         course: the course.
         typed: what was typed.
-        also: ids beside those of the list of students and of ``submitted/``.
+        also: further ids, beside the list of students and ``submitted/``.
 
     Raises:
         CourseError: if no student is meant, or several may be.

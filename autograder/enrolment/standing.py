@@ -1,4 +1,4 @@
-"""Say for whom a chapter counts: not for those who are withdrawn, excused from it, or joined the class after it was due."""
+"""Determine whether a chapter counts for a student: not if the student has withdrawn, is excused, or joined after it was due."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
 """Name the strangers: submissions of ids that are not on the class list.
 
 A stranger is a test account, a student whom the list does not have yet, or a listed student whose name a download spells otherwise. A
-stranger counts in no average, total or export until a person decides, with one of three options of ``tfcourse students``: ``--same``
-gives the work to a listed student, ``--add`` puts the stranger on the class list, and ``--ignore`` says that this is no student.
+stranger counts in no average, total or export until the lecturer decides with an option of ``tfcourse students``:
+
+- ``--same`` gives the work to a listed student;
+- ``--add`` puts the stranger on the class list;
+- ``--ignore`` marks a test account.
 
 Protects against:
 
@@ -39,7 +42,7 @@ class Stranger:
 
     Attributes:
         student: the id that the submission has in the course folder.
-        name: the name in the download; the id if there is none.
+        name: the name in the download; the id if the name is missing.
         chapter: the chapter.
         proposed: the id of the listed student who is likely meant, or empty.
         absent: the ids of the listed students who handed in nothing for the chapter.
@@ -92,7 +95,7 @@ def propose_pairs(unlisted: Sequence[Student], absent: Sequence[Student]) -> dic
 
 
 def _likeness(stranger: Student, student: Student) -> float:
-    """Return how much two names agree, from 0 to 1; words may stand in another order, or run together."""
+    """Return how much two names agree, from 0 to 1; words may appear in another order, or run together."""
     spelled = likely_spelling(stranger.name or stranger.id, [student])
     seen_texts = {"".join(sorted_words(spelled)), _letters(spelled), _letters(stranger.id)}
     first, last = student.first_and_last_name

@@ -1,6 +1,6 @@
 """Bring submission times along: from Moodle's grading worksheet, or from a table of student and time.
 
-A time is written into ``timestamp.txt`` of the submission, as nbgrader keeps it. Where there is no submission yet, it is kept in
+A time is written into ``timestamp.txt`` of the submission, as nbgrader keeps it. If the submission is missing, the time waits in
 ``COURSE/times/CHAPTER.json`` until the next collection brings one; then it is used once.
 """
 

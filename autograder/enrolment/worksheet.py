@@ -24,7 +24,7 @@ from autograder.submission.problem import Problem
 
 @dataclass(frozen=True)
 class Worksheet:
-    """What a list of one assignment has changed.
+    """The changes that a list of one assignment made.
 
     Attributes:
         chapter: the chapter.

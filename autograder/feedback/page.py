@@ -233,7 +233,7 @@ def _parts(notebook: Any, texts: NotebookTexts) -> Iterator[Part]:
 
 
 def _linked(parts: tuple[Part, ...], notebook: Any, *, plain: bool) -> tuple[Part, ...]:
-    """Return the parts, those whose failure follows from another exercise's linked to it; a plain page does without."""
+    """Return the parts. A failure that follows from another exercise's links to it, except on a plain page."""
     if plain:
         return parts
     sources = {

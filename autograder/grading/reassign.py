@@ -71,7 +71,7 @@ def _refuse(course: Course, roster: dict[str, Student], stranger: str, student: 
             raise CourseError(
                 f"{called(other)} handed in {chapter}, too",
                 where=course.folder("submitted", student, chapter),
-                do=f"Compare it with submitted/{stranger}/{chapter}, remove the one that does not count, and repeat the command.",
+                do=f"Compare it with submitted/{stranger}/{chapter}, remove the version that does not count, and repeat the command.",
             )
 
 

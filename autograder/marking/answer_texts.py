@@ -22,7 +22,7 @@ class AnswerTexts:
     """Renders answers, each within its limit.
 
     Args:
-        tell: is told of each answer that is shown as it was written.
+        tell: called with a message for each answer that is shown as it was written.
     """
 
     def __init__(self, tell: Callable[[str], None] = lambda message: None) -> None:

@@ -33,7 +33,7 @@ class MarkingApplication(LocalApplication):
         marker: who marks, for the journal.
         rubrics: the chapter's rubrics by question.
         names: whether the page shows who wrote an answer.
-        tell: is told of each answer that takes too long to render.
+        tell: called with a message for each answer that takes too long to render.
     """
 
     cookie: ClassVar[str] = COOKIE

@@ -233,7 +233,7 @@ class GradebookWriter:
         course: the course.
         chapter: the chapter that is graded.
         config: nbgrader's configuration, with the course's own steps in it.
-        manifest: other cells than the gradebook has for the chapter, for sanitising submissions only.
+        manifest: cells other than the gradebook's, used only to sanitise submissions.
     """
 
     course: Course

@@ -1,1 +1,1 @@
-"""Keep the roster: who the students of a course are, and how platforms spell their names."""
+"""Keep the roster: the students of a course, and the spellings of their names on platforms."""

@@ -1,6 +1,6 @@
 """Read names that an archive program has stored in an encoding that it does not mention.
 
-A zip archive marks names in UTF-8 with a flag. A Mac's Finder writes UTF-8 without the flag and with accents as characters of their own
+A zip archive marks names in UTF-8 with a flag. A Mac's Finder writes UTF-8 without the flag and with accents as separate characters
 (NFD), and Windows writes the code page of the system. Python reads both as code page 437.
 
 Names whose bytes are UTF-8 are read as UTF-8. A code page cannot be told from the bytes alone: ``93 63 92 86`` is 田中 in Shift-JIS and
@@ -55,7 +55,7 @@ def respellings(name: str) -> Iterator[str]:
 
 
 def listed_spelling(name: str, students: Iterable[Student]) -> str:
-    """Return the one spelling of a name that students of the class list have; empty if there is none, or several."""
+    """Return the one spelling of a name that students of the class list have; empty if no name or more than one matches."""
     listed = {text for student in students for text in names_of(student)}
     spellings = {folded_name(text): text for text in respellings(name) if folded_name(text) in listed}
     return next(iter(spellings.values())) if len(spellings) == 1 else ""

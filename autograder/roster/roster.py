@@ -34,7 +34,7 @@ class Student:
 
     Attributes:
         id: the name of their folders; safe on every file system.
-        name: their name, as far as it is known.
+        name: their name, or empty.
         platform: ``"canvas"``, ``"moodle"``, or empty.
         user: their number on Canvas, which is the same for every assignment, or empty.
         uploads: by chapter, the number that the platform gave this submission, or its participant in this assignment.
@@ -45,7 +45,7 @@ class Student:
         group: the group that they hand in with; several are separated by commas; empty for none.
         section: their section on Canvas, or empty.
         enrolled: whether the class list has them. A student who is only known by a submission is not enrolled.
-        other_platforms: by chapter, the platform of an upload, where it is not ``platform``.
+        other_platforms: by chapter, the platform of an upload if it differs from ``platform``.
         state: ``"withdrawn"`` for a student who left the class, ``"ignored"`` for a submitter who is not a student (a test account),
             else empty. The work of both is kept, and counts nowhere.
         excused: the chapters that do not count for this student.
@@ -108,7 +108,7 @@ def folded_name(name: str) -> str:
 
 
 def names_of(student: Student) -> set[str]:
-    """Return how a student's name may stand in a download: as it is, or run together with the surname first, as Canvas writes it."""
+    """Return the forms of a student's name in downloads: as it is, or run together with the surname first, as Canvas writes it."""
     if not student.name:
         return set()
     first, last = student.first_and_last_name
@@ -170,7 +170,7 @@ def _student(student: str, entry: Mapping[str, Any]) -> Student:
 
 
 def _entry(student: Student) -> dict[str, Any]:
-    """Return what the file says of a student; what only a class list says is left out where it says nothing."""
+    """Return a student's entry in the file, without empty fields that only a class list fills."""
     entry = asdict(student)
     del entry["id"]
     return {name: value for name, value in entry.items() if value or name in _ALWAYS}
@@ -189,7 +189,7 @@ def submitted_folders(course: Course) -> frozenset[str]:
 
 
 def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[str, Student]:
-    """Return a roster with what a collection says of students; what it does not say stays."""
+    """Return a roster, updated with the students of a collection; other fields stay."""
     everyone = dict(roster)
     for student in collected:
         entry = everyone.get(student.id, Student(student.id))

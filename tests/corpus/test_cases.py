@@ -110,8 +110,12 @@ def test_times_charge_what_a_calendar_and_a_clock_say(course: Course) -> None:
     assert {student: results[student].late_penalty for student in moments} == pytest.approx(expected)
     assert expected["autumn"] == pytest.approx(0.6), "a tenth of three exercises with two points each"
     assert results["dots"].late_penalty == 0
-    assert [problem.kind for problem in results["dots"].problems] == ["no time"]
-    assert not any(results[student].problems for student in moments)
+    # The notebooks come from an older release, which every result says.
+    kinds = {
+        student: {problem.kind for problem in result.problems} - {"other checks"} for student, result in results.items()
+    }
+    assert kinds["dots"] == {"no time"}
+    assert not any(kinds[student] for student in moments)
 
 
 def test_an_id_in_other_letters_is_one_student_however_it_came(course: Course) -> None:

@@ -183,16 +183,16 @@ class Checker:
         except Exception as error:
             del self._visible[index]
             self._fail(cell, index, "no verdict", f"The answers could not be judged ({type(error).__name__}).")
-        visible.known, visible.broken = conversation.known, conversation.broken
+        visible.answers, visible.broken = conversation.known, conversation.broken
         self._go_on(notebook, index)
 
     def _look_up(self, cell: NotebookNode) -> dict[str, Any]:
         """Return what the exercises' names in a test cell are bound to in the student's process."""
-        found = {}
+        candidates = {}
         for name in sorted(checked_names(cell.source)):
             with suppress(KeyError, ProtocolError, StudentError):  # then the test cell says that it is not defined
-                found[name] = self._names[name]
-        return found
+                candidates[name] = self._names[name]
+        return candidates
 
     def _hear(self, name: str, candidate: RemoteObject) -> None:
         from autograder.checking.sheet import hear
@@ -216,7 +216,7 @@ class Checker:
             if visible.broken is None:
                 with suppress(LimitError):
                     conversation.ask({"do": "recall", "cell": index})
-            conversation.known = visible.known
+            conversation.known = visible.answers
             conversation.broken = conversation.broken or visible.broken
             with self._only_known(visible.names):
                 self._shell.run(cell.source, visible.outputs.add)
@@ -349,9 +349,9 @@ class Checker:
                     self._visible[index].refer_to(self._look_up(cell))
                     conversation.ask({"do": "remember", "cell": index})
             elif not is_test(cell):
-                what = {"do": "define", "complete": index in self._complete} if self._forbidden else {"do": "run"}
+                request = {"do": "define", "complete": index in self._complete} if self._forbidden else {"do": "run"}
                 with suppress(LimitError):
-                    conversation.ask({**what, "source": cell.source})
+                    conversation.ask({**request, "source": cell.source})
             if not conversation.alive:
                 self._deadly.add(index)
                 self._restart(notebook, upto)

@@ -22,13 +22,13 @@ class VisibleAnswers:
     Attributes:
         outputs: collects the cell's outputs.
         names: the exercises' names, with proxies for what they were bound to.
-        known: the answers, by number of the object and packed request.
+        answers: the answers, by number of the object and packed request.
         broken: the limit that was broken, if any.
     """
 
     outputs: Outputs
     names: dict[str, Any] = field(default_factory=dict)
-    known: dict[Any, Observation] = field(default_factory=dict)
+    answers: dict[Any, Observation] = field(default_factory=dict)
     broken: LimitError | None = None
 
     def refer_to(self, names: dict[str, Any]) -> None:
@@ -38,7 +38,9 @@ class VisibleAnswers:
             for name, proxy in names.items()
             if isinstance(proxy, RemoteObject) and isinstance(self.names.get(name), RemoteObject)
         }
-        self.known = {(numbers.get(number, number), packed): answer for (number, packed), answer in self.known.items()}
+        self.answers = {
+            (numbers.get(number, number), packed): answer for (number, packed), answer in self.answers.items()
+        }
         self.names = names
 
 
@@ -51,7 +53,6 @@ def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
     """Return the names of the functions that the exercises in a test cell forbid, in alphabetical order."""
     from autograder.checks import exercises
 
-    known = exercises()
-    return tuple(
-        sorted({item for name in checked_names(cell.source) if name in known for item in known[name].forbidden})
-    )
+    registry = exercises()
+    checked = [registry[name] for name in checked_names(cell.source) if name in registry]
+    return tuple(sorted({function for exercise in checked for function in exercise.forbidden}))

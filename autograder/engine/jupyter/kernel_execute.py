@@ -23,7 +23,7 @@ from traitlets import Bool, Enum, Integer, Unicode
 
 from autograder.engine.environment import kernel_environment
 from autograder.engine.settings import GradingSettings, resolve_device
-from autograder.submission.output_limit import limit_outputs
+from autograder.engine.checker.output_limit import limit_outputs
 from autograder.submission.problem import Problem, add_problems, problems_of
 from autograder.submission.test_cells import error_output, is_test, name_of, settle
 

@@ -1,4 +1,4 @@
-"""Refuse forbidden functions in a student's process, for good, before its first line of student code.
+"""Refuse forbidden functions in a student's process, permanently, before its first line of student code.
 
 :mod:`autograder.checking.refusal` says what is refused and how. The process holds no key, no switch and no list of what was allowed.
 
@@ -63,7 +63,7 @@ def prepare() -> None:
     refusal.python_functions()
 
 
-def refuse_for_good(names: Sequence[str]) -> set[str]:
+def refuse_permanently(names: Sequence[str]) -> set[str]:
     """Refuse functions until this process ends.
 
     Args:

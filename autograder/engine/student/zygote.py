@@ -331,7 +331,7 @@ class _Zygote:
         else:
             assert self._shell is not None, "this zygote makes kernels"
             tray = Mailbox(socket.socket(fileno=descriptors[1]))
-            called = forbidden.refuse_for_good(order["forbidden"])
+            called = forbidden.refuse_permanently(order["forbidden"])
             audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
             RpcServer(channel, tray, self._shell, order["max_bytes"], called).serve()
 

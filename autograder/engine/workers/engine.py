@@ -37,7 +37,7 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel
 from autograder.engine.workers.fork_servers import FOLDERS
 from autograder.engine.workers.forked_process import ForkedProcess
-from autograder.submission.output_limit import limit_outputs
+from autograder.engine.checker.output_limit import limit_outputs
 
 if TYPE_CHECKING:
     from autograder.engine.checker.answer_cache import AnswerCache

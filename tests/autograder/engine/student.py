@@ -94,7 +94,7 @@ class Student:
                 torch.set_num_threads(1)
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 shell = make_shell(dict(names or {}))
-                called = forbidden_functions.refuse_for_good(forbidden)
+                called = forbidden_functions.refuse_permanently(forbidden)
                 RpcServer(Channel(theirs, MAX_BYTES), Mailbox(their_tray), shell, MAX_BYTES, called).serve()
             os._exit(0)
         theirs.close()
