@@ -340,7 +340,7 @@ def _wishes(member: Student, alone: bool) -> Iterator[str]:
 
     Args:
         member: the member.
-        alone: whether nobody else on the list would have the id that the name makes. A student who hands in under a shared name must not get it.
+        alone: whether no other member would get the id that the name makes. A student who hands in under a shared name must not get it.
     """
     if member.id:
         yield member.id

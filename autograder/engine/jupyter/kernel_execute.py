@@ -21,9 +21,9 @@ from nbclient.util import ensure_async
 from nbgrader.preprocessors import Execute
 from traitlets import Bool, Enum, Integer, Unicode
 
+from autograder.engine.checker.output_limit import limit_outputs
 from autograder.engine.environment import kernel_environment
 from autograder.engine.settings import GradingSettings, resolve_device
-from autograder.engine.checker.output_limit import limit_outputs
 from autograder.submission.problem import Problem, add_problems, problems_of
 from autograder.submission.test_cells import error_output, is_test, name_of, settle
 

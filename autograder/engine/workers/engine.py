@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbformat import NotebookNode, reader
 
+from autograder.engine.checker.output_limit import limit_outputs
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import limit_memory
@@ -37,7 +38,6 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.channel import Channel
 from autograder.engine.workers.fork_servers import FOLDERS
 from autograder.engine.workers.forked_process import ForkedProcess
-from autograder.engine.checker.output_limit import limit_outputs
 
 if TYPE_CHECKING:
     from autograder.engine.checker.answer_cache import AnswerCache

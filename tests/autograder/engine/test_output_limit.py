@@ -8,10 +8,10 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from autograder.engine.checker.output_limit import LONGEST_OUTPUTS, limit_outputs
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.engine import Engine
-from autograder.engine.checker.output_limit import LONGEST_OUTPUTS, limit_outputs
 
 TEST = {"nbgrader": {"grade_id": "test_f", "grade": True, "locked": True, "solution": False, "points": 1}}
 PRINTED = 199_000
