@@ -139,8 +139,8 @@ def collect(
 
 
 def _owner_key(upload: Upload) -> tuple[str, str, str]:
-    """Return what a student's uploads have in common; Canvas numbers each file, Moodle each student."""
-    number = upload.upload if upload.platform == "moodle" else upload.user
+    """Return what a student's uploads have in common; Canvas numbers each file, Moodle and Brightspace each student."""
+    number = upload.upload if upload.platform in ("moodle", "brightspace") else upload.user
     return ("" if upload.platform == "nbgrader" else upload.platform, upload.owner, number)
 
 
