@@ -2,8 +2,10 @@
 
 Two rules keep hidden questions hidden and forbidden functions forbidden:
 
-- *Visible first.* All cells run, and all visible questions are asked, before the first hidden question. After that, nothing that the
-  process says reaches a page but right or wrong. For the hidden questions, names are bound as they were when the visible ones were asked.
+- *Visible first.* All cells run, and all visible questions are asked in all processes, before the first hidden question. After that, nothing
+  that a process says reaches a page but right or wrong. A process that has answered its visible questions waits for the others: two
+  processes can exchange data through what the kernel caches, even if the first one has ended. For the hidden questions, names are bound as
+  they were when the visible ones were asked.
 - *A process for each set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For
   each other set that the exercises forbid, a new process refuses these functions from its first line on, runs the cells again for what
   they define, and is asked about these exercises.
@@ -81,6 +83,16 @@ class _VisibleAnswers:
         self.names = names
 
 
+@dataclass
+class _Waiting:
+    """A process that waits for its hidden questions, with what it answered to the visible ones; it may have ended."""
+
+    forbidden: tuple[str, ...]
+    child: StudentProcess | None
+    conversation: StudentClient | None
+    visible: dict[int, _VisibleAnswers]
+
+
 class Checker:
     """Runs one notebook.
 
@@ -107,6 +119,7 @@ class Checker:
         self._conversation: StudentClient | None = None
         self._forbidden: tuple[str, ...] = ()
         self._visible: dict[int, _VisibleAnswers] = {}
+        self._waiting: list[_Waiting] = []
         self._problems: list[Problem] = []
         self._reported: dict[str, None] = {}  # in order, without repetitions
         self._files: dict[str, bytes] = {}
@@ -140,31 +153,38 @@ class Checker:
         ]
         tests = {index: forbidden_by(cell) for index, cell in cells if is_deferred(cell)}
         try:
-            self._renew_time()
             self._run_first_process(notebook, cells, tests)
             for forbidden in dict.fromkeys(names for names in tests.values() if names):
                 self._run_process(notebook, cells, {index for index, names in tests.items() if names == forbidden})
+            # The questions to come have as much time as the cells had: no late cell takes it away from earlier exercises.
+            self._renew_time()
+            while self._waiting:
+                self._go_back_to(self._waiting.pop(0))
+                self._ask_hidden(notebook)
+                self._end()
         finally:
             self._end()
+            while self._waiting:
+                self._go_back_to(self._waiting.pop())
+                self._end()
         add_problems(notebook, [*self._problems, *self._worth_a_look(notebook)])
 
     def _run_first_process(
         self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, tuple[str, ...]]
     ) -> None:
-        """Run all cells for their outputs, and ask about exercises that forbid nothing."""
+        """Run all cells for their outputs, and ask the visible questions about exercises that forbid nothing."""
+        self._renew_time()
         self._start(notebook, 0)
         for index, cell in cells:
             if index not in tests:
                 self._cell(notebook, cell, index)
             elif not tests[index]:
                 self._ask_visible(notebook, cell, index)
-        # The questions to come have as much time as the cells had: no late cell takes it away from earlier exercises.
-        self._renew_time()
-        self._ask_hidden(notebook)
-        self._end()
+        self._wait()
 
     def _run_process(self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: set[int]) -> None:
-        """Ask about the exercises in some test cells, all of which forbid the same functions, in a process that refuses them."""
+        """Ask the visible questions of some test cells, all of which forbid the same functions, in a process that refuses them."""
+        self._renew_time()  # the cells run again, and take as long as they took before
         self._forbidden = forbidden_by(notebook.cells[min(tests)])
         self._start(notebook, 0)
         for index, cell in cells:
@@ -172,8 +192,23 @@ class Checker:
                 self._ask_visible(notebook, cell, index)
             elif not is_test(cell) and index < max(tests):
                 self._define(notebook, cell, index)
-        self._ask_hidden(notebook)
-        self._end()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Set the process aside until all visible questions are answered; end it if none of its questions is left."""
+        if not self._visible:
+            self._end()
+            return
+        self._waiting.append(_Waiting(self._forbidden, self._child, self._conversation, self._visible))
+        self._child, self._conversation, self._visible = None, None, {}
+
+    def _go_back_to(self, process: _Waiting) -> None:
+        self._forbidden, self._visible = process.forbidden, process.visible
+        self._child, self._conversation = process.child, process.conversation
+        # What it used before is not charged to the hidden questions.
+        self._cpu_seconds -= self._child.cpu_seconds() if self._child is not None else 0.0
+        if isinstance(self._names, RemoteNamespace):
+            self._names.conversation = self._conversation
 
     def _worth_a_look(self, notebook: NotebookNode) -> list[Problem]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]

@@ -42,7 +42,7 @@ from autograder.submission.output_limit import limit_outputs
 if TYPE_CHECKING:
     from autograder.engine.checker.answer_cache import AnswerCache
 
-# Seconds that a checker may need for its own work, beyond the limit of a submission.
+# Seconds that a checker may need for its own work, beyond the limits of a submission.
 _MARGIN_SECONDS = 120
 # MiB that a checker may add to the memory that it shares with its worker; the growth in MiB after which a new checker replaces it; and
 # the number of submissions after which a new one replaces it in any case.
@@ -239,7 +239,8 @@ class Engine:
             gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._serve)
         question = {"submission": asdict(submission), "news": self._for_checker}
-        result = self._checker.ask(question, self._settings.submission_seconds + _MARGIN_SECONDS)
+        seconds = self._settings.submission_seconds * _phases(submission.chapter) + _MARGIN_SECONDS
+        result = self._checker.ask(question, seconds)
         self._for_checker.clear()
         if result.pop("leaves", True):
             self._dismiss()
@@ -311,6 +312,15 @@ class Engine:
         self._dismiss()
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _phases(chapter: str) -> int:
+    """Return how often a checker gives a submission its time: for all cells, again for each set of forbidden functions, and for hidden questions."""
+    from autograder.checks import exercises
+
+    return 2 + len(
+        {frozenset(one.forbidden) for one in exercises().values() if one.chapter == chapter and one.forbidden}
+    )
 
 
 def _only_asks(notebook: NotebookNode) -> bool:

@@ -410,7 +410,9 @@ class TestForgedAnswers:
             return in_parts(question, lambda request: {"outputs": {"output": value}})
 
         process = Scripted(*[answer] * 2)
-        verdict = decide(sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "causal_mask")))
+        verdict = decide(
+            sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "causal_mask"))
+        )
         process.close()
         assert verdict.score == 0
 
@@ -430,7 +432,9 @@ class TestForgedAnswers:
                 return in_parts(question, say)
 
             process = Scripted(*[answer] * 2)
-            verdict = decide(sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", name)))
+            verdict = decide(
+                sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", name))
+            )
             process.close()
             assert not verdict.passed
             assert verdict.score <= verdict.max_score / 2
