@@ -2,10 +2,10 @@
 
 Two rules keep hidden questions hidden and forbidden functions forbidden:
 
-- *Visible first.* All cells run, and all visible questions are asked in all processes, before the first hidden question. After that, nothing
-  that a process says reaches a page but right or wrong. A process that has answered its visible questions waits for the others: two
-  processes can exchange data through what the kernel caches, even if the first one has ended. For the hidden questions, names are bound as
-  they were when the visible ones were asked.
+- *Visible first.* All cells run, and all visible questions are asked in all processes, before the first hidden question. After that,
+  nothing that a process says reaches a page but right or wrong. A process that has answered its visible questions waits for the others:
+  a process can leave a message for a later one in what the kernel caches. For the hidden questions, names are bound as they were when
+  the visible ones were asked.
 - *A process for each set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For
   each other set that the exercises forbid, a new process refuses these functions from its first line on, runs the cells again for what
   they define, and is asked about these exercises.

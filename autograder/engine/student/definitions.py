@@ -1,7 +1,7 @@
 """Run a cell for what it defines, where functions are refused that it may call to compare itself with them.
 
-A statement that fails is passed over, and the cell goes on below it. This holds for each statement of a cell and of the blocks in it (``if``,
-``for``, ``with``, a class), so that one comparison costs no definition. Functions run as they are written.
+A statement that fails is passed over, and the cell goes on below it. This holds for each statement of a cell and of the blocks in it
+(``if``, ``for``, ``with``, a class), so that one comparison costs no definition. Functions run as they are written.
 
 Protects against:
 
@@ -107,8 +107,8 @@ class _Guards(ast.NodeTransformer):
         call = ast.Expr(ast.Call(ast.Name(self._guard, ast.Load()), [], []))
         handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [call, *instead])
         guarded = ast.Try([statement], [handler], [], [])
-        for new in (call, call.value, call.value.func, handler, handler.type, guarded):  # type: ignore[attr-defined]
-            ast.copy_location(new, statement)
+        for new in (call, handler, guarded):
+            ast.fix_missing_locations(ast.copy_location(new, statement))
         return guarded
 
 

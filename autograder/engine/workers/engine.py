@@ -315,7 +315,7 @@ class Engine:
 
 
 def _phases(chapter: str) -> int:
-    """Return how often a checker gives a submission its time: for all cells, again for each set of forbidden functions, and for hidden questions."""
+    """Return how often a submission has its time: for its cells, for each set of forbidden functions, and for hidden questions."""
     from autograder.checks import exercises
 
     return 2 + len(
