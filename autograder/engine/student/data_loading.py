@@ -14,9 +14,9 @@ from torch.utils.data import dataloader
 
 class _InThisProcess(dataloader._SingleProcessDataLoaderIter):
     def __init__(self, loader: Any) -> None:
-        here = copy(loader)
-        vars(here).update(num_workers=0, timeout=0)
-        super().__init__(here)
+        alone = copy(loader)
+        vars(alone).update(num_workers=0, timeout=0)
+        super().__init__(alone)
 
 
 def load_in_this_process() -> None:

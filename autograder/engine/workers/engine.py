@@ -233,13 +233,17 @@ class Engine:
 
     def _checked(self, submission: Submission) -> dict[str, Any]:
         """Grade a submission in a checker, and return its answer."""
+        from autograder.engine.checker.answer_cache import forbidden_in
+
         if self._checker is None:
             self._learn(self._for_stock)
             self._for_checker.clear()
             gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._serve)
         question = {"submission": asdict(submission), "news": self._for_checker}
-        seconds = self._settings.submission_seconds * _phases(submission.chapter) + _MARGIN_SECONDS
+        # A submission has its time for all cells, for the process of each set of forbidden functions, and for hidden questions.
+        phases = 2 + len(forbidden_in(submission.chapter))
+        seconds = self._settings.submission_seconds * phases + _MARGIN_SECONDS
         result = self._checker.ask(question, seconds)
         self._for_checker.clear()
         if result.pop("leaves", True):
@@ -312,15 +316,6 @@ class Engine:
         self._dismiss()
         self._nursery.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _phases(chapter: str) -> int:
-    """Return how often a submission has its time: for its cells, for each set of forbidden functions, and for hidden questions."""
-    from autograder.checks import exercises
-
-    return 2 + len(
-        {frozenset(one.forbidden) for one in exercises().values() if one.chapter == chapter and one.forbidden}
-    )
 
 
 def _only_asks(notebook: NotebookNode) -> bool:
