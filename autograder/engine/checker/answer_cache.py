@@ -24,6 +24,14 @@ def exercises_of(chapter: str) -> list[str]:
     return [name for name, exercise in exercises().items() if exercise.chapter == chapter]
 
 
+def forbidden_in(chapter: str) -> set[frozenset[str]]:
+    """Return the sets of functions that a chapter's exercises forbid. Each set has a process of its own."""
+    from autograder.checks import exercises
+
+    every = (frozenset(one.forbidden) for one in exercises().values() if one.chapter == chapter)
+    return {names for names in every if names}
+
+
 class AnswerCache:
     """A cache of question sheets and their answers.
 

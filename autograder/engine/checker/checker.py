@@ -2,17 +2,14 @@
 
 Two rules keep hidden questions hidden and forbidden functions forbidden:
 
-- *Visible first.* All cells run, and all visible questions are asked, before the first hidden question. After that, nothing that the
-  process says reaches a page but right or wrong. For the hidden questions, names are bound as they were when the visible ones were asked.
+- *Visible first.* All cells run, and all visible questions are asked in all processes, before the first hidden question. Afterwards nothing
+  that a process says reaches a page but right or wrong. Names are bound as they were when the visible questions were asked.
 - *A process for each set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For
-  each other set that the exercises forbid, a new process refuses these functions from its first line on, runs the cells again for what
-  they define, and is asked about these exercises.
+  each other set, a new process refuses these functions from its first line on, runs the cells again for what they define, and waits.
 
 A cell that breaks a limit fails alone. If the process died, the cells above run again in a new process, and grading continues below.
-
-A locked cell that is no test runs on both sides. The student's cells and the graded ones need the setup cell's imports; it is the
-course's own text, so it may run where the reference is. A test cell that does more than call checks runs in its place among the cells; as
-in nbgrader itself, its author decides what it tells.
+A locked cell that is no test runs on both sides: student's cells and graded ones need the setup cell's imports. A test cell that does more
+than call checks runs in its place among the cells; as in nbgrader itself, its author decides what it tells.
 """
 
 from __future__ import annotations
@@ -24,12 +21,18 @@ from time import monotonic
 from typing import Any
 
 from nbformat import NotebookNode
-from nbformat.notebooknode import from_dict
 
 from autograder.checking.hidden_messages import told_kind
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.behaviour import signature_of
-from autograder.engine.checker.deferred_tests import VisibleAnswers, forbidden_by, is_deferred
+from autograder.engine.checker.cell_results import has_error, printed_by, show
+from autograder.engine.checker.deferred_tests import (
+    VisibleAnswers,
+    WaitingProcess,
+    forbidden_by,
+    hear_visible,
+    is_deferred,
+)
 from autograder.engine.checker.remarks import remarks_on
 from autograder.engine.checker.remote_objects import (
     RemoteNamespace,
@@ -49,6 +52,8 @@ from autograder.submission.test_cells import error_output, is_locked, is_test, n
 
 # A problem quotes this many characters of a traceback's last line.
 _TOLD = 300
+# No chapter's exercises forbid more sets of functions.
+_MOST_PROCESSES = 5
 
 
 class Checker:
@@ -77,6 +82,7 @@ class Checker:
         self._conversation: StudentClient | None = None
         self._forbidden: tuple[str, ...] = ()
         self._visible: dict[int, VisibleAnswers] = {}
+        self._waiting: list[WaitingProcess] = []
         self._problems: list[Problem] = []
         self._reported: dict[str, None] = {}  # in order, without repetitions
         self._files: dict[str, bytes] = {}
@@ -106,31 +112,38 @@ class Checker:
         cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
         tests = {index: forbidden_by(cell) for index, cell in cells if is_deferred(cell)}
         try:
-            self._renew_time()
             self._run_first_process(notebook, cells, tests)
             for forbidden in dict.fromkeys(names for names in tests.values() if names):
                 self._run_process(notebook, cells, {index for index, names in tests.items() if names == forbidden})
+            # The questions to come have as much time as the cells had: no late cell takes it away from earlier exercises.
+            self._renew_time()
+            while self._waiting:
+                self._go_back_to(notebook, self._waiting.pop(0))
+                self._ask_hidden(notebook)
+                self._end()
         finally:
             self._end()
+            for process in self._waiting:
+                if process.child is not None:
+                    process.child.close()
         add_problems(notebook, [*self._problems, *remarks_on(notebook, list(self._reported))])
 
     def _run_first_process(
         self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, tuple[str, ...]]
     ) -> None:
-        """Run all cells for their outputs, and ask about exercises that forbid nothing."""
+        """Run all cells for their outputs, and ask the visible questions about exercises that forbid nothing."""
+        self._renew_time()
         self._start(notebook, 0)
         for index, cell in cells:
             if index not in tests:
                 self._cell(notebook, cell, index)
             elif not tests[index]:
                 self._ask_visible(notebook, cell, index)
-        # The questions to come have as much time as the cells had: no late cell takes it away from earlier exercises.
-        self._renew_time()
-        self._ask_hidden(notebook)
-        self._end()
+        self._wait()
 
     def _run_process(self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: set[int]) -> None:
-        """Ask about the exercises in some test cells, all of which forbid the same functions, in a process that refuses them."""
+        """Ask the visible questions of some test cells, all of which forbid the same functions, in a process that refuses them."""
+        self._renew_time()  # the cells run again, and take as long as they took before
         self._forbidden = forbidden_by(notebook.cells[min(tests)])
         self._start(notebook, 0)
         for index, cell in cells:
@@ -138,8 +151,31 @@ class Checker:
                 self._ask_visible(notebook, cell, index)
             elif not is_test(cell) and index < max(tests):
                 self._define(notebook, cell, index)
-        self._ask_hidden(notebook)
-        self._end()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Set the process aside until all visible questions are answered; end it if none of its questions is left."""
+        if not self._visible:
+            self._end()
+            return
+        # The processes that wait may together hold as much memory as one.
+        large = self._child is not None and self._child.memory() > self._settings.memory_mb * 2**20 // _MOST_PROCESSES
+        if large:
+            self._end()
+        process = WaitingProcess(self._forbidden, self._child, self._conversation, self._visible, start_again=large)
+        self._waiting.append(process)
+        self._child, self._conversation, self._visible = None, None, {}
+
+    def _go_back_to(self, notebook: NotebookNode, process: WaitingProcess) -> None:
+        self._forbidden, self._visible = process.forbidden, process.visible
+        if process.start_again:
+            self._start(notebook, len(notebook.cells))
+            return
+        self._child, self._conversation = process.child, process.conversation
+        # What it used before is not charged to the hidden questions.
+        self._cpu_seconds -= self._child.cpu_seconds() if self._child is not None else 0.0
+        if isinstance(self._names, RemoteNamespace):
+            self._names.conversation = self._conversation
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         """Run a cell, and keep its outputs."""
@@ -149,7 +185,7 @@ class Checker:
         test = is_test(cell)
         outputs = Outputs(self._settings.kept_output, trusted=test)
         begun = datetime.now(UTC)
-        conversation.begin(self._allowance(cell), _printed(outputs) if test else outputs.add)
+        conversation.begin(self._allowance(cell), printed_by(outputs) if test else outputs.add)
         if test:
             self._asked = True
             self._shell.run(cell.source, outputs.add)
@@ -158,7 +194,7 @@ class Checker:
             if is_locked(cell):
                 # Graded cells may use what the course's own cells define. Their output is already in the notebook.
                 self._shell.run(cell.source, lambda output: None)
-        _show(cell, outputs, begun)
+        show(cell, outputs, begun)
         self._judge(cell, index, conversation.broken)
         if test:
             self._describe(cell, conversation)
@@ -171,12 +207,12 @@ class Checker:
             return
         outputs = Outputs(self._settings.kept_output, trusted=True)
         visible = self._visible[index] = VisibleAnswers(outputs)
-        conversation.begin(self._allowance(cell), _printed(outputs))
+        conversation.begin(self._allowance(cell), printed_by(outputs))
         try:
             visible.names = self._look_up(cell)
             for name, candidate in visible.names.items():
                 if isinstance(candidate, RemoteObject):
-                    self._hear(name, candidate)
+                    hear_visible(name, candidate, self._settings)
             conversation.ask({"do": "remember", "cell": index})
         except LimitError:  # the client keeps the error
             pass
@@ -193,15 +229,6 @@ class Checker:
             with suppress(KeyError, ProtocolError, StudentError):  # then the test cell says that it is not defined
                 candidates[name] = self._names[name]
         return candidates
-
-    def _hear(self, name: str, candidate: RemoteObject) -> None:
-        from autograder.checking.sheet import hear
-        from autograder.checks import exercises
-
-        exercise = exercises().get(name)
-        if exercise is not None:
-            sheet = exercise.sheet(hidden=False, seed=self._settings.seed or 0, device=self._settings.device)
-            hear(sheet, candidate.__subject__())
 
     def _ask_hidden(self, notebook: NotebookNode) -> None:
         """Run the test cells whose visible questions are answered. From here on nothing that the process says is told."""
@@ -220,7 +247,7 @@ class Checker:
             conversation.broken = conversation.broken or visible.broken
             with self._only_known(visible.names):
                 self._shell.run(cell.source, visible.outputs.add)
-            _show(cell, visible.outputs, begun)
+            show(cell, visible.outputs, begun)
             broken = conversation.broken
             if broken is not None and visible.broken is None:
                 # Its own text could depend on a hidden question.
@@ -285,7 +312,7 @@ class Checker:
         problem = settle(cell) if is_test(cell) else None
         if problem is not None:
             self._fail(cell, index, *problem)
-        elif broken is not None and is_test(cell) and not _has_error(cell):
+        elif broken is not None and is_test(cell) and not has_error(cell):
             # The check reports it as a finding and gives points for the other rows.
             self._problems.append(Problem(broken.kind, broken.message, where=name_of(cell, index)))
         elif broken is not None:
@@ -374,24 +401,3 @@ class Checker:
             self._reported |= dict.fromkeys(self._child.last_reports())
             self._child.close()
         self._child = self._conversation = None
-
-
-def _show(cell: NotebookNode, outputs: Outputs, begun: datetime) -> None:
-    cell.outputs = from_dict(outputs.items)
-    cell.execution_count = None
-    times = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": datetime.now(UTC).isoformat()}
-    cell.metadata["execution"] = times
-
-
-def _printed(outputs: Outputs) -> Callable[[Mapping[str, Any]], None]:
-    """Keep what a student's code prints while it is tested. Results and errors of a graded cell come from the checker alone."""
-
-    def take(output: Mapping[str, Any]) -> None:
-        if output.get("output_type") == "stream":
-            outputs.add(output)
-
-    return take
-
-
-def _has_error(cell: NotebookNode) -> bool:
-    return any(output.output_type == "error" for output in cell.outputs)

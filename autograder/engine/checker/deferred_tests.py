@@ -10,7 +10,9 @@ from nbformat import NotebookNode
 from autograder.checking.request import Observation
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.remote_objects import RemoteObject, reference_of
-from autograder.engine.checker.rpc_client import LimitError
+from autograder.engine.checker.rpc_client import LimitError, StudentClient
+from autograder.engine.checker.zygote_client import StudentProcess
+from autograder.engine.settings import GradingSettings
 from autograder.static_analysis.cell_names import checked_names, only_calls_check
 from autograder.submission.test_cells import is_test
 
@@ -44,6 +46,25 @@ class VisibleAnswers:
         self.names = names
 
 
+@dataclass
+class WaitingProcess:
+    """A process that waits for its hidden questions, with what it answered to the visible ones.
+
+    Attributes:
+        forbidden: the functions that it refuses.
+        child: the process; None if it has ended.
+        conversation: the client of that process.
+        visible: its answers to the visible questions, by test cell.
+        start_again: whether a new process takes its place, because it held much memory.
+    """
+
+    forbidden: tuple[str, ...]
+    child: StudentProcess | None
+    conversation: StudentClient | None
+    visible: dict[int, VisibleAnswers]
+    start_again: bool = False
+
+
 def is_deferred(cell: NotebookNode) -> bool:
     """Return whether a test cell only calls checks, so that its hidden questions can wait until all cells have run."""
     return is_test(cell) and bool(checked_names(cell.source)) and only_calls_check(cell.source)
@@ -56,3 +77,12 @@ def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
     registry = exercises()
     checked = [registry[name] for name in checked_names(cell.source) if name in registry]
     return tuple(sorted({function for exercise in checked for function in exercise.forbidden}))
+
+
+def hear_visible(name: str, candidate: RemoteObject, settings: GradingSettings) -> None:
+    """Ask a student's function or class the visible questions of its exercise; its client keeps the answers."""
+    from autograder.checking.sheet import hear
+    from autograder.checks import exercises
+
+    if (exercise := exercises().get(name)) is not None:
+        hear(exercise.sheet(hidden=False, seed=settings.seed or 0, device=settings.device), candidate.__subject__())

@@ -22,6 +22,7 @@ from typing import Any
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import Limits
 from autograder.engine.sandbox.settings import SandboxSettings, is_at_least, level_of
+from autograder.engine.student.audit import known_line
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
@@ -138,7 +139,7 @@ class StudentProcess:
                 line = self._reports.recv(_LONGEST_REPORT, socket.MSG_DONTWAIT)
                 if not line:
                     return list(lines), True
-                lines[line.decode("utf-8", "replace")] = None
+                lines[known_line(line)] = None
         except OSError:
             pass
         return list(lines), False

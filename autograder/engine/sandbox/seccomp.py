@@ -2,9 +2,9 @@
 
 Protects against: the calls listed in ``_REFUSED``, among them those that start a program, so that there is no fresh interpreter in which
 nothing is refused or counted; copies of the process (``fork``; threads are allowed), so that one process answers for one submission;
-sockets other than AF_UNIX; new namespaces; the 32-bit call table.
+sockets other than AF_UNIX; new namespaces; the 32-bit call table; questions about which pages of a file are in memory.
 
-Does not protect against: mistakes in the calls that are allowed.
+Does not protect against: mistakes in the calls that are allowed; a clock, by which reading tells whether a page was in memory.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ _REFUSED = {
     "syslog": (103, 116), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
     "vmsplice": (278, 75), "landlock_create_ruleset": (444, 444),
     "execve": (59, 221), "execveat": (322, 281),
+    # These tell or choose which pages of a file are in memory, which one submission could use to leave a message for another.
+    "cachestat": (451, 451), "fadvise64": (221, 223), "mincore": (27, 232), "preadv2": (327, 286), "readahead": (187, 213),
     "listmount": (458, 458), "modify_ldt": (154, -1), "open_tree_attr": (467, 467), "statmount": (457, 457),
 }  # fmt: skip
 # NVIDIA's driver creates anonymous files for its memory.

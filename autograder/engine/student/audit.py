@@ -1,7 +1,8 @@
 """Report what a student's process does that no exercise needs, such as reading frames or using ctypes.
 
 An audit hook sends one line per event to the checker, which shows the lines to the instructor under "worth a look". Nothing depends on
-them: no points, and no decision of this process. Each line comes from a fixed list, so it cannot carry what student code has seen.
+them: no points, and no decision of this process. The checker shows lines from a fixed list only, so that none carries what student code has
+seen: student code can find the socket and send text of its own.
 
 The hook also raises an error, with an explanation, where the kernel would refuse to start or copy a process without one.
 
@@ -65,6 +66,9 @@ _BY_ATTRIBUTE = {
     ("object.__setattr__", "__code__"): "gives a function other code",
 }
 _BY_IMPORT = frozenset({"_cffi_backend", "cffi"})
+_IMPORTS, _OPENS = "imports cffi", "opens its own memory"
+_FORGES = "sends reports of its own"
+_LINES = frozenset({*_BY_NAME.values(), *_BY_ATTRIBUTE.values(), _IMPORTS, _OPENS})
 # Standard modules that act on behalf of their caller.
 _ON_BEHALF = (
     "/cProfile.py",
@@ -91,6 +95,12 @@ def library_folders(*more: str) -> tuple[str, ...]:
     standard = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders = [*standard, str(Path(__file__).resolve().parents[2]), *filter(None, more)]
     return tuple(dict.fromkeys(f"{folder.rstrip('/')}/" for folder in folders))
+
+
+def known_line(line: bytes) -> str:
+    """Return a line that was received as text; for any that this module does not send, a line that says so."""
+    text = line.decode("utf-8", "replace")
+    return text if text in _LINES else _FORGES
 
 
 def explain_refusals() -> None:
@@ -152,8 +162,8 @@ def _by_name_of(event: str, arguments: tuple[Any, ...]) -> str:
     """Return the line for importing a module or opening a file, whoever does it; empty if it is none of those to report."""
     name = arguments[0] if arguments and type(arguments[0]) is str else ""
     if event == "import":
-        return "imports cffi" if name in _BY_IMPORT else ""
-    return "opens its own memory" if name.startswith("/proc/") and name.endswith("/mem") else ""
+        return _IMPORTS if name in _BY_IMPORT else ""
+    return _OPENS if name.startswith("/proc/") and name.endswith("/mem") else ""
 
 
 def _by_library(frame: FrameType | None, folders: tuple[str, ...]) -> bool:

@@ -33,10 +33,10 @@ from torch._C._autograd import (
 )
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
-from autograder.checking.refusal import ForbiddenFunctionError
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, tensors_in
 from autograder.checking.subject import LocalSubject
 from autograder.engine.student import thread_check
+from autograder.engine.student.definitions import run_for_definitions
 from autograder.engine.student.shell import CellShell
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.observations import observation_to_dict
@@ -166,14 +166,8 @@ class RpcServer:
         return {"value": self._shell.run(question["source"], self._emit)}
 
     def _do_define(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Run a cell for what it defines, where functions are refused that it may call to compare itself with them.
-
-        It goes on below a statement that calls a refused function. If the whole cell ran where nothing is refused, it goes on below any
-        statement that fails.
-        """
-        kind, source = Exception if question["complete"] else ForbiddenFunctionError, question["source"]
-        while source and not self._shell.run(source, lambda output: None):
-            source = self._shell.below_failure(source, kind)
+        """Run a cell for what it defines, where functions are refused that it may call to compare itself with them."""
+        run_for_definitions(self._shell, question["source"], complete=question["complete"])
         self._called.clear()
         return {"value": None}
 

@@ -148,7 +148,6 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
     def __init__(self, **kwargs: Any) -> None:
         self._take: Emit = _nobody
         self._streams: tuple[_Stream, ...] = ()
-        self._error: BaseException | None = None
         super().__init__(**kwargs)
 
     @property
@@ -239,47 +238,12 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         sys.stdout, sys.stderr = self._streams
         try:
             result = self.run_cell(source, store_history=True)
-            self._error = result.error_in_exec
             _show_figures()
         finally:
             self.flush()
             sys.stdout, sys.stderr = before
             self._take, self._streams = _nobody, ()
         return bool(result.success)
-
-    def below_failure(self, source: str, kind: type[BaseException]) -> str:
-        """Return the text below the statement at which the last cell failed.
-
-        Args:
-            source: the text of that cell.
-            kind: the exceptions after which to go on; also those that another exception was raised from.
-
-        Returns:
-            The text, which is empty if the cell failed in another way, or with its last statement.
-        """
-        error = self._error
-        raised = _at_top_level(error)
-        for _ in range(_STEPS):
-            if isinstance(error, kind):
-                break
-            error = error and (error.__cause__ or error.__context__)
-        if raised is None or not isinstance(error, kind):
-            return ""
-        python = self.transform_cell(source)
-        body = ast.parse(python).body
-        end = next((node.end_lineno for node in body if node.lineno <= raised <= (node.end_lineno or 0)), None)
-        return "" if end is None else "\n".join(python.splitlines()[end:])
-
-
-def _at_top_level(error: BaseException | None) -> int | None:
-    """Return the line of a cell at which an exception left its top level; None if it did not come from a cell."""
-    trace = error and error.__traceback__
-    while trace:
-        code = trace.tb_frame.f_code
-        if code.co_name == "<module>" and code.co_filename.startswith("<ipython-input"):
-            return trace.tb_lineno
-        trace = trace.tb_next
-    return None
 
 
 def _leave_out_the_middle(trace: TracebackType | None) -> None:

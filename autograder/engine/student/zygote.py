@@ -139,9 +139,10 @@ def _import(names: tuple[str, ...]) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     importlib.import_module("autograder.engine.student.audit")
-    from autograder.engine.student import warm_up
+    from autograder.engine.student import data_loading, warm_up
 
     warm_up.reduce_garbage_collection()
+    data_loading.load_in_this_process()
 
 
 @cache

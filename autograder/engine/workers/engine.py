@@ -42,7 +42,7 @@ from autograder.engine.workers.forked_process import ForkedProcess
 if TYPE_CHECKING:
     from autograder.engine.checker.answer_cache import AnswerCache
 
-# Seconds that a checker may need for its own work, beyond the limit of a submission.
+# Seconds that a checker may need for its own work, beyond the limits of a submission.
 _MARGIN_SECONDS = 120
 # MiB that a checker may add to the memory that it shares with its worker; the growth in MiB after which a new checker replaces it; and
 # the number of submissions after which a new one replaces it in any case.
@@ -233,13 +233,18 @@ class Engine:
 
     def _checked(self, submission: Submission) -> dict[str, Any]:
         """Grade a submission in a checker, and return its answer."""
+        from autograder.engine.checker.answer_cache import forbidden_in
+
         if self._checker is None:
             self._learn(self._for_stock)
             self._for_checker.clear()
             gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._serve)
         question = {"submission": asdict(submission), "news": self._for_checker}
-        result = self._checker.ask(question, self._settings.submission_seconds + _MARGIN_SECONDS)
+        # A submission has its time for all cells, for the process of each set of forbidden functions, and for hidden questions.
+        phases = 2 + len(forbidden_in(submission.chapter))
+        seconds = self._settings.submission_seconds * phases + _MARGIN_SECONDS
+        result = self._checker.ask(question, seconds)
         self._for_checker.clear()
         if result.pop("leaves", True):
             self._dismiss()

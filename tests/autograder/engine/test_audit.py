@@ -132,6 +132,10 @@ def test_equal_lines_are_folded_and_no_line_carries_a_text(nursery: ZygoteClient
     assert reported(nursery, "for i in range(1000): compile(str(i), str(i), 'eval')") == ["compiles text"]
 
 
+def test_a_line_of_the_students_own_is_not_shown(nursery: ZygoteClient) -> None:
+    assert reported(nursery, SOCKETS + "os.write(last, b'was asked about 7')") == ["sends reports of its own"]
+
+
 def test_a_report_is_kept_whatever_comes_after(nursery: ZygoteClient) -> None:
     assert "uses ctypes" in reported(
         nursery, "import ctypes\nctypes.CDLL(None).getpid()\nfor i in range(5000): compile('1', 'x', 'eval')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,3 +145,37 @@ def test_a_forbidden_function_is_named(bench: Bench) -> None:
     )
     assert points(made) == [0]
     assert "scaled_dot_product_attention" in str(verdict(made.cells[2])["findings"][0])
+
+
+def test_no_process_tells_what_another_one_was_asked_afterwards(bench: Bench, tmp_path: Path) -> None:
+    # A sandboxed process has no file that another one can read. What the kernel caches serves as well.
+    file = tmp_path / "lengths"
+    hidden = lengths(hidden=True) - lengths(hidden=False)
+    made = bench.run(
+        course(SETUP),
+        f"def note(T):\n    with open({str(file)!r}, 'a') as file: print(T, file=file)\n" + MASK.format("note(T)"),
+        test_cell("causal_mask"),
+        "def scaled_dot_product_attention(q, k, v, mask=None):\n"
+        f"    raise ValueError('it was asked ' + ' '.join(open({str(file)!r}).read().split()) + ' and no more')",
+        test_cell("scaled_dot_product_attention"),
+        settings=SETTINGS,
+    )
+    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("it was asked ")[1:]]
+    assert hidden <= set(map(int, file.read_text(encoding="utf-8").split())), "the hidden questions are asked"
+    assert told
+    assert not hidden & set().union(*told)
+
+
+def test_cells_have_their_time_again_in_each_process(bench: Bench) -> None:
+    backward = "def attention_backward(q, k, v, grad, mask=None):\n    return q, k, v"
+    cells = (
+        course(SETUP),
+        ATTENTION,
+        test_cell("scaled_dot_product_attention"),
+        backward,
+        test_cell("attention_backward"),
+    )
+    bench.cpu_seconds = 0.6 * SETTINGS.submission_cpu_seconds
+    made = bench.run(*cells, settings=SETTINGS)
+    assert len(bench.rooms) == 3
+    assert "time used up" not in pages(made)

@@ -62,6 +62,11 @@ def test_no_program_can_be_started(machine: str) -> None:
         assert run(seccomp.program(machine), machine, numbers[column(machine)]) == refused(errno.EPERM)
 
 
+def test_no_call_tells_which_pages_of_a_file_are_in_memory(machine: str) -> None:
+    for numbers in ((327, 286), (27, 232), (451, 451), (221, 223), (187, 213)):
+        assert run(seccomp.program(machine), machine, numbers[column(machine)]) == refused(errno.EPERM)
+
+
 def test_threads_start_and_copies_and_namespaces_do_not(machine: str) -> None:
     code, clone = seccomp.program(machine), seccomp._CLONE[machine]
     thread, copies = 0x3D0F00, (0x01200011, 17, 0x4111)  # of fork, of the plain call, of vfork

@@ -1,0 +1,24 @@
+"""Let PyTorch's ``DataLoader`` load in this process where it would start worker processes, which the sandbox refuses.
+
+A notebook that works on a laptop would otherwise lose what its cell defines below. The batches are the same; those of a random transform
+are drawn from this process's generator.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from torch.utils.data import dataloader
+
+
+class _InThisProcess(dataloader._SingleProcessDataLoaderIter):
+    def __init__(self, loader: Any) -> None:
+        alone = copy(loader)
+        vars(alone).update(num_workers=0, timeout=0)
+        super().__init__(alone)
+
+
+def load_in_this_process() -> None:
+    """Ignore ``num_workers`` from now on."""
+    dataloader._MultiProcessingDataLoaderIter = _InThisProcess  # type: ignore[assignment,misc]

@@ -1,0 +1,119 @@
+"""Run a cell for what it defines, where functions are refused that it may call to compare itself with them.
+
+A statement that fails is passed over, and the cell goes on below it. This holds for each statement of a cell and of the blocks in it
+(``if``, ``for``, ``with``, a class), so that one comparison costs no definition. Functions run as they are written.
+
+Protects against:
+
+- a comparison with a refused function that costs an honest student what the cell defines below it
+
+Does not protect against:
+
+- a name that a failing statement would have bound: it is missing, and so is what needs it
+- a comparison in ``while`` or ``try``, whose other statements decide how it goes on: the whole block is passed over
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from copy import deepcopy
+from typing import Any
+
+from autograder.checking.refusal import ForbiddenFunctionError
+from autograder.engine.student.shell import CellShell
+
+# Names in the cells' namespace while a cell runs.
+_PASS_OVER, _PASS_OVER_IN_CONTEXT = "__pass_over__", "__pass_over_in_context__"
+# These only measure or hide what a cell does, and they end it at the first error.
+_MAGIC = re.compile(r"\s*%%(?:capture|prun|time)\b[^\n]*\n")
+_NEVER_FAIL = (ast.Break, ast.Continue, ast.Global, ast.Pass)
+_CAUSES = 15
+
+
+def run_for_definitions(shell: CellShell, source: str, *, complete: bool) -> None:
+    """Run a cell without its output.
+
+    Args:
+        shell: where it runs.
+        source: its text.
+        complete: whether the whole cell ran where nothing is refused: then any statement that fails is passed over. Otherwise only a
+            statement that calls a refused function is, and the cell ends where it ended there.
+    """
+    kinds = (Exception,) if complete else (ForbiddenFunctionError,)
+    # A context manager may expect an exception. A missing name is what a refused call has left behind.
+    in_context = (ForbiddenFunctionError, NameError) if complete else kinds
+    names = {_PASS_OVER: _PassOver(kinds), _PASS_OVER_IN_CONTEXT: _PassOver(in_context)}
+    transformer = _Guards()
+    shell.user_ns.update(names)
+    shell.ast_transformers.append(transformer)
+    try:
+        shell.run(_MAGIC.sub("", source, count=1) if _MAGIC.match(source) else source, lambda output: None)
+    finally:
+        shell.ast_transformers[:] = [item for item in shell.ast_transformers if item is not transformer]
+        for name in names:
+            shell.user_ns.pop(name, None)
+
+
+class _PassOver:
+    """Called in an exception's handler: raises it again unless it, or an exception that led to it, is of some kinds."""
+
+    def __init__(self, kinds: tuple[type[Exception], ...]) -> None:
+        self._kinds = kinds
+
+    def __call__(self) -> None:
+        error = sys.exc_info()[1]
+        for _ in range(_CAUSES):
+            if isinstance(error, self._kinds):
+                return
+            error = error and (error.__cause__ or error.__context__)
+        raise
+
+
+class _Guards(ast.NodeTransformer):
+    """Puts each statement outside of functions into a ``try`` of its own."""
+
+    def __init__(self) -> None:
+        self._guard = _PASS_OVER
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        node.body = self._guarded(node.body)
+        return node
+
+    def _guarded(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        return [self._statement(statement) for statement in body]
+
+    def _statement(self, statement: ast.stmt) -> ast.stmt:
+        if isinstance(statement, _NEVER_FAIL) or _is_fixed(statement):
+            return statement
+        outer = self._guard
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            self._guard = _PASS_OVER_IN_CONTEXT
+        if isinstance(statement, (ast.With, ast.AsyncWith, ast.If, ast.For, ast.AsyncFor, ast.ClassDef)):
+            statement.body = self._guarded(statement.body)
+        self._guard = outer
+        if isinstance(statement, (ast.If, ast.For, ast.AsyncFor)):
+            statement.orelse = self._guarded(statement.orelse)
+        instead: list[ast.stmt] = []
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and statement.decorator_list:
+            # The decorator may be what fails.
+            plain: Any = deepcopy(statement)
+            plain.decorator_list = []
+            instead = [self._try(plain, [])]
+        return self._try(statement, instead)
+
+    def _try(self, statement: ast.stmt, instead: list[ast.stmt]) -> ast.stmt:
+        call = ast.Expr(ast.Call(ast.Name(self._guard, ast.Load()), [], []))
+        handler = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [call, *instead])
+        guarded = ast.Try([statement], [handler], [], [])
+        for new in (call, handler, guarded):
+            ast.fix_missing_locations(ast.copy_location(new, statement))
+        return guarded
+
+
+def _is_fixed(statement: ast.stmt) -> bool:
+    """Return whether a statement has its meaning at its place only: a docstring, or an import from ``__future__``."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
