@@ -156,21 +156,18 @@ class Checker:
     def _wait(self) -> None:
         """Set the process aside until all visible questions are answered; end it if none of its questions is left."""
         if not self._visible:
-            self._end()
-            return
+            return self._end()
         # The processes that wait may together hold as much memory as one.
         large = self._child is not None and self._child.memory() > self._settings.memory_mb * 2**20 // _MOST_PROCESSES
         if large:
             self._end()
-        process = WaitingProcess(self._forbidden, self._child, self._conversation, self._visible, start_again=large)
-        self._waiting.append(process)
+        self._waiting.append(WaitingProcess(self._forbidden, self._child, self._conversation, self._visible, large))
         self._child, self._conversation, self._visible = None, None, {}
 
     def _go_back_to(self, notebook: NotebookNode, process: WaitingProcess) -> None:
         self._forbidden, self._visible = process.forbidden, process.visible
         if process.start_again:
-            self._start(notebook, len(notebook.cells))
-            return
+            return self._start(notebook, len(notebook.cells))
         self._child, self._conversation = process.child, process.conversation
         # What it used before is not charged to the hidden questions.
         self._cpu_seconds -= self._child.cpu_seconds() if self._child is not None else 0.0
@@ -276,8 +273,8 @@ class Checker:
             self._fail(cell, index, "time used up", "The submission had used up its time.")
             return None
         if self._conversation is None:
-            downs = self._settings.restarts + 1
-            self._fail(cell, index, "kernel died", f"{downs} cells brought the process down; this one was not run.")
+            message = f"{self._settings.restarts + 1} cells brought the process down; this one was not run."
+            self._fail(cell, index, "kernel died", message)
         return self._conversation
 
     def _describe(self, cell: NotebookNode, conversation: StudentClient) -> None:
