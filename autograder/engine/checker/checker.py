@@ -155,21 +155,20 @@ class Checker:
 
     def _wait(self) -> None:
         """Set the process aside until all visible questions are answered; end it if none of its questions is left."""
-        if not self._visible:
-            return self._end()
         # The processes that wait may together hold as much memory as one.
         large = self._child is not None and self._child.memory() > self._settings.memory_mb * 2**20 // _MOST_PROCESSES
-        if large:
+        if large or not self._visible:
             self._end()
-        self._waiting.append(WaitingProcess(self._forbidden, self._child, self._conversation, self._visible, large))
+        if self._visible:
+            self._waiting.append(WaitingProcess(self._forbidden, self._child, self._conversation, self._visible, large))
         self._child, self._conversation, self._visible = None, None, {}
 
     def _go_back_to(self, notebook: NotebookNode, process: WaitingProcess) -> None:
         self._forbidden, self._visible = process.forbidden, process.visible
         if process.start_again:
-            return self._start(notebook, len(notebook.cells))
+            self._start(notebook, len(notebook.cells))
+            return
         self._child, self._conversation = process.child, process.conversation
-        # What it used before is not charged to the hidden questions.
         self._cpu_seconds -= self._child.cpu_seconds() if self._child is not None else 0.0
         if isinstance(self._names, RemoteNamespace):
             self._names.conversation = self._conversation
