@@ -7,6 +7,7 @@ Shapes: V vocabulary, D width of an embedding, N tokens to compare; `...` stands
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -38,12 +39,15 @@ def pre_tokenize(text: str) -> list[str]:
     1. the end of an English contraction in lower case, `'s 't 're 've 'm 'll 'd`,
        even if more letters follow;
     2. letters, with one space in front if there is one;
-    3. digits, with one space in front if there is one;
+    3. numbers, with one space in front if there is one;
     4. other characters, the underscore among them, with one space in front if there
        is one;
     5. white space, except its last character if something other than white space
        follows;
     6. any white space that is left.
+
+    Letters are the characters of Unicode's categories L*, and numbers those of N*: digits
+    of any script, and ², ½ or Ⅷ. White space is what Unicode calls so.
 
     Args:
         text: Any text.
@@ -54,13 +58,13 @@ def pre_tokenize(text: str) -> list[str]:
 
     Source:
         Radford et al. 2019, Language Models are Unsupervised Multitask Learners,
-        section 2.2, and the published code. Letters and digits are those of Python's
-        `re`; GPT-2's own rule differs for about a thousand rare numerals (², ½, Ⅷ)
-        and a few control characters.
+        section 2.2, and the published code.
     """
+    # In Python's `re`, ², ½ and Ⅷ are word characters but no digits, and the separators \x1c to \x1f are white space.
+    numerals = "".join(sorted(sign for sign in set(text) if unicodedata.category(sign) in ("Nl", "No")))
     contractions = r"'(?:s|t|re|ve|m|ll|d)"
-    words = r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+"
-    spaces = r"\s+(?!\S)|\s+"
+    words = rf" ?[^\W\d_{numerals}]+| ?[\d{numerals}]+| ?(?:[^\s\w]|[_\x1c-\x1f])+"
+    spaces = r"[^\S\x1c-\x1f]+(?![\S\x1c-\x1f])|[^\S\x1c-\x1f]+"
     return re.findall(f"{contractions}|{words}|{spaces}", text)
 
 
