@@ -254,7 +254,8 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
         eps: Added to the mean of the squares, under the root.
 
     Returns:
-        Rows, (..., D), in the dtype of `x`; computed in float32 at least.
+        Rows, (..., D), in the dtype of `x`: computed in float64 if `x` is float64, in
+        float32 otherwise.
 
     Source:
         Zhang and Sennrich 2019, Root Mean Square Layer Normalization, section 3.

@@ -233,6 +233,8 @@ def test_bias_is_t5s(decoder: bool) -> None:
 def test_rms_norm_is_pytorchs_and_keeps_what_would_overflow() -> None:
     x, gamma = torch.randn(4, 5, D) * torch.logspace(-3, 3, 5)[:, None], torch.randn(D)
     near(rms_norm(x, gamma), F.rms_norm(x, (D,), gamma, eps=1e-6))
+    x, gamma = x.double(), gamma.double()
+    torch.testing.assert_close(rms_norm(x, gamma), F.rms_norm(x, (D,), gamma, eps=1e-6), rtol=1e-12, atol=0)
     half = torch.full((2, 4), 300.0, dtype=torch.float16)
     near(rms_norm(half, torch.ones(4, dtype=torch.float16)), torch.ones(2, 4, dtype=torch.float16), 1e-3)
 
