@@ -515,7 +515,9 @@ def test_top_p_excludes_the_next_token_where_the_sum_equals_p():
 )
 def test_top_p_is_the_rule_in_exact_arithmetic_also_where_a_sum_equals_p(weights, places, dtype):
     p = [Fraction(weight, sum(weights)) for weight in weights]
-    mass = sum(sorted(p, reverse=True)[: 1 + places % len(p)], Fraction())  # p, and often a sum that the rule compares it with
+    mass = sum(
+        sorted(p, reverse=True)[: 1 + places % len(p)], Fraction()
+    )  # p, and often a sum that the rule compares it with
     logits = torch.tensor([math.log(q) for q in p], dtype=dtype)
     assert (top_p(logits, float(mass)) > -INF).tolist() == exact_top_p(p, mass)
 

@@ -7,6 +7,7 @@ import json
 import math
 import random
 import sys
+import time
 import unicodedata
 from collections import Counter
 
@@ -87,7 +88,9 @@ def test_pieces_of_random_text_are_those_of_the_library() -> None:
 
 def test_every_character_is_of_the_kind_that_gpt2s_pattern_says() -> None:
     signs = [chr(number) for number in range(sys.maxunicode + 1)]
-    known = [sign for sign in signs if unicodedata.category(sign) not in ("Cn", "Co", "Cs")]  # `regex` may know newer ones
+    known = [
+        sign for sign in signs if unicodedata.category(sign) not in ("Cn", "Co", "Cs")
+    ]  # `regex` may know newer ones
     for start in range(0, len(known), 500):
         text = "".join(f"a{sign}1 {sign}.{sign}  {sign} " for sign in known[start : start + 500])
         assert pre_tokenize(text) == GPT2_PATTERN.findall(text)
@@ -234,6 +237,29 @@ def test_order_of_the_merges_decides_and_not_the_length_of_the_pieces() -> None:
     assert bpe_encode("abc", merges) == ["a", "bc"]
     assert bpe_encode("", merges) == []
     assert bpe_encode("xyz", merges) == ["x", "y", "z"]
+
+
+def test_merges_that_change_between_two_words_are_read_again() -> None:
+    merges = [("a", "b"), ("b", "c")]
+    assert bpe_encode("abc", merges) == ["ab", "c"]
+    merges.reverse()
+    assert bpe_encode("abc", merges) == ["a", "bc"]
+    merges.append(("a", "bc"))
+    assert bpe_encode("abc", merges) == ["abc"]
+    merges[0] = ("a", "b")
+    assert bpe_encode("abc", tuple(merges)) == bpe_encode("abc", merges) == ["ab", "c"]
+
+
+def test_many_merges_are_ranked_once_and_not_for_each_word() -> None:
+    merges = [(f"{number}a", f"{number}b") for number in range(50_000)]
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        assert bpe_encode("there", merges) == list("there")
+        return time.perf_counter() - start
+
+    first = seconds()
+    assert min(seconds() for _ in range(20)) < first / 10
 
 
 @settings(deadline=None)

@@ -59,7 +59,9 @@ def backwards(draw: Draw) -> Case:
 SCORE_TO_TEXT = Exercise(
     reference=t5.score_to_text,
     rows=(
-        rows.numbers(1, between, below, lowest, title="The nearest multiple of 0.2, with one decimal.", gradients=False),
+        rows.numbers(
+            1, between, below, lowest, title="The nearest multiple of 0.2, with one decimal.", gradients=False
+        ),
         rows.numbers(
             1,
             half_way,

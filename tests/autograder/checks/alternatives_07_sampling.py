@@ -142,7 +142,9 @@ def by_pairs(logits: Tensor, p: float) -> Tensor:
     q = logits.double().softmax(-1)
     more = logits.unsqueeze(-2) > logits.unsqueeze(-1)  # (..., V, V): is the second more probable?
     before = (more * q.unsqueeze(-2)).sum(-1)
-    return torch.where((before < p * (1 - 1e-7)) | (p == 1), logits, torch.tensor(-INF, dtype=logits.dtype, device=logits.device))
+    return torch.where(
+        (before < p * (1 - 1e-7)) | (p == 1), logits, torch.tensor(-INF, dtype=logits.dtype, device=logits.device)
+    )
 
 
 @alternative("min_p")
