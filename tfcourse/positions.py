@@ -88,8 +88,9 @@ def relative_attention(
     """Compute attention in which each offset has its own vector, for keys and for values.
 
     Query i and key j have the offset j - i, clipped to -K … K; its vector is row
-    K + offset of a table. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with
-    the vectors r of `key_offsets`. Output i is the sum over j of the weight times
+    K + offset of a table. The two tables may have different numbers of rows; each then
+    has its own K. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with the
+    vectors r of `key_offsets`. Output i is the sum over j of the weight times
     (v_j + u_offset) with the vectors u of `value_offsets`. Queries and keys both count
     from 0. A fully masked row gives zeros.
 
@@ -99,7 +100,8 @@ def relative_attention(
         v: Values, (..., S, Dv).
         key_offsets: One vector per offset, from -K to K, (2K + 1, Dh); all heads share
             them.
-        value_offsets: The same for the values, (2K + 1, Dv); None adds nothing to them.
+        value_offsets: The same for the values, (2K' + 1, Dv), where K' may differ from K;
+            None adds nothing to them.
         mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None
             permits every pair.
 

@@ -92,6 +92,8 @@ def top_p(logits: Tensor, p: float) -> Tensor:
 
     Let s be the sum of the probabilities of all tokens that are strictly more probable than a token. The token is kept
     if s < p. So the token with which the sum reaches p is kept, the most probable one always is, and p = 1 keeps all.
+    If s equals p, the token is excluded. Rounding does not decide this: s is a sum in float64, and it counts as equal to
+    p if it is less than p by a millionth of p at most.
 
     Args:
         logits: One number for each token of the vocabulary, (..., V).
@@ -110,12 +112,13 @@ def top_p(logits: Tensor, p: float) -> Tensor:
         raise ValueError(f"p is a probability above 0 and at most 1, got {p}")
     if p == 1:  # a running sum in floating point may reach 1 before the last token
         return logits.clone()
-    ordered = _wide(logits).sort(dim=-1, descending=True).values  # (..., V)
+    ordered = logits.double().sort(dim=-1, descending=True).values  # (..., V)
     probability = torch.softmax(ordered, dim=-1)
     before = probability.cumsum(dim=-1) - probability  # 0 for the first token
+    below = before < p * (1 - 1e-6)  # 0.5 + 0.3 may be a little less than 0.8
     # Among equals the first has the smallest sum before it, and a cut by value keeps the others with it.
-    least = ordered.where(before < p, torch.inf).amin(dim=-1, keepdim=True)
-    return _keep(logits, _wide(logits) >= least)
+    least = ordered.where(below, torch.inf).amin(dim=-1, keepdim=True)
+    return _keep(logits, logits >= least)
 
 
 def min_p(logits: Tensor, p: float) -> Tensor:

@@ -254,7 +254,8 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
         eps: Added to the mean of the squares, under the root.
 
     Returns:
-        Rows, (..., D), in the dtype of `x`; computed in float32 at least.
+        Rows, (..., D), in the dtype of `x`: computed in float64 if `x` is float64, in
+        float32 otherwise.
 
     Source:
         Zhang and Sennrich 2019, Root Mean Square Layer Normalization, section 3.
@@ -615,11 +616,22 @@ def score_to_text(score: float, *, step: float = 0.2) -> str:
 
 
 def text_to_score(text: str) -> float | None:
-    """Read a score from 1 to 5 that was written as text; None if the text is no such number."""
+    """Read a score from 0 to 5 that was written as text.
+
+    Args:
+        text: What a model answered.
+
+    Returns:
+        The score, or None if the text is not such a number.
+
+    Source:
+        Raffel et al. 2020, section 2.4, which speaks of 1 to 5. The labels of STS-B run
+        from 0 to 5, as the published code says.
+    """
     if not re.fullmatch(r"\d+(\.\d+)?", text.strip()):
         return None
     score = float(text)
-    return score if 1 <= score <= 5 else None
+    return score if 0 <= score <= 5 else None
 
 
 class T5Parameters(NamedTuple):

@@ -48,7 +48,7 @@
       let before = 0;
       let least = Infinity;
       probabilities(ordered).forEach((share, place) => {
-        if (before < p) least = Math.min(least, ordered[place]);
+        if (before < p * (1 - 1e-6)) least = Math.min(least, ordered[place]);
         before += share;
       });
       return keep(logits, (logit) => logit >= least);

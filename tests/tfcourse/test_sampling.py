@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -83,6 +84,11 @@ def loop_top_k(row: list[float], k: int) -> list[float]:
 def loop_top_p(row: list[float], p: float) -> list[float]:
     q = probabilities(row)
     return kept(row, lambda v: sum(q[u] for u in range(len(row)) if row[u] > row[v]) < p)
+
+
+def exact_top_p(p: list[Fraction], mass: Fraction) -> list[bool]:
+    """The rule of top-p in exact arithmetic: the sum of what is strictly more probable is less than the mass."""
+    return [sum(q for q in p if q > one) < mass for one in p]
 
 
 def loop_min_p(row: list[float], p: float) -> list[float]:
@@ -496,6 +502,24 @@ def test_at_epsilon_of_nearly_one_only_the_best_is_left():
         assert bool(result.gather(-1, best[:, None]).all())
     assert bool((epsilon_cutoff(logits, 0.999) > -INF).sum(-1).eq(1).all())
     assert bool((top_a(logits, 0.0) == logits).all())
+
+
+def test_top_p_excludes_the_next_token_where_the_sum_equals_p():
+    assert (top_p(torch.tensor([0.3, 0.1, 0.1, 0.5]).log(), 0.8) > -INF).tolist() == [True, False, False, True]
+
+
+@given(
+    weights=st.lists(st.integers(1, 20), min_size=2, max_size=9),
+    places=st.integers(0, 8),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_top_p_is_the_rule_in_exact_arithmetic_also_where_a_sum_equals_p(weights, places, dtype):
+    p = [Fraction(weight, sum(weights)) for weight in weights]
+    mass = sum(
+        sorted(p, reverse=True)[: 1 + places % len(p)], Fraction()
+    )  # p, and often a sum that the rule compares it with
+    logits = torch.tensor([math.log(q) for q in p], dtype=dtype)
+    assert (top_p(logits, float(mass)) > -INF).tolist() == exact_top_p(p, mass)
 
 
 def test_typical_sampling_may_exclude_the_most_probable_token_and_top_p_before_it_keeps_few():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -232,6 +233,8 @@ def test_bias_is_t5s(decoder: bool) -> None:
 def test_rms_norm_is_pytorchs_and_keeps_what_would_overflow() -> None:
     x, gamma = torch.randn(4, 5, D) * torch.logspace(-3, 3, 5)[:, None], torch.randn(D)
     near(rms_norm(x, gamma), F.rms_norm(x, (D,), gamma, eps=1e-6))
+    x, gamma = x.double(), gamma.double()
+    torch.testing.assert_close(rms_norm(x, gamma), F.rms_norm(x, (D,), gamma, eps=1e-6), rtol=1e-12, atol=0)
     half = torch.full((2, 4), 300.0, dtype=torch.float16)
     near(rms_norm(half, torch.ones(4, dtype=torch.float16)), torch.ones(2, 4, dtype=torch.float16), 1e-3)
 
@@ -317,6 +320,8 @@ def test_scores_are_written_and_read() -> None:
         *("3.8", "2.6", "4.0", "1.0", "1.2", "5.0", "0.4", "2.8")
     ]
     assert [text_to_score(text) for text in ("3.8", " 4 ", "chicken", "5.2", "-2", "1e0")] == [3.8, 4.0, *[None] * 4]
+    labels = [text_to_score(score_to_text(float(Fraction(tenths, 10)))) for tenths in range(0, 51, 2)]
+    assert labels == [float(Fraction(tenths, 10)) for tenths in range(0, 51, 2)]  # the 26 classes of STS-B
     assert to_text("translate", {"": "hello"}) == "translate: hello"
     assert to_text("stsb", {"sentence1": "a", "sentence2": "b"}) == "stsb sentence1: a sentence2: b"
     with pytest.raises(ValueError, match="above 0"):

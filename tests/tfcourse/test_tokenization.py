@@ -6,9 +6,13 @@ import itertools
 import json
 import math
 import random
+import sys
+import time
+import unicodedata
 from collections import Counter
 
 import pytest
+import regex
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
@@ -33,10 +37,14 @@ from tfcourse.tokenization import (
 
 Merges = list[tuple[str, str]]
 
-# Text that UTF-8 can write, with much white space and punctuation in it. Numerals that `re` and the library sort differently stay out.
+# Text that UTF-8 can write, with much white space and punctuation in it.
 TEXTS = st.text(
-    st.one_of(st.sampled_from(" \n\t'_.!7stré東🙂"), st.characters(codec="utf-8", categories=("L", "P", "Zs", "S")))
+    st.one_of(
+        st.sampled_from(" \n\t\x1c'_.!7½stré東🙂"), st.characters(codec="utf-8", categories=("L", "N", "P", "Zs", "S"))
+    )
 )
+# As published, https://github.com/openai/gpt-2/blob/master/src/encoder.py
+GPT2_PATTERN = regex.compile(r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
 
 
 def byte_level() -> pre_tokenizers.ByteLevel:
@@ -76,6 +84,21 @@ def test_pieces_of_random_text_are_those_of_the_library() -> None:
         text = "".join(signs.choices("ab éß東🙂 .,!?'_-  \n\tstrevmld1290", k=signs.randrange(14)))
         expected = [piece for piece, _ in byte_level().pre_tokenize_str(text)]
         assert [spelled(piece) for piece in pre_tokenize(text)] == expected, repr(text)
+
+
+def test_every_character_is_of_the_kind_that_gpt2s_pattern_says() -> None:
+    signs = [chr(number) for number in range(sys.maxunicode + 1)]
+    known = [
+        sign for sign in signs if unicodedata.category(sign) not in ("Cn", "Co", "Cs")
+    ]  # `regex` may know newer ones
+    for start in range(0, len(known), 500):
+        text = "".join(f"a{sign}1 {sign}.{sign}  {sign} " for sign in known[start : start + 500])
+        assert pre_tokenize(text) == GPT2_PATTERN.findall(text)
+
+
+@given(TEXTS)
+def test_pieces_of_any_text_are_those_of_gpt2s_pattern(text: str) -> None:
+    assert pre_tokenize(text) == GPT2_PATTERN.findall(text)
 
 
 @given(TEXTS)
@@ -214,6 +237,29 @@ def test_order_of_the_merges_decides_and_not_the_length_of_the_pieces() -> None:
     assert bpe_encode("abc", merges) == ["a", "bc"]
     assert bpe_encode("", merges) == []
     assert bpe_encode("xyz", merges) == ["x", "y", "z"]
+
+
+def test_merges_that_change_between_two_words_are_read_again() -> None:
+    merges = [("a", "b"), ("b", "c")]
+    assert bpe_encode("abc", merges) == ["ab", "c"]
+    merges.reverse()
+    assert bpe_encode("abc", merges) == ["a", "bc"]
+    merges.append(("a", "bc"))
+    assert bpe_encode("abc", merges) == ["abc"]
+    merges[0] = ("a", "b")
+    assert bpe_encode("abc", tuple(merges)) == bpe_encode("abc", merges) == ["ab", "c"]
+
+
+def test_many_merges_are_ranked_once_and_not_for_each_word() -> None:
+    merges = [(f"{number}a", f"{number}b") for number in range(50_000)]
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        assert bpe_encode("there", merges) == list("there")
+        return time.perf_counter() - start
+
+    first = seconds()
+    assert min(seconds() for _ in range(20)) < first / 10
 
 
 @settings(deadline=None)

@@ -57,6 +57,13 @@ def other_digits(draw: Draw) -> Case:
     return Case({"text": f"{word}{one} {two}.{two}{word}"})
 
 
+def other_numbers(draw: Draw) -> Case:
+    """Numbers that are no digits, between letters, digits and other characters."""
+    one, two = drawn_words(draw, LETTERS, (3, 4))
+    signs = in_any_order(draw, "²", "½", "Ⅷ", "③")
+    return Case({"text": f"{one}{signs[0]} {two} 3{signs[1]}!{signs[2]}{two} {signs[3]}"})
+
+
 def nothing(draw: Draw) -> Case:
     """An empty text."""
     return Case({"text": ""})
@@ -88,8 +95,9 @@ PRE_TOKENIZE = Exercise(
             0.25,
             nothing,
             spaces_alone,
-            name="empty",
-            title="An empty text has no pieces, and blanks have one.",
+            other_numbers,
+            name="edges",
+            title="An empty text has no pieces, blanks have one, and ², ½ and Ⅷ are numbers.",
             dtypes=(),
         ),
     ),

@@ -21,6 +21,11 @@ def below(draw: Draw) -> Case:
     return Case({"score": 2.0 + draw.unseen(0, 4) + 0.04})
 
 
+def lowest(draw: Draw) -> Case:
+    """A score a little above 0, the lowest label."""
+    return Case({"score": 0.01 * (1 + draw.unseen(0, 8))})
+
+
 def half_way(draw: Draw) -> Case:
     """A score half way between two multiples, of which the lower one is an even one."""
     return Case({"score": (1.3, 3.3, 3.7, 4.5)[draw.unseen(0, 4)]})
@@ -54,7 +59,9 @@ def backwards(draw: Draw) -> Case:
 SCORE_TO_TEXT = Exercise(
     reference=t5.score_to_text,
     rows=(
-        rows.numbers(1, between, below, title="The nearest multiple of 0.2, with one decimal.", gradients=False),
+        rows.numbers(
+            1, between, below, lowest, title="The nearest multiple of 0.2, with one decimal.", gradients=False
+        ),
         rows.numbers(
             1,
             half_way,

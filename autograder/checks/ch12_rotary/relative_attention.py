@@ -26,12 +26,17 @@ def keys_alone(draw: Draw) -> Case:
 
 def as_many(draw: Draw) -> Case:
     """As many queries as keys."""
-    return _case(draw, T=6, S=6, dh=9, furthest=3)
+    return _case(draw, T=6, S=6, dh=7, furthest=3)
 
 
 def with_values(draw: Draw) -> Case:
-    """Offsets change what is read, too; the two tables reach differently far."""
-    return _case(draw).with_arguments(value_offsets=draw.normal(7, 6))
+    """Offsets change what is read, too."""
+    return _case(draw).with_arguments(value_offsets=draw.normal(5, 6))
+
+
+def of_two_lengths(draw: Draw) -> Case:
+    """The two tables have different numbers of rows."""
+    return _case(draw, T=3, S=5).with_arguments(value_offsets=draw.normal(7, 6))
 
 
 def masked(draw: Draw) -> Case:
@@ -53,10 +58,10 @@ def empty_row(draw: Draw) -> Case:
 
 def nearest(draw: Draw) -> Case:
     """Every offset counts as 0: tables of one row."""
-    return _case(draw).with_arguments(key_offsets=draw.normal(1, 4), value_offsets=draw.normal(1, 6))
+    return _case(draw, T=3, S=5).with_arguments(key_offsets=draw.normal(1, 4), value_offsets=draw.normal(1, 6))
 
 
-def _with_tables(keys: tuple[int, int], values: tuple[int, int] = (7, 6)) -> Maker:
+def _with_tables(keys: tuple[int, int], values: tuple[int, int] = (5, 6)) -> Maker:
     """Make tables of any shape."""
 
     def wrong(draw: Draw) -> Case:
@@ -80,7 +85,12 @@ RELATIVE_ATTENTION = Exercise(
     rows=(
         rows.numbers(3, keys_alone, as_many, title="Scores know how far away a key is; gradients reach the table."),
         rows.numbers(
-            2, with_values, nearest, name="value offsets", title="What is read may depend on the offset, too."
+            2,
+            with_values,
+            of_two_lengths,
+            nearest,
+            name="value offsets",
+            title="What is read may depend on the offset, too.",
         ),
         rows.numbers(2, masked, shared_mask, name="mask", title="What may not be looked at counts nothing."),
         rows.edge(

@@ -127,8 +127,9 @@ def by_scatter(logits: Tensor, p: float) -> Tensor:
     if p == 1:
         return logits.clone()
     ordered, indices = logits.sort(dim=-1, descending=True)
-    total = ordered.softmax(-1).cumsum(-1)
-    remove = torch.cat([torch.zeros_like(total[..., :1], dtype=torch.bool), total[..., :-1] >= p], dim=-1)
+    total = ordered.double().softmax(-1).cumsum(-1)
+    reached = total[..., :-1] >= p - 1e-9
+    remove = torch.cat([torch.zeros_like(total[..., :1], dtype=torch.bool), reached], dim=-1)
     least = ordered.masked_fill(remove, INF).min(-1, keepdim=True).values
     kept = torch.zeros_like(remove).scatter(-1, indices, ~remove) | (logits == least)
     return logits.masked_fill(~kept, -INF)
@@ -141,7 +142,9 @@ def by_pairs(logits: Tensor, p: float) -> Tensor:
     q = logits.double().softmax(-1)
     more = logits.unsqueeze(-2) > logits.unsqueeze(-1)  # (..., V, V): is the second more probable?
     before = (more * q.unsqueeze(-2)).sum(-1)
-    return torch.where((before < p) | (p == 1), logits, torch.tensor(-INF, dtype=logits.dtype, device=logits.device))
+    return torch.where(
+        (before < p * (1 - 1e-7)) | (p == 1), logits, torch.tensor(-INF, dtype=logits.dtype, device=logits.device)
+    )
 
 
 @alternative("min_p")

@@ -2,12 +2,13 @@
 
 import functools
 import math
-import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import regex
 import torch
 from torch import Tensor
 
@@ -31,16 +32,16 @@ def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 @alternative("pre_tokenize")
 def cut_by_finditer(text: str) -> list[str]:
-    """A verbose pattern, and groups of its matches."""
-    pattern = re.compile(
+    """A verbose pattern of the package `regex`, and groups of its matches."""
+    pattern = regex.compile(
         r"""
         '(?:[stmd]|re|ve|ll)          # contractions
-        | [ ]?(?:(?![\d_])\w)+        # letters
-        | [ ]?\d+
-        | [ ]?(?:[^\w\s]|_)+
+        | [ ]?\p{L}+
+        | [ ]?\p{N}+
+        | [ ]?[^\s\p{L}\p{N}]+
         | \s+(?!\S) | \s+
         """,
-        re.VERBOSE,
+        regex.VERBOSE,
     )
     return [match.group() for match in pattern.finditer(text)]
 
@@ -52,9 +53,7 @@ def cut_by_hand(text: str) -> list[str]:
     def kind(sign: str) -> str:
         if sign.isspace():
             return "space"
-        if re.match(r"\d", sign):
-            return "digit"
-        return "letter" if sign != "_" and re.match(r"\w", sign) else "sign"
+        return {"N": "number", "L": "letter"}.get(unicodedata.category(sign)[0], "sign")
 
     pieces, place = [], 0
     while place < len(text):
