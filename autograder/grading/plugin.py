@@ -35,6 +35,7 @@ from autograder.grading.late_work import ApplyDeadline, CourseLateness
 from autograder.grading.nbgrader_execute import EngineExecute
 from autograder.record.compact_json import dumps_by_line
 from autograder.record.gradebook_writer import EXPORTED
+from autograder.submission.answer_pictures import attach_pictures
 from autograder.submission.intake import prepare_submission
 from autograder.submission.manifest import Manifest, read_manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
@@ -90,7 +91,14 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         problems: list[Problem] = resources.pop(_FOUND, [])
         metadata = resources["nbgrader"]
         if _is_chapter(metadata):
-            prepare_submission(nb, problems, self._manifest(metadata))
+            manifest = self._manifest(metadata)
+            prepare_submission(nb, problems, manifest)
+            answers = {cell.name for cell in manifest.cells if cell.is_answer and cell.cell_type == "markdown"}
+            named = (cell for cell in nb.cells if cell["cell_type"] == "markdown")
+            attach_pictures(
+                (cell for cell in named if cell["metadata"].get("nbgrader", {}).get("grade_id") in answers),
+                Path(resources["metadata"]["path"]),
+            )
         return nb, resources
 
     def _manifest(self, metadata: Any) -> Manifest:

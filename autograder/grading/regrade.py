@@ -152,16 +152,18 @@ def to_regrade(
     Raises:
         CourseError: if nothing has been graded, or a student has no grade.
     """
-    release = release or _own_release(course, chapter, settings)
+    manifest = release.manifest if release else released_manifest(course, chapter)
     graded = {result.student: result for result in read_results(course, chapter)}
     _refuse_strangers(course, chapter, graded, students)
-    settings = replace(as_released(course, chapter, settings), package=release.package)
-    chosen, skipped = _choose(course, release.manifest, graded, students, settings)
+    settings = _settings(course, chapter, settings, release)
+    chosen, skipped = _choose(course, manifest, graded, students, settings)
     return Selection(chapter, tuple(chosen), tuple(skipped))
 
 
-def _own_release(course: Course, chapter: str, settings: GradingSettings) -> OtherRelease:
-    return OtherRelease(released_manifest(course, chapter), as_released(course, chapter, settings).package)
+def _settings(course: Course, chapter: str, settings: GradingSettings, release: OtherRelease | None) -> GradingSettings:
+    """Return settings with the seed of the course and the package of a release."""
+    settings = as_released(course, chapter, settings)
+    return replace(settings, package=release.package) if release else settings
 
 
 def regrade(
@@ -193,13 +195,12 @@ def regrade(
         CourseError: if somebody else is grading.
     """
     before = {result.student: result for result in read_results(course, chosen.chapter)}
-    settings = as_released(course, chosen.chapter, settings)
+    settings = _settings(course, chosen.chapter, settings, release)
     results: list[GradeResult] = []
     if chosen.students and dry_run:
-        release = release or _own_release(course, chosen.chapter, settings)
-        settings = replace(settings, package=release.package)
+        manifest = release.manifest if release else released_manifest(course, chosen.chapter)
         grades = [before[student] for student in chosen.students]
-        for result in rerun(course, release.manifest, grades, settings, make_executor, workers):
+        for result in rerun(course, manifest, grades, settings, make_executor, workers):
             progress(result)
             results.append(result)
     elif chosen.students:

@@ -81,9 +81,10 @@ class Answer:
 
     @property
     def version(self) -> str:
-        """A hash of what the marker sees: the text, the state, and what the check made of code."""
+        """A hash of what the marker sees: the text with its pictures, the state, and what the check made of code."""
         verdict = [self.code.score, self.code.failed_rows, self.code.message] if self.code else []
-        contents = json.dumps([self.text, self.state.to_json(), *verdict], sort_keys=True)
+        pictures = [self.attachments] if self.attachments else []
+        contents = json.dumps([self.text, self.state.to_json(), *verdict, *pictures], sort_keys=True)
         return hashlib.sha256(contents.encode()).hexdigest()[:16]
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -18,7 +19,9 @@ from autograder.authoring.solution_notebook import source_notebook
 from autograder.collecting.collect import collect
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
+from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.plugin import configured
 from autograder.marking.questions import read_questions
 from autograder.record.results import GradeResult
 from autograder.release.nbgrader_release import generate_assignment
@@ -129,3 +132,15 @@ def test_files_beside_a_notebook_come_along(course: Course) -> None:
     modules = {path.parents[1].name: path.read_text() for path in course.root.glob("submitted/*/*/my_helpers.py")}
     assert sorted(modules) == ["ada-berg", "bo-lind"]
     assert all("def lower(" in text for text in modules.values())
+
+
+def test_pictures_in_answers_are_shown_however_they_were_put_there(course: Course) -> None:
+    collect(course, CHAPTER, CASES / "pictures.zip")
+    results = grade(course)
+    assert set(results) == {"attached", "datauri", "onlydatauri", "filepic", "imgtag"}
+    pages = {page.parents[1].name: page.read_text() for page in write_feedback(course, CHAPTER, configured(course))}
+    for student, page in pages.items():
+        assert re.search(r'<img [^>]*src="data:image/png;base64,iVBORw0KGgo', page), student
+        assert "<img src=&quot;" not in page
+    (question,) = (question for question in read_questions(course, CHAPTER) if question.name == QUESTION)
+    assert {answer.student for answer in question.answers if answer.state.waiting} == set(results)
