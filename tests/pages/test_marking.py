@@ -11,7 +11,7 @@ import pytest
 from autograder.authoring.rubrics import Rubric
 from autograder.course.folder import Course
 from autograder.marking.code_questions import ChapterReader
-from autograder.marking.live import LiveApplication
+from autograder.marking.live_view.live import LiveApplication
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import MarkingApplication
 
@@ -31,7 +31,7 @@ def addresses(course: Course) -> Iterator[tuple[str, str]]:  # noqa: F811
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
-        application = MarkingApplication(course, CHAPTER, "a marker", {QUESTION: RUBRIC})
+        application = MarkingApplication(course, CHAPTER, "a marker", lambda: {QUESTION: RUBRIC})
         servers = [application.listen_locally(), LiveApplication(application.reader).listen_locally()]
         started.extend(at for _, at in servers)
         ready.set()
@@ -217,3 +217,23 @@ def test_marking_page_is_accessible(
     violations = axe.run(page, options=WCAG).response["violations"]
     assert not [f"{item['id']}: {node['html'][:120]}" for item in violations for node in item["nodes"]]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_half_an_item_is_ticked_and_shown_again(online, address: str, course: Course) -> None:  # noqa: F811
+    page = online(address)
+    for key in "112":
+        page.keyboard.press(key)
+    assert page.get_by_label("Points, of 4").input_value() == "2"
+    half = page.get_by_role("button", name="Half of item 1")
+    assert half.get_attribute("aria-pressed") == "true"
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Answer 1: 2 points given").wait_for()
+    (ada,) = (answer for answer in read_questions(course, CHAPTER)[0].answers if answer.student == "ada")
+    assert [(tick.text, tick.share) for tick in ada.ticks] == [("the variance", 0.5), ("the root", 1.0)]
+    page.reload()
+    page.locator("article", has_text="Answer 1").first.click()
+    assert half.get_attribute("aria-pressed") == "true"
+    assert page.get_by_label("1 point: the root").is_checked()
+    page.keyboard.press("1")
+    assert not page.get_by_label("2 points: the variance").is_checked()
+    assert page.get_by_label("Points, of 4").input_value() == "1"
