@@ -24,7 +24,7 @@ class ShownGroup:
         name: what the page calls the group.
         html: the answer.
         members: what the page calls each member, and the version that it shows; keys are pseudonyms.
-        students: the students' ids, empty if marking is anonymous.
+        students: the students' names and ids, empty if marking is anonymous.
         waiting: how many of the members wait.
         points: the points that all members have from a person; None if they differ or have none.
         comment: the comment that all members have from a person; empty if they differ or have none.
@@ -89,7 +89,12 @@ class Pseudonyms:
 
 
 def shown_groups(
-    question: Question, rubric: Rubric | None, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: bool
+    question: Question,
+    rubric: Rubric | None,
+    pseudonyms: Pseudonyms,
+    texts: AnswerTexts,
+    *,
+    names: Mapping[str, str] | None,
 ) -> list[ShownGroup]:
     """Return the groups of a question's answers in the order in which the page shows them.
 
@@ -98,7 +103,7 @@ def shown_groups(
         rubric: its rubric, if there is one.
         pseudonyms: makes the members' names.
         texts: renders the answers.
-        names: whether the page may show who wrote an answer.
+        names: the students' names by id; None if the page may not show who wrote an answer.
     """
     return [
         _shown(question.name, number, group, rubric, pseudonyms, texts, names=names)
@@ -114,7 +119,7 @@ def _shown(
     pseudonyms: Pseudonyms,
     texts: AnswerTexts,
     *,
-    names: bool,
+    names: Mapping[str, str] | None,
 ) -> ShownGroup:
     states = {(answer.state.points, answer.state.comment, answer.ticks) for answer in group}
     points, comment, ticks = next(iter(states)) if len(states) == 1 else (None, None, None)
@@ -122,7 +127,7 @@ def _shown(
         name=f"Answer {number}",
         html=texts.answer(question, group[0].text, group[0].attachments),
         members={pseudonyms.of(question, answer.student): answer.version for answer in group},
-        students=tuple(answer.student for answer in group) if names else (),
+        students=tuple(student_label(answer.student, names) for answer in group) if names is not None else (),
         waiting=sum(answer.state.waiting for answer in group),
         points=points,
         comment=comment or "",
@@ -138,13 +143,15 @@ def rubric_items(rubric: Rubric | None) -> list[ShownItem]:
     ]
 
 
-def shown_moves(moves: Sequence[Move], labels: Mapping[str, str], *, names: bool) -> list[ShownMove]:
+def shown_moves(
+    moves: Sequence[Move], labels: Mapping[str, str], *, names: Mapping[str, str] | None
+) -> list[ShownMove]:
     """Return what a changed rubric does, the largest changes first.
 
     Args:
         moves: the answers that were marked with the rubric before.
         labels: what the page calls each student's answer.
-        names: whether the page may show who wrote an answer.
+        names: the students' names by id; None if the page may not show who wrote an answer.
     """
     alike: dict[tuple[str, float, float, bool, tuple[str, ...]], list[str]] = {}
     for move in moves:
@@ -152,10 +159,20 @@ def shown_moves(moves: Sequence[Move], labels: Mapping[str, str], *, names: bool
         key = labels[move.answer.student], before, move.points, move.is_override, _ticked_texts(move.ticks)
         alike.setdefault(key, []).append(move.answer.student)
     shown = [
-        ShownMove(", ".join(students) if names else label, len(students), before, after, is_override, items)
+        ShownMove(_labels(students, names) or label, len(students), before, after, is_override, items)
         for (label, before, after, is_override, items), students in alike.items()
     ]
     return sorted(shown, key=lambda move: -abs(move.after - move.before))
+
+
+def student_label(student: str, names: Mapping[str, str]) -> str:
+    """Return a student's name with the id behind it, or the id of a student without a name."""
+    name = names.get(student, "")
+    return f"{name} ({student})" if name and name != student else student
+
+
+def _labels(students: Sequence[str], names: Mapping[str, str] | None) -> str:
+    return ", ".join(student_label(student, names) for student in students) if names is not None else ""
 
 
 def _ticked_texts(ticks: Ticks) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from nbgrader.api import (
     GradeCell,
     Notebook,
     SolutionCell,
+    Student,
     SubmittedAssignment,
     SubmittedNotebook,
 )
@@ -231,6 +232,14 @@ def read_marks(course: Course, chapter: str, cells: Collection[str]) -> MarkRows
             {(name, student): (row, comment) for name, student, row, comment in comments},
             MarksJournal(course).ticks(chapter),
         )
+
+
+def student_names(course: Course) -> dict[str, str]:
+    """Return the names of the course's students by id, as the gradebook has them; a student without a name is left out."""
+    with open_gradebook(course) as gradebook:
+        rows = gradebook.db.execute(select(Student.id, Student.first_name, Student.last_name)).all()
+    names = {student: f"{first or ''} {last or ''}".strip() for student, first, last in rows}
+    return {student: name for student, name in names.items() if name}
 
 
 def _rows(gradebook: Any, kind: Any, cell_kind: Any, chapter: str, cells: Collection[str], *columns: Any) -> Any:

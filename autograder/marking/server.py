@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import ClassVar
 
 from tornado.web import HTTPError
@@ -17,9 +18,9 @@ from autograder.marking.code_text import shortened_lines
 from autograder.marking.local_server import LocalApplication, LocalHandler
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.ordering import group_identical
-from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups, shown_moves
+from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups, shown_moves, student_label
 from autograder.marking.points_field import read_points
-from autograder.marking.questions import Question
+from autograder.marking.questions import Question, student_names
 from autograder.marking.rubric_ticks import moves_version, rubric_moves, rubric_version, ticked
 from autograder.record.marks_journal import Ticks
 
@@ -51,7 +52,7 @@ class MarkingApplication(LocalApplication):
         names: bool = False,
         tell: Callable[[str], None] = lambda message: None,
     ) -> None:
-        self.course, self.names = course, names
+        self.course, self._shows_names = course, names
         self._rubrics = rubrics
         self.marks = Marks(course, chapter, marker)
         self.reader = self.marks.reader
@@ -73,6 +74,10 @@ class MarkingApplication(LocalApplication):
     def questions(self) -> list[Question]:
         """Return the chapter's questions as they are now."""
         return self.reader.questions()
+
+    def names(self) -> Mapping[str, str] | None:
+        """Return the students' names by id; None if the page may not show who wrote an answer."""
+        return student_names(self.course) if self._shows_names else None
 
     def rubric(self, question: str) -> Rubric | None:
         """Return a question's rubric as it is now; None if it has none."""
@@ -108,7 +113,7 @@ class QuestionHandler(MarkingHandler):
         question = self.question(name)
         comments = sorted({answer.state.comment for answer in question.answers if answer.state.comment})
         values = {"question": question, "comments": comments, "xsrf": self.xsrf_token.decode()}
-        pseudonyms, names, texts = self.application.pseudonyms, self.application.names, self.application.texts
+        pseudonyms, names, texts = self.application.pseudonyms, self.application.names(), self.application.texts
         texts.begin_page()
         if question.is_code:
             code = self.application.reader.graded_code()
@@ -204,7 +209,7 @@ class RubricHandler(MarkingHandler):
             for number, group in enumerate(group_identical(question.answers), start=1)
             for answer in group
         }
-        shown = shown_moves(moves, numbers, names=self.application.names)
+        shown = shown_moves(moves, numbers, names=self.application.names())
         xsrf = self.xsrf_token.decode()
         self.show("rubric.html", question=question, moves=shown, version=moves_version(moves), xsrf=xsrf)
 
@@ -229,7 +234,7 @@ class HistoryHandler(MarkingHandler):
         entries = self.application.marks.history()
         undone = {entry.undoes for entry in entries}
         xsrf = self.xsrf_token.decode()
-        self.show("history.html", entries=entries[::-1], undone=undone, xsrf=xsrf)
+        self.show("history.html", entries=entries[::-1], undone=undone, local_time=local_time, xsrf=xsrf)
 
 
 class UndoHandler(MarkingHandler):
@@ -244,8 +249,17 @@ class UndoHandler(MarkingHandler):
         except CourseError as error:
             raise HTTPError(404, reason=_one_line(error)) from None
         count = len(undone.entry.changes) if undone.entry else 0
-        names = list(undone.skipped) if self.application.names else []
-        self.write({"undone": count, "skipped": len(undone.skipped), "names": names})
+        names = self.application.names()
+        labels = [] if names is None else [student_label(student, names) for student in undone.skipped]
+        self.write({"undone": count, "skipped": len(undone.skipped), "names": labels})
+
+
+def local_time(text: str) -> str:
+    """Return a time of the journal in the zone of this machine; a text that is no time is returned as it is."""
+    try:
+        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return text
 
 
 def _points(sent: object) -> float | None:

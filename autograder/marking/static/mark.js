@@ -66,8 +66,13 @@ function keepDraft() {
 
 async function post(address, data) {
   const headers = { "Content-Type": "application/json", "X-XSRFToken": xsrf };
-  const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
-  const found = await answer.json();
+  say("Saving …");
+  let answer;
+  let found;
+  try {
+    answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
+    found = await answer.json();
+  } catch { throw new Error("Not saved: the server does not answer. Is tfcourse mark still running?"); }
   if (!answer.ok) throw new Error(found.error);
   return found;
 }
@@ -75,7 +80,11 @@ async function post(address, data) {
 async function alone(work) {
   if (busy) return;
   busy = true;
-  try { await work(); } catch (error) { say(error.message, true); } finally { busy = false; }
+  byId("give").setAttribute("aria-disabled", "true");
+  try { await work(); } catch (error) { say(error.message, true); } finally {
+    busy = false;
+    byId("give").removeAttribute("aria-disabled");
+  }
 }
 
 function rememberComment(comment) {

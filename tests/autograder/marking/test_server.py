@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 
 import pytest
 from click.testing import CliRunner
+from nbgrader.api import Gradebook
 
 from autograder.authoring.rubrics import Rubric
 from autograder.commands.main import main
 from autograder.marking.questions import MarkState, read_questions
-from autograder.marking.server import COOKIE, MarkingApplication
+from autograder.marking.server import COOKIE, MarkingApplication, local_time
 
-from .conftest import CHAPTER, QUESTION, write_answer
+from .conftest import CHAPTER, EXERCISE, QUESTION, write_answer
 
 ATTACK = '<script>alert(1)</script><img src="x" onerror="alert(2)">[a](javascript:alert(3))'
 
@@ -270,3 +272,37 @@ def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
     visit(steps, names=names)
     states = {answer.student: answer.state.points for answer in read_questions(course, CHAPTER)[0].answers}
     assert (states["ada"], states["cyd"], states["bob"]) == (2.0, 2.0, None)
+
+
+@pytest.mark.parametrize("page", [f"/question/{QUESTION}", f"/question/{EXERCISE}"])
+def test_names_stand_before_ids(visit, course, page):
+    with Gradebook(course.gradebook_url) as book:
+        book.update_or_create_student("cyd", first_name="Cyd", last_name="Charisse")
+
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask(page)).body.decode()
+
+    shown = visit(steps, names=True)
+    assert "Cyd Charisse (cyd)" in shown
+    assert "bob" in shown
+    assert "Charisse" not in visit(steps)
+
+
+def test_exercise_shows_its_prompt(visit):
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask(f"/question/{EXERCISE}")).body.decode()
+
+    assert "<p>Write it.</p>" in visit(steps)
+
+
+def test_times_are_local(monkeypatch):
+    assert local_time("not a time") == "not a time"
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    try:
+        assert local_time("2026-03-02T10:00:00+01:00") == "2026-03-02 14:45"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
