@@ -133,11 +133,15 @@ def _mark_answers(notebook: Any) -> None:
 
 
 def _load_ticks(notebook: Any, root: str, metadata: Any) -> None:
-    """Note in each written answer the rubric with which its points were given; the student's own notebook must not say so."""
+    """Note in each written answer the rubric with which its points were given; the student's own notebook must not say so.
+
+    Marks belong to the student who handed in, also on the page of another member of the group.
+    """
+    student = metadata.get("handed_in_by") or metadata["student"]
     by_answer = marked_ticks(Path(root), metadata["assignment"]) if root else {}
     for cell in _named(notebook):
         mark = cell.metadata.nbgrader
-        ticks = by_answer.get((mark["grade_id"], metadata["student"]))
+        ticks = by_answer.get((mark["grade_id"], student))
         explains = ticks is not None and not mark.get("pending") and ticks.belong_to(mark.get("given_points"))
         mark["rubric"] = [tick.to_json() for tick in ticks.ticks or ()] if ticks and explains else []
 

@@ -28,10 +28,10 @@ from autograder.engine.interface import Execution, Submission
 from autograder.errors import CourseError
 from autograder.feedback import page_stamps
 from autograder.feedback import pages as feedback_pages
-from autograder.feedback.exporter import _template
 from autograder.feedback.formula import formula
 from autograder.feedback.markup import in_code, markdown, points_text, python
 from autograder.feedback.page import Page, Part, feedback_page
+from autograder.feedback.page_html import _template
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured

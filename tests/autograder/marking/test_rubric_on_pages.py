@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from nbgrader.api import Gradebook
@@ -13,6 +15,7 @@ from autograder.grading.plugin import configured
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
 from autograder.marking.rubric_ticks import ticked
+from autograder.reports.member_pages import member_pages
 from autograder.reports.rubric_counts import rubric_counts
 
 from .conftest import CHAPTER, QUESTION
@@ -108,3 +111,20 @@ def test_a_rubric_in_the_students_notebook_is_ignored(course):
             cell["metadata"]["nbgrader"]["rubric"] = [{"text": "forged", "points": 4, "share": 1}]
     path.write_text(json.dumps(notebook))
     assert "forged" not in _page(course)
+
+
+def test_another_member_of_the_group_reads_the_ticked_items(course, monkeypatch):
+    _give(course, "ada", 2.5, ticked(RUBRIC, (1, 0.5, 0)))
+    member = SimpleNamespace(
+        student="fay",
+        first_name="Fay",
+        last_name="Wray",
+        full_name="Fay Wray",
+        handed_in_by="ada",
+        penalty=0.0,
+        late_by=timedelta(),
+    )
+    monkeypatch.setattr("autograder.reports.member_pages.read_grades", lambda *arguments: [member])
+    page = member_pages(course, CHAPTER, ["fay"])["fay"].decode()
+    assert "Fay Wray" in page
+    assert "0.5 of 1</span><div><p>the root</p>" in page
