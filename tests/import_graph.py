@@ -76,7 +76,17 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "site": (*BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
     "release": (*BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
-    "reports": (*BASE, "authoring", "checking", "collecting", "enrolment", "roster", "feedback", "record"),
+    "reports": (
+        *BASE,
+        "authoring",
+        "checking",
+        "collecting",
+        "enrolment",
+        "roster",
+        "feedback",
+        "record",
+        "submission",
+    ),
     "marking": (
         *("errors", "atomic_files", "course", "gradebook", "limited_process", "static_analysis"),
         *("checking", "authoring", "submission", "record", "feedback", "grading"),

@@ -5,6 +5,7 @@ Rubrics have their own file, `chapters/NN/rubrics.md`: `exercises.md` is a page 
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,34 @@ _ITEM = re.compile(r"^[-*+] +(.*)$", re.MULTILINE)
 _BULLET = re.compile(r"^[-*+] +", re.MULTILINE)
 _LEADING = re.compile(r"^[*_(\[]*(\d+(?:[.,]\d+)?)")
 _ANYWHERE = re.compile(r"(\d+(?:[.,]\d+)?)\W{0,3}(?:points?|marks?)\b", re.IGNORECASE)
+
+
+_IN_SOLUTION = re.compile(
+    r"### BEGIN SOLUTION.*?^\*\*Model answer\*\*[ \t]*$(?P<answer>.*?)^\*\*Marks\*\*[ \t]*$(?P<marks>.*?)### END SOLUTION",
+    re.MULTILINE | re.DOTALL,
+)
+# The points at the start of an item with what sets them off: "1 point: ", "**0.5** ", "(2) ".
+_POINTS_AT_START = re.compile(
+    r"^[*_(\[]*\d+(?:[.,]\d+)?(?:\W{0,3}(?:points?|marks?)\b)?[*_)\]]*[:.,]?[*_]*\s*", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class RubricItem:
+    """One item of a mark scheme.
+
+    Attributes:
+        text: the item, Markdown.
+        points: what it is worth; None if it does not say.
+    """
+
+    text: str
+    points: float | None
+
+    @property
+    def wording(self) -> str:
+        """The item without the points at its start."""
+        return _POINTS_AT_START.sub("", self.text, count=1) if _LEADING.match(self.text) else self.text
 
 
 @dataclass(frozen=True)
@@ -34,10 +63,10 @@ class Rubric:
     marks: str
 
     @property
-    def items(self) -> list[tuple[str, float | None]]:
-        """The items of the mark scheme: Markdown, and points if the item has any."""
+    def items(self) -> list[RubricItem]:
+        """The items of the mark scheme."""
         texts = [item.strip() for item in _BULLET.split(self.marks)[1:]]
-        return [(text, _worth(text)) for text in texts]
+        return [RubricItem(text, _worth(text)) for text in texts]
 
     @property
     def points(self) -> float | None:
@@ -61,6 +90,28 @@ def read_rubrics(path: Path) -> dict[str, Rubric]:
         _, *parts = _PART.split(content)
         by_title = {title.casefold(): text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
         rubrics[name] = Rubric(name, by_title.get("model answer", ""), by_title.get("marks", ""))
+    return rubrics
+
+
+def rubrics_in_notebook(path: Path) -> dict[str, Rubric]:
+    """Return the rubrics that nbgrader's source notebook of a chapter holds, by question; none if the notebook cannot be read.
+
+    ``tfcourse assign`` writes each rubric between the solution markers of the answer cell, so a course folder has its rubrics without the
+    project. An instructor's own notebook may hold them in the same way: a line ``**Model answer**``, and a line ``**Marks**``.
+
+    Args:
+        path: the notebook, ``source/CHAPTER/CHAPTER.ipynb``.
+    """
+    rubrics = {}
+    try:
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            mark = cell["metadata"].get("nbgrader", {})
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown" and mark.get("solution") and (parts := _IN_SOLUTION.search(text)):
+                name = str(mark["grade_id"])
+                rubrics[name] = Rubric(name, parts["answer"].strip(), parts["marks"].strip())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
     return rubrics
 
 

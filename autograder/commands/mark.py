@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import getpass
 import webbrowser
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,12 +18,26 @@ from autograder.commands.options import course_option
 from autograder.course.paths import course_folder, project_root, shell_command
 from autograder.errors import CourseError
 
+if TYPE_CHECKING:
+    from autograder.authoring.rubrics import Rubric
+    from autograder.course.folder import Course
+
 
 def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # no name for this user id
         return "marker"
+
+
+def _rubrics(course: Course, chapter: str) -> Mapping[str, Rubric]:
+    """Return a chapter's rubrics from the project, or else from the course's source notebook."""
+    from autograder.authoring.rubrics import read_rubrics, rubrics_in_notebook
+
+    with suppress(CourseError):
+        if rubrics := read_rubrics(project_root() / "chapters" / chapter / "rubrics.md"):
+            return rubrics
+    return rubrics_in_notebook(course.folder("source", ".", chapter) / f"{chapter}.ipynb")
 
 
 @click.command()
@@ -43,26 +60,21 @@ def mark(
     Example:
       tfcourse mark 03
     """
-    from autograder.authoring.rubrics import read_rubrics
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
-    from autograder.marking.live import LiveApplication
+    from autograder.marking.live_view.live import LiveApplication
     from autograder.marking.questions import unreadable_notebooks
     from autograder.marking.server import MarkingApplication
 
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
-    rubrics = {}
-    try:
-        project = project_root()
-    except CourseError:
-        click.echo("This folder has no rubrics: run the command inside the course's project to see them.", err=True)
-    else:
-        rubrics = read_rubrics(project / "chapters" / name / "rubrics.md")
+    rubrics = partial(_rubrics, course, name)
     tell = partial(click.echo, err=True)
     application = MarkingApplication(course, name, marker or _user(), rubrics, names=names, tell=tell)
     application.marks.recover()
     questions = application.questions()
+    if not rubrics() and not all(question.is_code for question in questions):
+        tell(f"The questions in words of {name} have no rubrics: its source notebook in the course folder holds none.")
     waiting = sum(question.waiting for question in questions if not question.is_code)
     code = sum(question.waiting for question in questions if question.is_code)
     if students := unreadable_notebooks(questions):

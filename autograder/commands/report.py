@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.reports.course_overview import course_overview
     from autograder.reports.missing import gaps, missing_messages, not_brought_in
     from autograder.reports.report_page import write_report
+    from autograder.reports.rubric_counts import rubric_counts
     from autograder.reports.student_work import read_student_work
     from autograder.reports.totals import totals
 
@@ -51,6 +53,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     summaries = summarise(
         works, {chapter: [item.student for item in pending_items] for chapter, pending_items in lacking.items()}
     )
+    summaries = [replace(item, rubrics=rubric_counts(course, item.chapter, item.graded)) for item in summaries]
     plan = read_course_file(course.root)
     overall = totals(grades, plan.weights(names), plan.total)
     now = datetime.now(UTC).replace(tzinfo=None)

@@ -21,6 +21,7 @@ from autograder.feedback.page import title_of
 from autograder.feedback.page_html import made_page, page_process
 from autograder.gradebook.reader import read_only
 from autograder.limited_process import LimitedProcess
+from autograder.record.marks_journal import marked_ticks
 
 
 class LoadGrades(GetGrades):  # type: ignore[misc]
@@ -46,6 +47,7 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
                     mark["score"], mark["points"] = grade.score, grade.max_score
                     mark["pending"] = bool(grade.needs_manual_grade)
                     mark["auto_score"], mark["by_hand"] = grade.auto_score, grade.manual_score is not None
+                    mark["given_points"] = grade.manual_score
             for comment in comments:
                 if mark := marks.get(comment.cell.name):
                     mark["comment"] = comment.comment
@@ -99,9 +101,10 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         metadata = resources["nbgrader"]
         self.process = self.process or page_process()
         _mark_answers(graded)
-        details = metadata | {"title": self._released_title(metadata["assignment"])}
         course = getattr(self.parent, "coursedir", None)
         root = str(course.root) if course is not None else ""
+        _load_ticks(graded, root, metadata)
+        details = metadata | {"title": self._released_title(metadata["assignment"])}
         page, self.plain_because = made_page(self.process, graded, details, site_address(), root)
         if self.plain_because:
             self.log.warning("The page of %s shows plain text: %s", metadata["student"], self.plain_because)
@@ -127,6 +130,20 @@ def _mark_answers(notebook: Any) -> None:
         if is_grade(cell) and is_solution(cell):
             mark = cell.metadata.nbgrader
             mark["answered"] = mark.get("checksum") != compute_checksum(cell)
+
+
+def _load_ticks(notebook: Any, root: str, metadata: Any) -> None:
+    """Note in each written answer the rubric with which its points were given; the student's own notebook must not say so.
+
+    Marks belong to the student who handed in, also on the page of another member of the group.
+    """
+    student = metadata.get("handed_in_by") or metadata["student"]
+    by_answer = marked_ticks(Path(root), metadata["assignment"]) if root else {}
+    for cell in _named(notebook):
+        mark = cell.metadata.nbgrader
+        ticks = by_answer.get((mark["grade_id"], student))
+        explains = ticks is not None and not mark.get("pending") and ticks.belong_to(mark.get("given_points"))
+        mark["rubric"] = [tick.to_json() for tick in ticks.ticks or ()] if ticks and explains else []
 
 
 @lru_cache(maxsize=64)

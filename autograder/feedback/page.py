@@ -23,6 +23,15 @@ _OURS = ("NotGradable", "Timeout", "OutputFlood", "KernelDied", "TimeUsedUp", "N
 
 
 @dataclass(frozen=True)
+class RubricPart:
+    """An item of a rubric on the page: its HTML, what it is worth, and how much of it the answer has: 0, 0.5 or 1."""
+
+    html: str
+    points: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Part:
     """An exercise or a question on the page.
 
@@ -43,6 +52,8 @@ class Part:
         check_score: points that the check gave to code whose points a person has set; None if no person has.
         follows: the exercise, if there is one, from which all that failed here follows.
         counts_as: how it counts in the course, as a sentence; empty if it counts as the notebook says.
+        rubric: the rubric of a mark, ticked or not; empty if the points were given without one.
+        given_points: the points that a person gave instead of the sum of the ticked items; None if the sum holds.
     """
 
     anchor: str
@@ -61,6 +72,18 @@ class Part:
     check_score: float | None = None
     follows: Part | None = None
     counts_as: str = ""
+    rubric: tuple[RubricPart, ...] = ()
+    given_points: float | None = None
+
+    @property
+    def ticked(self) -> tuple[RubricPart, ...]:
+        """The items of the rubric that the answer has, wholly or half."""
+        return tuple(item for item in self.rubric if item.share)
+
+    @property
+    def ticked_points(self) -> float:
+        """The sum of the points of the ticked items."""
+        return round(sum(item.points * item.share for item in self.rubric), 6)
 
     @property
     def share(self) -> float:
@@ -269,6 +292,9 @@ def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str, texts: No
 
 def _question(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> Part:
     mark = cell.metadata.nbgrader
+    items = mark.get("rubric") or ()
+    by_hand = float(mark.get("given_points") or 0)
+    total = min(float(mark["points"]), sum(item["points"] * item["share"] for item in items))
     return Part(
         anchor=mark["grade_id"],
         kind="question",
@@ -278,6 +304,8 @@ def _question(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> Part:
         pending=bool(mark.get("pending")),
         answered=bool(mark.get("task")) or mark.get("answered", True),
         comment=_comment(cell),
+        rubric=tuple(RubricPart(markdown(item["text"]), item["points"], item["share"]) for item in items),
+        given_points=None if not items or abs(total - by_hand) < 1e-6 else by_hand,
         prompt=texts.markdown(_without_heading(prompt)),
         work=texts.markdown(cell.source, cell.get("attachments"))
         if cell.cell_type == "markdown"

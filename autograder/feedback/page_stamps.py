@@ -36,6 +36,7 @@ from autograder.course.course_file import read_course_file
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.site_address import site_address
 from autograder.feedback.exporter import FeedbackExporter, LoadGrades
+from autograder.record.marks_journal import marked_ticks
 
 
 class PageStamps:
@@ -55,6 +56,9 @@ class PageStamps:
         # Of what somebody else's code makes a page nobody knows.
         self._ours = feedback.preprocessors == [LoadGrades] and feedback.exporter_class is FeedbackExporter
         self._marks = _marks(gradebook, chapter) if self._ours else {}
+        self._ticks: dict[str, list[str]] = defaultdict(list)
+        for (question, student), ticks in sorted(marked_ticks(course.root, chapter).items()):
+            self._ticks[student].append(repr((question, ticks)))
         released = course.folder("release", chapter=chapter) / f"{chapter}.ipynb"
         settings = json.dumps(config.FeedbackExporter, default=str, sort_keys=True)
         rules = msgspec.json.encode(read_course_file(course.root).chapter(chapter).exercises, order="sorted").decode()
@@ -100,7 +104,8 @@ class PageStamps:
         copies = [other for other in graded if not other.endswith(".ipynb")]
         if any(published.get(other) != graded[other] for other in copies):
             return None
-        made_of = [self._common, self._marks[student], graded.get(name, ""), *sorted(copies)]
+        ticks = self._ticks.get(student, [])
+        made_of = [self._common, self._marks[student], graded.get(name, ""), *ticks, *sorted(copies)]
         return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
 
     def _read(self) -> dict[str, list[str]]:

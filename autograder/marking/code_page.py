@@ -11,7 +11,7 @@ from autograder.marking.answer_texts import AnswerTexts
 from autograder.marking.behaviour_groups import BehaviourGroup
 from autograder.marking.code_questions import GradedCode
 from autograder.marking.code_text import CodeView, visible
-from autograder.marking.page_data import Pseudonyms
+from autograder.marking.page_data import Pseudonyms, student_label
 from autograder.marking.questions import Answer, Question
 
 
@@ -30,7 +30,7 @@ class ShownMember:
 
     Attributes:
         pseudonym: what the page's requests call the member.
-        label: what the page calls the member; the student's id if names are shown.
+        label: what the page calls the member; the student's name and id if names are shown.
         version: the version that the page shows.
         state: the member's mark, as a phrase.
         waiting: whether the member waits for a marker.
@@ -100,7 +100,7 @@ class CodeGroup:
 
 
 def code_groups(
-    question: Question, code: GradedCode, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: bool
+    question: Question, code: GradedCode, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: Mapping[str, str] | None
 ) -> list[CodeGroup]:
     """Return the groups of an exercise's answers, most lost points first.
 
@@ -109,7 +109,7 @@ def code_groups(
         code: what grading left, for the rows of the check.
         pseudonyms: makes the members' names.
         texts: renders their code.
-        names: whether the page may show who wrote an answer.
+        names: the students' names by id; None if the page may not show who wrote an answer.
     """
     answers = {answer.student: answer for answer in question.answers}
     verdicts = _verdicts(code, question.name)
@@ -117,7 +117,9 @@ def code_groups(
     for number, group in enumerate(question.groups, start=1):
         members = [answers[member.student] for member in group.members if member.student in answers]
         labels = {
-            answer.student: visible(answer.student) if names else f"Answer {number}.{position}"
+            answer.student: visible(student_label(answer.student, names))
+            if names is not None
+            else f"Answer {number}.{position}"
             for position, answer in enumerate(members, start=1)
         }
         shown.append(_shown(question, f"Group {number}", group, members, labels, verdicts, pseudonyms, texts))

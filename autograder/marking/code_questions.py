@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,7 @@ class Exercise:
         points: what it is worth.
         stub: the code that students start from.
         reference: the reference solution; empty if the source notebook is not there.
+        prompt: what the chapter asks, without the heading, Markdown; empty if the source notebook is not there.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Exercise:
     points: float
     stub: str
     reference: str
+    prompt: str = ""
 
 
 class GradedCode:
@@ -105,10 +107,11 @@ class ChapterReader:
         """Return the chapter's exercises in the order of the notebook."""
         manifest = released_manifest(self.course, self.chapter)
         source = self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb"
-        titles, references = _titles_and_references(source)
+        in_source = _source_texts(source)
         return [
-            Exercise(cell.name, titles.get(cell.name, cell.name), points, cell.source, references.get(cell.name, ""))
+            Exercise(cell.name, texts.title, points, cell.source, texts.reference, texts.prompt)
             for cell, points in _exercise_cells(manifest)
+            for texts in [in_source.get(cell.name, SourceTexts(cell.name))]
         ]
 
     def questions(self) -> list[Question]:
@@ -144,7 +147,7 @@ class ChapterReader:
         return Question(
             name=exercise.name,
             title=exercise.title,
-            prompt="",
+            prompt=exercise.prompt,
             points=exercise.points,
             # A submission may have a result before its grade is recorded; it is shown from then on.
             answers=tuple(answer for answer in answers.values() if answer.code is not None),
@@ -197,22 +200,36 @@ def _exercise_cells(manifest: Manifest) -> Iterator[tuple[SourceCell, float]]:
             yield cell, test.points
 
 
-def _titles_and_references(notebook: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the heading above each solution cell and the cell's solution, by name; nothing of a notebook that cannot be read."""
-    titles: dict[str, str] = {}
-    references: dict[str, str] = {}
-    title = ""
+@dataclass(frozen=True)
+class SourceTexts:
+    """What a chapter's source notebook says about an exercise: heading, solution and prompt."""
+
+    title: str
+    reference: str = ""
+    prompt: str = ""
+
+
+def _source_texts(notebook: Path) -> dict[str, SourceTexts]:
+    """Return the texts of each solution cell by name; none of a notebook that cannot be read."""
+    texts: dict[str, SourceTexts] = {}
+    title, prompt = "", ""
     try:
         for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-            name = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+            mark, source = cell["metadata"].get("nbgrader", {}), source_text(cell)
+            name = mark.get("grade_id", "")
             if cell["cell_type"] == "markdown":
-                headings = _HEADING.findall(source_text(cell))
-                title = _MARKUP.sub("", headings[-1]).strip() if headings else title
-            elif cell["metadata"].get("nbgrader", {}).get("solution"):
-                titles[name], references[name] = title or name, _MARKER.sub("", source_text(cell))
+                headings = list(_HEADING.finditer(source))
+                if headings:
+                    title = _MARKUP.sub("", headings[-1][1]).strip()
+                    prompt = source[headings[-1].end() :].strip()
+                else:
+                    prompt = f"{prompt}\n\n{source}".strip()
+            elif mark.get("solution"):
+                texts[name] = SourceTexts(title or name, _MARKER.sub("", source), prompt)
+                prompt = ""
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return titles, references
+    return texts
 
 
 def _stats(course: Course, chapter: str) -> Iterator[tuple[str, int, int]]:

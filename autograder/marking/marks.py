@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nbgrader.api import Comment, Grade
@@ -18,8 +18,8 @@ from autograder.errors import CourseError
 from autograder.grading.late_work import charge_students
 from autograder.grading.plugin import configured
 from autograder.marking.code_questions import ChapterReader
-from autograder.marking.journal import Change, Entry, MarksJournal
-from autograder.marking.questions import Answer, MarkState, Question
+from autograder.marking.questions import Answer, Question
+from autograder.record.marks_journal import Change, Entry, MarksJournal, MarkState, Ticks
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,14 @@ class Marks:
         self.journal = MarksJournal(course)
         self.reader = ChapterReader(course, chapter)
 
-    def give(self, question: str, versions: Mapping[str, str], points: float | None, comment: str) -> Entry:
+    def give(
+        self,
+        question: str,
+        versions: Mapping[str, str],
+        points: float | None,
+        comment: str,
+        ticks: Ticks | None = None,
+    ) -> Entry:
         """Give points and a comment to the answers of some students.
 
         The points of code go to its test cell, the comment to its solution cell; an answer in words has one cell for both.
@@ -60,6 +67,8 @@ class Marks:
             versions: per student the :attr:`Answer.version` that the marker has seen.
             points: the points, from 0 to what the question is worth; None leaves the points as they are.
             comment: the comment; an empty one removes it.
+            ticks: the rubric with the items that are ticked; empty for points that do not come from one. None keeps the ticks where the
+                points stay.
 
         Raises:
             StaleMarkError: if an answer or its mark is no longer the one that was seen. Then nothing is changed.
@@ -77,7 +86,10 @@ class Marks:
             before = answers[student].state
             waits = before.waiting and points is None
             new_points = before.points if points is None else float(points)
-            changes[student] = Change(before, MarkState(new_points, waits, comment.strip() or None))
+            after = MarkState(new_points, waits, comment.strip() or None)
+            old_ticks = answers[student].ticks
+            stays = points is None or (ticks is None and points == before.points)
+            changes[student] = Change(before, after, old_ticks, old_ticks if stays else ticks or None)
         return self._write(question, changes, answers)
 
     def undo(self, entry_id: str) -> Undone:
@@ -90,15 +102,35 @@ class Marks:
         if entry is None:
             raise CourseError(f"there is no mark {entry_id!r} to undo", where=self.journal.path)
         answers = self._all_answers(entry.question)
-        current = {student: answer.state for student, answer in answers.items()}
-        skipped = tuple(student for student, change in entry.changes.items() if current.get(student) != change.after)
-        changes = {
-            student: Change(change.after, change.before)
+        current = {student: (answer.state, answer.ticks) for student, answer in answers.items()}
+        skipped = tuple(
+            student
             for student, change in entry.changes.items()
-            if student not in skipped
-        }
+            if current.get(student) != (change.after, change.ticks_after)
+        )
+        changes = {student: change.reversed() for student, change in entry.changes.items() if student not in skipped}
         undone = self._write(entry.question, changes, answers, undoes=entry_id) if changes else None
         return Undone(undone, skipped)
+
+    def apply_rubric(self, question: str, moves: Mapping[str, tuple[str, float, Ticks]]) -> Entry:
+        """Give the points that a changed rubric gives to answers that are marked, as one entry.
+
+        Args:
+            question: the grade id of the answer cell.
+            moves: per student the :attr:`Answer.version` that was seen, the points, and the ticks.
+
+        Raises:
+            StaleMarkError: if an answer or its mark is no longer the one that was seen. Then nothing is changed.
+        """
+        answers = {answer.student: answer for answer in self._question(question).answers}
+        stale = [student for student, (version, *_) in moves.items() if _version(answers, student) != version]
+        if stale:
+            raise _stale(stale)
+        changes = {}
+        for student, (_, points, ticks) in moves.items():
+            answer = answers[student]
+            changes[student] = Change(answer.state, replace(answer.state, points=points), answer.ticks, ticks)
+        return self._write(question, changes, answers, reason="rubric")
 
     def history(self) -> list[Entry]:
         """Return the chapter's entries that are in the gradebook, oldest first."""
@@ -127,10 +159,15 @@ class Marks:
         return {answer.student: answer for answer in (*question.answers, *question.others)}
 
     def _write(
-        self, question: str, changes: Mapping[str, Change], answers: Mapping[str, Answer], undoes: str = ""
+        self,
+        question: str,
+        changes: Mapping[str, Change],
+        answers: Mapping[str, Answer],
+        undoes: str = "",
+        reason: str = "",
     ) -> Entry:
         time = datetime.now().astimezone().isoformat(timespec="seconds")
-        entry = Entry(secrets.token_hex(6), time, self.marker, self.chapter, question, changes, undoes)
+        entry = Entry(secrets.token_hex(6), time, self.marker, self.chapter, question, changes, undoes, reason)
         self.journal.begin(entry)
         engine = create_engine(self.course.gradebook_url)
         try:

@@ -17,6 +17,7 @@ from nbgrader.api import (
     GradeCell,
     Notebook,
     SolutionCell,
+    Student,
     SubmittedAssignment,
     SubmittedNotebook,
 )
@@ -24,37 +25,13 @@ from sqlalchemy import select
 
 from autograder.course.folder import Course
 from autograder.gradebook.reader import open_gradebook
+from autograder.record.marks_journal import GivenTicks, MarksJournal, MarkState, RubricTick
 from autograder.submission.manifest import Manifest, SourceCell, released_manifest
 
 if TYPE_CHECKING:
     from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer
 
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class MarkState:
-    """What a marker can change about one answer.
-
-    Attributes:
-        points: the points that a person has given; None if nobody has.
-        waiting: whether nbgrader asks for a person.
-        comment: a person's comment; None if there is none.
-    """
-
-    points: float | None
-    waiting: bool
-    comment: str | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON has it."""
-        return {"points": self.points, "waiting": self.waiting, "comment": self.comment}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> MarkState:
-        """Return the state that :meth:`to_json` has written."""
-        points = data["points"]
-        return cls(None if points is None else float(points), bool(data["waiting"]), data["comment"])
 
 
 @dataclass(frozen=True)
@@ -69,6 +46,7 @@ class Answer:
         grade_id: the id of its row among the grades; the points of code are those of the test cell.
         comment_id: the id of its row among the comments; the comment on code is that of the solution cell.
         code: what the check made of code that lost points; None for an answer in words.
+        ticks: the rubric with which the points were given; None if they were given without one.
     """
 
     student: str
@@ -78,13 +56,15 @@ class Answer:
     grade_id: str
     comment_id: str
     code: CodeAnswer | None = None
+    ticks: tuple[RubricTick, ...] | None = None
 
     @property
     def version(self) -> str:
-        """A hash of what the marker sees: the text with its pictures, the state, and what the check made of code."""
+        """A hash of what the marker sees: the text with its pictures, the mark, and what the check made of code."""
         verdict = [self.code.score, self.code.failed_rows, self.code.message] if self.code else []
         pictures = [self.attachments] if self.attachments else []
-        contents = json.dumps([self.text, self.state.to_json(), *verdict, *pictures], sort_keys=True)
+        ticks = [tick.to_json() for tick in self.ticks or ()]
+        contents = json.dumps([self.text, self.state.to_json(), *verdict, *pictures, *ticks], sort_keys=True)
         return hashlib.sha256(contents.encode()).hexdigest()[:16]
 
     @property
@@ -206,10 +186,12 @@ class MarkRows:
     Attributes:
         grades: of each grade its id, a person's points, and whether it waits.
         comments: of each comment its id and a person's text.
+        ticks: the rubric with which the points were given, from the journal of marks.
     """
 
     grades: Mapping[tuple[str, str], tuple[str, float | None, bool]]
     comments: Mapping[tuple[str, str], tuple[str, str | None]]
+    ticks: Mapping[tuple[str, str], GivenTicks]
 
     def students(self, grade_cell: str, comment_cell: str) -> list[str]:
         """Return the students who have both rows, in order."""
@@ -228,7 +210,10 @@ class MarkRows:
         """Return a student's answer with what the gradebook holds about it."""
         grade_id, points, waiting = self.grades[grade_cell, student]
         comment_id, comment = self.comments[comment_cell, student]
-        return Answer(student, text, attachments, MarkState(points, waiting, comment), grade_id, comment_id, code)
+        last_ticks = self.ticks.get((comment_cell, student))
+        ticks = last_ticks.ticks if last_ticks is not None and last_ticks.belong_to(points) else None
+        state = MarkState(points, waiting, comment)
+        return Answer(student, text, attachments, state, grade_id, comment_id, code, ticks)
 
 
 def read_marks(course: Course, chapter: str, cells: Collection[str]) -> MarkRows:
@@ -245,7 +230,16 @@ def read_marks(course: Course, chapter: str, cells: Collection[str]) -> MarkRows
         return MarkRows(
             {(name, student): (row, points, bool(waits)) for name, student, row, points, waits in grades},
             {(name, student): (row, comment) for name, student, row, comment in comments},
+            MarksJournal(course).ticks(chapter),
         )
+
+
+def student_names(course: Course) -> dict[str, str]:
+    """Return the names of the course's students by id, as the gradebook has them; a student without a name is left out."""
+    with open_gradebook(course) as gradebook:
+        rows = gradebook.db.execute(select(Student.id, Student.first_name, Student.last_name)).all()
+    names = {student: f"{first or ''} {last or ''}".strip() for student, first, last in rows}
+    return {student: name for student, name in names.items() if name}
 
 
 def _rows(gradebook: Any, kind: Any, cell_kind: Any, chapter: str, cells: Collection[str], *columns: Any) -> Any:

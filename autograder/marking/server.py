@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import ClassVar
 
 from tornado.web import HTTPError
@@ -16,9 +17,12 @@ from autograder.marking.code_page import code_groups, mark_text
 from autograder.marking.code_text import shortened_lines
 from autograder.marking.local_server import LocalApplication, LocalHandler
 from autograder.marking.marks import Marks, StaleMarkError
-from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups
+from autograder.marking.ordering import group_identical
+from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups, shown_moves, student_label
 from autograder.marking.points_field import read_points
-from autograder.marking.questions import Question
+from autograder.marking.questions import Question, student_names
+from autograder.marking.rubric_ticks import moves_version, rubric_moves, rubric_version, ticked
+from autograder.record.marks_journal import Ticks
 
 COOKIE = "tfcourse_mark"
 _LONGEST_COMMENT = 20_000
@@ -31,7 +35,7 @@ class MarkingApplication(LocalApplication):
         course: the course.
         chapter: the chapter's full name.
         marker: who marks, for the journal.
-        rubrics: the chapter's rubrics by question.
+        rubrics: reads the chapter's rubrics by question; each page reads them again, because a marker may change them meanwhile.
         names: whether the page shows who wrote an answer.
         tell: called with a message for each answer that takes too long to render.
     """
@@ -43,12 +47,13 @@ class MarkingApplication(LocalApplication):
         course: Course,
         chapter: str,
         marker: str,
-        rubrics: Mapping[str, Rubric],
+        rubrics: Callable[[], Mapping[str, Rubric]],
         *,
         names: bool = False,
         tell: Callable[[str], None] = lambda message: None,
     ) -> None:
-        self.course, self.rubrics, self.names = course, rubrics, names
+        self.course, self._shows_names = course, names
+        self._rubrics = rubrics
         self.marks = Marks(course, chapter, marker)
         self.reader = self.marks.reader
         self.pseudonyms = Pseudonyms(secrets.token_bytes(32))
@@ -59,6 +64,7 @@ class MarkingApplication(LocalApplication):
                 ("/", QuestionsHandler),
                 (r"/question/(\w+)", QuestionHandler),
                 (r"/question/(\w+)/give", GiveHandler),
+                (r"/question/(\w+)/rubric", RubricHandler),
                 (r"/question/(\w+)/code/([0-9a-f]{16})", CodeHandler),
                 ("/history", HistoryHandler),
                 ("/undo", UndoHandler),
@@ -68,6 +74,14 @@ class MarkingApplication(LocalApplication):
     def questions(self) -> list[Question]:
         """Return the chapter's questions as they are now."""
         return self.reader.questions()
+
+    def names(self) -> Mapping[str, str] | None:
+        """Return the students' names by id; None if the page may not show who wrote an answer."""
+        return student_names(self.course) if self._shows_names else None
+
+    def rubric(self, question: str) -> Rubric | None:
+        """Return a question's rubric as it is now; None if it has none."""
+        return self._rubrics().get(question)
 
 
 class MarkingHandler(LocalHandler):
@@ -99,16 +113,18 @@ class QuestionHandler(MarkingHandler):
         question = self.question(name)
         comments = sorted({answer.state.comment for answer in question.answers if answer.state.comment})
         values = {"question": question, "comments": comments, "xsrf": self.xsrf_token.decode()}
-        pseudonyms, names, texts = self.application.pseudonyms, self.application.names, self.application.texts
+        pseudonyms, names, texts = self.application.pseudonyms, self.application.names(), self.application.texts
         texts.begin_page()
         if question.is_code:
             code = self.application.reader.graded_code()
             groups = code_groups(question, code, pseudonyms, texts, names=names)
-            self.show("code.html", groups=groups, rubric=None, items=[], **values)
+            self.show("code.html", groups=groups, rubric=None, rubric_version="", items=[], **values)
         else:
-            rubric = self.application.rubrics.get(name)
-            answers = shown_groups(question, pseudonyms, texts, names=names)
-            self.show("question.html", groups=answers, rubric=rubric, items=rubric_items(rubric), **values)
+            rubric = self.application.rubric(name)
+            answers = shown_groups(question, rubric, pseudonyms, texts, names=names)
+            values |= {"items": rubric_items(rubric), "rubric_version": rubric_version(rubric)}
+            outdated = len(rubric_moves(question, rubric))
+            self.show("question.html", groups=answers, rubric=rubric, outdated=outdated, **values)
 
 
 class CodeHandler(MarkingHandler):
@@ -140,11 +156,12 @@ class GiveHandler(MarkingHandler):
         if len(comment) > _LONGEST_COMMENT:
             raise HTTPError(400, reason="The comment is too long")
         points = _points(points)
+        ticks = self._ticks(name, points)
         if not members.keys() <= students.keys():
             raise HTTPError(409, reason="An answer is no longer here. Reload the page.")
         versions = {students[member]: str(version) for member, version in members.items()}
         try:
-            entry = self.application.marks.give(name, versions, points, comment)
+            entry = self.application.marks.give(name, versions, points, comment, ticks)
         except StaleMarkError as error:
             raise HTTPError(409, reason=_one_line(error)) from None
         except CourseError as error:
@@ -163,6 +180,51 @@ class GiveHandler(MarkingHandler):
             }
         )
 
+    def _ticks(self, question: str, points: float | None) -> Ticks | None:
+        """Return the rubric with the items that the page has ticked: None if it sent none; empty if the points are the marker's own."""
+        data = self.body()
+        shares = data.get("ticks") or []
+        rubric = self.application.rubric(question)
+        if not shares or points is None:
+            return None
+        if data.get("rubric") != rubric_version(rubric) or rubric is None:
+            raise HTTPError(409, reason="The rubric has changed. Reload the page, and give the mark.")
+        try:
+            ticks = ticked(rubric, shares)
+        except (TypeError, ValueError):
+            raise HTTPError(400, reason="The ticked items are not the rubric's") from None
+        # Points above 0 without any tick come from the marker alone.
+        return ticks if points == 0 or any(tick.share for tick in ticks) else ()
+
+
+class RubricHandler(MarkingHandler):
+    """Applies a changed rubric to the answers that are marked."""
+
+    def get(self, name: str) -> None:
+        """List the answers whose points change."""
+        question = self.question(name)
+        moves = rubric_moves(question, self.application.rubric(name))
+        numbers = {
+            answer.student: f"Answer {number}"
+            for number, group in enumerate(group_identical(question.answers), start=1)
+            for answer in group
+        }
+        shown = shown_moves(moves, numbers, names=self.application.names())
+        xsrf = self.xsrf_token.decode()
+        self.show("rubric.html", question=question, moves=shown, version=moves_version(moves), xsrf=xsrf)
+
+    def post(self, name: str) -> None:
+        """Change the points as the page has listed them."""
+        moves = rubric_moves(self.question(name), self.application.rubric(name))
+        if not moves or self.body().get("version") != moves_version(moves):
+            raise HTTPError(409, reason="The rubric or a mark has changed. Reload the page.")
+        changes = {move.answer.student: (move.answer.version, move.points, move.ticks) for move in moves}
+        try:
+            entry = self.application.marks.apply_rubric(name, changes)
+        except StaleMarkError as error:
+            raise HTTPError(409, reason=_one_line(error)) from None
+        self.write({"entry": entry.id, "moved": sum(move.moves for move in moves)})
+
 
 class HistoryHandler(MarkingHandler):
     """Shows what was given."""
@@ -172,7 +234,7 @@ class HistoryHandler(MarkingHandler):
         entries = self.application.marks.history()
         undone = {entry.undoes for entry in entries}
         xsrf = self.xsrf_token.decode()
-        self.show("history.html", entries=entries[::-1], undone=undone, xsrf=xsrf)
+        self.show("history.html", entries=entries[::-1], undone=undone, local_time=local_time, xsrf=xsrf)
 
 
 class UndoHandler(MarkingHandler):
@@ -187,8 +249,17 @@ class UndoHandler(MarkingHandler):
         except CourseError as error:
             raise HTTPError(404, reason=_one_line(error)) from None
         count = len(undone.entry.changes) if undone.entry else 0
-        names = list(undone.skipped) if self.application.names else []
-        self.write({"undone": count, "skipped": len(undone.skipped), "names": names})
+        names = self.application.names()
+        labels = [] if names is None else [student_label(student, names) for student in undone.skipped]
+        self.write({"undone": count, "skipped": len(undone.skipped), "names": labels})
+
+
+def local_time(text: str) -> str:
+    """Return a time of the journal in the zone of this machine; a text that is no time is returned as it is."""
+    try:
+        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return text
 
 
 def _points(sent: object) -> float | None:

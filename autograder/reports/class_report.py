@@ -13,6 +13,7 @@ from autograder.checking.verdict import Diagnosis
 from autograder.record.results import ExerciseResult
 from autograder.reports.grades import Grade
 from autograder.reports.lecture_points import LecturePoint, lecture_points
+from autograder.reports.rubric_counts import RubricCount
 
 BINS = 10
 SLOWEST = 5
@@ -105,7 +106,8 @@ class ChapterSummary:
     ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
     itself failed, or of whose work it is not known any more whether it could be graded; ``undecided`` those of whose notebooks nobody has
     chosen one yet. None of them are among the graded. ``not_brought_in`` are those whose submission is in a download and did not get
-    into the course folder; they are not absent. ``next_lecture`` is what cost the class most.
+    into the course folder; they are not absent. ``next_lecture`` is what cost the class most. ``rubrics`` counts the
+    rubric items of the questions in words.
     """
 
     chapter: str
@@ -127,6 +129,7 @@ class ChapterSummary:
     middle: float
     not_brought_in: tuple[str, ...] = ()
     next_lecture: tuple[LecturePoint, ...] = ()
+    rubrics: tuple[RubricCount, ...] = ()
 
     @property
     def handed_in(self) -> int:
@@ -154,6 +157,7 @@ class ChapterSummary:
                 for summary in self.misconceptions
             ],
             "next_lecture": [point.to_dict() for point in self.next_lecture],
+            "rubrics": [rubric.to_dict() for rubric in self.rubrics],
             "failed": {work.grade.student: work.problems for work in self.failed},
             "remarks": {work.grade.student: work.remarks for work in self.remarked},
             "not_gradable": self.refused,

@@ -51,6 +51,7 @@ def _member_data(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
     named = grade.first_name or grade.last_name
     return {
         "student": grade.student,
+        "handed_in_by": grade.handed_in_by,
         "name": grade.full_name if named else "",
         "score": max(0.0, submitter["score"] + submitter["late_penalty"] - grade.penalty),
         "late_penalty": grade.penalty,

@@ -11,7 +11,7 @@ import jinja2
 
 from autograder.atomic_files import write_all_or_none
 from autograder.errors import CourseError
-from autograder.feedback.markup import duration_text, in_code, points_text
+from autograder.feedback.markup import duration_text, in_code, markdown, points_text
 from autograder.reports.class_report import ChapterSummary, mark
 from autograder.reports.course_overview import course_overview
 from autograder.reports.totals import Total, in_each_grade
@@ -70,6 +70,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["capitalize_first"] = _capitalized
     environment.filters["in_code"] = in_code
     environment.filters["points"] = points_text
+    environment.filters["markdown"] = markdown
     environment.filters["duration"] = duration_text
     return environment
 

@@ -11,7 +11,7 @@ import pytest
 from autograder.checking.verdict import Finding, Verdict
 from autograder.course.folder import Course
 from autograder.marking.code_text import code_html, diff_html, shortened_lines, visible
-from autograder.marking.live import LiveApplication
+from autograder.marking.live_view.live import LiveApplication
 from autograder.marking.server import MarkingApplication
 from tests.autograder.marking.conftest import (  # noqa: F401
     CHAPTER,
@@ -67,7 +67,7 @@ def test_hostile_code_is_shown_and_never_runs(chromium, course: Course) -> None:
     complaints: list[str] = []
 
     async def listen() -> tuple[str, str]:
-        application = MarkingApplication(course, CHAPTER, "a marker", {})
+        application = MarkingApplication(course, CHAPTER, "a marker", dict)
         return application.listen_locally()[1], LiveApplication(application.reader).listen_locally()[1]
 
     loop = asyncio.new_event_loop()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from autograder.authoring.rubrics import Rubric
 from autograder.course.folder import Course
 from autograder.marking.code_questions import ChapterReader
-from autograder.marking.live import LiveApplication
+from autograder.marking.live_view.live import LiveApplication
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import MarkingApplication
 
@@ -23,7 +25,13 @@ RUBRIC = Rubric(QUESTION, "The variance of a score is $D_h$.", "- 2 points: the 
 
 
 @pytest.fixture
-def addresses(course: Course) -> Iterator[tuple[str, str]]:  # noqa: F811
+def rubric(request: pytest.FixtureRequest) -> Rubric:
+    """The question's rubric; a test may ask for another one."""
+    return getattr(request, "param", RUBRIC)
+
+
+@pytest.fixture
+def addresses(course: Course, rubric: Rubric) -> Iterator[tuple[str, str]]:  # noqa: F811
     """The addresses of a running marking server and of its live view."""
     started: list[str] = []
     loops: list[asyncio.AbstractEventLoop] = []
@@ -31,7 +39,7 @@ def addresses(course: Course) -> Iterator[tuple[str, str]]:  # noqa: F811
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
-        application = MarkingApplication(course, CHAPTER, "a marker", {QUESTION: RUBRIC})
+        application = MarkingApplication(course, CHAPTER, "a marker", lambda: {QUESTION: rubric})
         servers = [application.listen_locally(), LiveApplication(application.reader).listen_locally()]
         started.extend(at for _, at in servers)
         ready.set()
@@ -217,3 +225,78 @@ def test_marking_page_is_accessible(
     violations = axe.run(page, options=WCAG).response["violations"]
     assert not [f"{item['id']}: {node['html'][:120]}" for item in violations for node in item["nodes"]]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_half_an_item_is_ticked_and_shown_again(online, address: str, course: Course) -> None:  # noqa: F811
+    page = online(address)
+    for key in "112":
+        page.keyboard.press(key)
+    assert page.get_by_label("Points, of 4").input_value() == "2"
+    half = page.get_by_role("button", name="Half of item 1")
+    assert half.get_attribute("aria-pressed") == "true"
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Answer 1: 2 points given").wait_for()
+    (ada,) = (answer for answer in read_questions(course, CHAPTER)[0].answers if answer.student == "ada")
+    assert [(tick.text, tick.share) for tick in ada.ticks] == [("the variance", 0.5), ("the root", 1.0)]
+    page.reload()
+    page.locator("article", has_text="Answer 1").first.click()
+    assert half.get_attribute("aria-pressed") == "true"
+    assert page.get_by_label("1 point: the root").is_checked()
+    page.keyboard.press("1")
+    assert not page.get_by_label("2 points: the variance").is_checked()
+    assert page.get_by_label("Points, of 4").input_value() == "1"
+
+
+LONG_RUBRIC = Rubric(
+    QUESTION, "Because.", "\n".join(f"- 1 point: {'a demand of some length, ' * 6}{n}" for n in range(9))
+)
+
+
+@pytest.mark.parametrize("shown", ["9 · Why the root?", CODE_TITLE])
+@pytest.mark.parametrize("rubric", [LONG_RUBRIC], indirect=True)
+def test_give_is_on_a_small_screen(online, address: str, shown: str) -> None:
+    page = online(address, shown, viewport={"width": 1366, "height": 650})
+    page.evaluate("document.querySelectorAll('details.prompt').forEach(element => element.open = true)")
+    box = page.locator("#give").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 650
+    at = [box["x"] + 5, box["y"] + 5]
+    assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).id", at) == "give"
+
+
+@pytest.mark.parametrize("rubric", [LONG_RUBRIC], indirect=True)
+def test_keys_stand_beside_the_first_nine_items(online, address: str) -> None:
+    page = online(address)
+    assert page.locator(".item kbd").all_inner_texts() == [str(number) for number in range(1, 10)]
+
+
+def test_the_page_says_that_a_mark_is_being_saved_or_is_not(online, address: str, course: Course) -> None:  # noqa: F811
+    page = online(address)
+    held = []
+    page.route("**/give", lambda route: held.append(route))
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("status").get_by_text("Saving …").wait_for()
+    page.keyboard.press("Control+Enter")
+    assert page.locator("#give").get_attribute("aria-disabled") == "true"
+    assert len(held) == 1
+    held[0].continue_()
+    page.get_by_role("status").get_by_text("Answer 1: 2 points given").wait_for()
+    assert page.locator("#give").get_attribute("aria-disabled") is None
+
+
+def test_code_stands_below_its_prompt(online, address: str) -> None:
+    page = online(address, CODE_TITLE)
+    page.get_by_text("The exercise").click()
+    assert page.get_by_text("Write it.").is_visible()
+
+
+def test_history_is_in_the_readers_time(online, address: str) -> None:
+    page = online(address, timezone_id="Asia/Kathmandu", locale="en-GB")
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Answer 1: 2 points given").wait_for()
+    page.get_by_role("link", name="History").click()
+    time = page.locator("time").first
+    moment = datetime.fromisoformat(time.get_attribute("datetime")).astimezone(ZoneInfo("Asia/Kathmandu"))
+    assert f"{moment:%H:%M}" in time.inner_text()

@@ -1,10 +1,12 @@
 "use strict";
 const byId = (id) => document.getElementById(id);
 const articles = [...document.querySelectorAll("article")];
-const ticks = [...document.querySelectorAll("#form input[type=checkbox]")];
+const items = [...document.querySelectorAll("#form .item")].map((row) => ({ row, tick: row.querySelector("input"), half: row.querySelector(".half") }));
 const name = byId("question").dataset.name;
 const xsrf = document.querySelector("meta[name=xsrf]").content;
 const maximum = Number(byId("points").dataset.maximum);
+// A key ticks an item, then half of it, then none of it.
+const NEXT_SHARE = { 0: 1, 1: 0.5, 0.5: 0 };
 const store = `given ${name}`;
 // A page of code answers loads members.js as well.
 const hasMembers = typeof chosenMembers === "function";
@@ -16,6 +18,22 @@ function say(text, wrong = false) {
   byId("status").classList.toggle("wrong", wrong);
 }
 
+const shareOf = ({ tick, half }) => (tick.checked ? (half.getAttribute("aria-pressed") === "true" ? 0.5 : 1) : 0);
+const shares = () => items.map(shareOf);
+
+function setShare({ row, tick, half }, share) {
+  tick.checked = share > 0;
+  half.setAttribute("aria-pressed", String(share === 0.5));
+  row.classList.toggle("halved", share === 0.5);
+}
+
+// Ticks an item as a marker does: the points follow.
+function tickItem(item, share) {
+  setShare(item, share);
+  const sum = items.reduce((total, each) => total + shareOf(each) * Number(each.tick.value), 0);
+  byId("points").value = String(Math.min(Number(sum.toFixed(6)), maximum));
+}
+
 function select(index, focus = true) {
   if (!articles.length) return;
   const to = Math.max(0, Math.min(articles.length - 1, index));
@@ -23,10 +41,10 @@ function select(index, focus = true) {
   articles.forEach((article, at) => article.classList.toggle("current", at === to));
   current = to;
   const article = articles[to];
-  const draft = article.draft || { points: article.dataset.points, comment: article.dataset.comment, ticked: [] };
+  const draft = article.draft || { points: article.dataset.points, comment: article.dataset.comment, shares: JSON.parse(article.dataset.shares || "[]") };
   byId("points").value = draft.points;
   byId("comment").value = draft.comment;
-  ticks.forEach((tick, at) => { tick.checked = draft.ticked.includes(at); });
+  items.forEach((item, at) => setShare(item, draft.shares[at] || 0));
   countChosen(article);
   byId("current").textContent = `Mark for ${article.dataset.name}`;
   if (focus) {
@@ -43,14 +61,18 @@ function countChosen(article) {
 }
 
 function keepDraft() {
-  const ticked = ticks.flatMap((tick, at) => (tick.checked ? [at] : []));
-  articles[current].draft = { points: byId("points").value, comment: byId("comment").value, ticked };
+  articles[current].draft = { points: byId("points").value, comment: byId("comment").value, shares: shares() };
 }
 
 async function post(address, data) {
   const headers = { "Content-Type": "application/json", "X-XSRFToken": xsrf };
-  const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
-  const found = await answer.json();
+  say("Saving …");
+  let answer;
+  let found;
+  try {
+    answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(data) });
+    found = await answer.json();
+  } catch { throw new Error("Not saved: the server does not answer. Is tfcourse mark still running?"); }
   if (!answer.ok) throw new Error(found.error);
   return found;
 }
@@ -58,7 +80,11 @@ async function post(address, data) {
 async function alone(work) {
   if (busy) return;
   busy = true;
-  try { await work(); } catch (error) { say(error.message, true); } finally { busy = false; }
+  byId("give").setAttribute("aria-disabled", "true");
+  try { await work(); } catch (error) { say(error.message, true); } finally {
+    busy = false;
+    byId("give").removeAttribute("aria-disabled");
+  }
 }
 
 function rememberComment(comment) {
@@ -66,6 +92,11 @@ function rememberComment(comment) {
   if (!comment || [...list.options].some((option) => option.value === comment)) return;
   list.append(new Option(comment.slice(0, 60), comment));
   list.closest("p").hidden = false;
+}
+
+// Whether the page could not show how an answer was ticked, and the marker ticks nothing: then what was ticked stays.
+function showsOldMark(article, ticked) {
+  return article.dataset.points !== "" && !ticked.some(Boolean) && !JSON.parse(article.dataset.shares || "[]").length;
 }
 
 async function give() {
@@ -77,8 +108,11 @@ async function give() {
   if (!count) { say("Choose at least one member.", true); return; }
   const text = byId("points").value.trim();
   const comment = byId("comment").value;
+  const ticked = shares();
   if (text === "" && !comment.trim() && !article.dataset.comment && hasMembers) { say("Enter points or a comment.", true); return; }
-  const found = await post(`/question/${name}/give`, { members, points: text, comment });
+  const found = await post(`/question/${name}/give`, {
+    members, points: text, comment, ticks: showsOldMark(article, ticked) ? null : ticked, rubric: document.querySelector("[data-rubric]")?.dataset.rubric,
+  });
   // The server reads the number: a decimal comma is as good as a point.
   const points = found.points;
   const done = points === null ? (comment.trim() ? "Comment kept" : "Comment removed") : `${points} points`;
@@ -86,6 +120,7 @@ async function give() {
   // What was given to some is no proposal for the members that were taken out.
   article.dataset.points = count < size || points === null ? "" : String(points);
   article.dataset.comment = count < size ? "" : comment.trim();
+  if (points !== null) article.dataset.shares = JSON.stringify(ticked);
   if (hasMembers) {
     article.dataset.waiting = updateMembers(article, found);
     choose(article, (row) => row.dataset.open === "1" || article.dataset.waiting === "0");
@@ -129,10 +164,10 @@ function openMembers() {
   (list.open ? list.querySelector("input") : articles[current]).focus();
 }
 
-ticks.forEach((tick) => tick.addEventListener("change", () => {
-  const sum = ticks.reduce((total, each) => total + (each.checked ? Number(each.value) : 0), 0);
-  byId("points").value = Math.min(sum, maximum);
-}));
+items.forEach((item) => {
+  item.tick.addEventListener("change", () => tickItem(item, item.tick.checked ? 1 : 0));
+  item.half.addEventListener("click", () => tickItem(item, shareOf(item) === 0.5 ? 0 : 0.5));
+});
 articles.forEach((article, at) => {
   article.addEventListener("click", (event) => { if (at !== current) select(at, !event.target.closest("a, button, input, summary")); });
   article.addEventListener("chosen", () => { if (at === current) countChosen(article); });
@@ -155,7 +190,7 @@ document.addEventListener("keydown", (event) => {
     p: () => { byId("points").focus(); byId("points").select(); }, c: () => byId("comment").focus(),
     m: hasMembers ? openMembers : null,
     "?": () => byId("keys").showModal(),
-  }[event.key] || (/^[1-9]$/.test(event.key) && ticks[event.key - 1] ? () => ticks[event.key - 1].click() : null);
+  }[event.key] || (/^[1-9]$/.test(event.key) && items[event.key - 1] ? () => tickItem(items[event.key - 1], NEXT_SHARE[shareOf(items[event.key - 1])]) : null);
   if (act) { event.preventDefault(); act(); }
 });
 

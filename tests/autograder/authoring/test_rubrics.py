@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from autograder.authoring.rubrics import Rubric, read_rubrics
+from autograder.authoring.chapter import Chapter
+from autograder.authoring.rubrics import Rubric, RubricItem, read_rubrics, rubrics_in_notebook
+from autograder.authoring.solution_notebook import source_notebook
 
 
 @pytest.mark.parametrize(
@@ -35,3 +38,36 @@ def test_sections_and_their_two_parts_are_found(tmp_path: Path) -> None:
 
 def test_a_chapter_without_questions_needs_no_rubrics(tmp_path: Path) -> None:
     assert read_rubrics(tmp_path / "rubrics.md") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "wording"),
+    [
+        ("1 point: rank. The pair", "rank. The pair"),
+        ("**1.5** this", "this"),
+        ("(0.5) that", "that"),
+        ("0,5 points: this", "this"),
+        ("*1 point.* 3 tokens", "3 tokens"),
+        ("says so at its end (2 points)", "says so at its end (2 points)"),
+    ],
+)
+def test_the_wording_of_an_item_begins_after_its_points(text: str, wording: str) -> None:
+    assert RubricItem(text, 1.0).wording == wording
+
+
+@pytest.mark.parametrize("name", ["03_scaled_dot_product", "10_t5"])
+def test_the_source_notebook_holds_the_rubrics_of_its_chapter(tmp_path: Path, name: str) -> None:
+    root = Path(__file__).parents[3]
+    path = tmp_path / "source.ipynb"
+    path.write_text(nbformat.writes(source_notebook(Chapter(root, name))), encoding="utf-8")
+    rubrics = rubrics_in_notebook(path)
+    assert rubrics == read_rubrics(root / "chapters" / name / "rubrics.md")
+    assert rubrics
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"cells": [{"cell_type": "markdown"}]}'])
+def test_an_unreadable_source_notebook_holds_none(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "source.ipynb"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert rubrics_in_notebook(path) == {}

@@ -21,10 +21,10 @@ from autograder.authoring.rubrics import Rubric
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
 from autograder.marking import marks as marks_module
-from autograder.marking.journal import MarksJournal
-from autograder.marking.live import LiveApplication
+from autograder.marking.live_view.live import LiveApplication
 from autograder.marking.local_server import LocalApplication
 from autograder.marking.server import MarkingApplication
+from autograder.record.marks_journal import MarksJournal
 from autograder.record.results import ExerciseResult, GradeResult, write_result
 
 CHAPTER = "03_scaled_dot_product"
@@ -225,7 +225,7 @@ def visit(course):
     def run(steps: Any, *, names: bool = False, live: bool = False) -> Any:
         async def visited() -> Any:
             rubrics = {QUESTION: Rubric(QUESTION, "Because.", "- 2 points: why\n- 2 points: how")}
-            application = MarkingApplication(course, CHAPTER, "a marker", rubrics, names=names)
+            application = MarkingApplication(course, CHAPTER, "a marker", lambda: rubrics, names=names)
             client = Client(LiveApplication(application.reader) if live else application)
             server, client.address = client.application.listen_locally()
             try:

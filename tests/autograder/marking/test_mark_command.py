@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from autograder.commands.mark import mark
 
+from .conftest import REFERENCE, write_answer
+
 
 @pytest.fixture
 def started(course, monkeypatch):
@@ -50,3 +52,15 @@ def test_only_the_live_view_opens_for_a_projector(started):
 def test_no_browser_opens_when_told_so(started):
     output, opened = started("--live", "--no-browser")
     assert (len(_addresses(output)), opened) == (2, [])
+
+
+RUBRIC = "### BEGIN SOLUTION\n<!-- canary -->\n**Model answer**\n\nBecause.\n\n**Marks**\n\n- 4 points: why\n### END SOLUTION"
+
+
+@pytest.mark.parametrize("has_rubric", [True, False])
+def test_a_course_folder_without_the_project_has_its_rubrics(started, course, tmp_path, monkeypatch, has_rubric):
+    if has_rubric:
+        write_answer(course, ".", RUBRIC, "source", REFERENCE)
+    monkeypatch.chdir(tmp_path)
+    output, _ = started()
+    assert ("have no rubrics" in output) is not has_rubric

@@ -8,10 +8,12 @@ import os
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.authoring.rubrics import Rubric
 from autograder.errors import CourseError
-from autograder.marking.journal import MarksJournal
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState, read_questions
+from autograder.marking.rubric_ticks import ticked
+from autograder.record.marks_journal import MarksJournal
 
 from .conftest import CHAPTER, QUESTION, die_while_marking, write_answer
 
@@ -147,3 +149,73 @@ def test_damaged_line_is_named(course, marks):
     marks.journal.path.write_text(f"nonsense\n{text}")
     with pytest.raises(CourseError, match="line 1 is not JSON"):
         marks.history()
+
+
+RUBRIC = Rubric(QUESTION, "", "- 2 points: the variance\n- 1 point: the root")
+TICKS = ticked(RUBRIC, (1, 0.5))
+
+
+def _ticks(course):
+    return {student: answer.ticks for student, answer in _answers(course).items()}
+
+
+def test_ticks_are_kept_with_the_mark(course, marks):
+    marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "", TICKS)
+    assert _ticks(course) == {"ada": TICKS, "cyd": TICKS, "bob": None, "eve": None}
+
+
+def test_a_comment_alone_keeps_the_ticks(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+    marks.give(QUESTION, _versions(course, "ada"), None, "Why?")
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "Why not?")
+    assert _ticks(course)["ada"] == TICKS
+
+
+@pytest.mark.parametrize(("points", "ticks"), [(1, None), (2.5, ())])
+def test_points_of_the_marker_alone_have_no_ticks(course, marks, points, ticks):
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+    marks.give(QUESTION, _versions(course, "ada"), points, "", ticks)
+    assert _ticks(course)["ada"] is None
+
+
+def test_undo_restores_the_ticks_before(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+    second = marks.give(QUESTION, _versions(course, "ada"), 1, "", ticked(RUBRIC, (0, 1)))
+    marks.undo(second.id)
+    assert _ticks(course)["ada"] == TICKS
+
+
+def test_undo_skips_ticks_changed_since(course, marks):
+    first = marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", ticked(RUBRIC, (0.5, 1)))
+    assert marks.undo(first.id).skipped == ("ada",)
+
+
+def test_points_changed_in_the_formgrader_have_no_ticks(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+    with Gradebook(course.gradebook_url) as book:
+        book.find_grade(QUESTION, CHAPTER, CHAPTER, "ada").manual_score = 4.0
+        book.db.commit()
+    assert _ticks(course)["ada"] is None
+
+
+def test_other_ticks_make_another_version(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+    seen = _versions(course, "ada")
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", ticked(RUBRIC, (0.5, 1)))
+    with pytest.raises(StaleMarkError):
+        marks.give(QUESTION, seen, 2.5, "", TICKS)
+
+
+def test_a_changed_rubric_is_applied_and_undone_as_one_entry(course, marks, dump):
+    marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "Good.", TICKS)
+    before = dump()
+    now = ticked(Rubric(QUESTION, "", "- 1 point: the variance\n- 1 point: the root"), (1, 0.5))
+    moves = {student: (version, 1.5, now) for student, version in _versions(course, "ada", "cyd").items()}
+    entry = marks.apply_rubric(QUESTION, moves)
+    assert _answers(course)["cyd"].state == MarkState(1.5, False, "Good.")
+    assert (_ticks(course)["ada"], entry.reason) == (now, "rubric")
+    with pytest.raises(StaleMarkError):
+        marks.apply_rubric(QUESTION, moves)
+    assert marks.undo(entry.id).skipped == ()
+    assert (dump(), _ticks(course)["ada"]) == (before, TICKS)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 
 import pytest
 from click.testing import CliRunner
+from nbgrader.api import Gradebook
 
+from autograder.authoring.rubrics import Rubric
 from autograder.commands.main import main
 from autograder.marking.questions import MarkState, read_questions
-from autograder.marking.server import COOKIE, MarkingApplication
+from autograder.marking.server import COOKIE, MarkingApplication, local_time
 
-from .conftest import CHAPTER, QUESTION, write_answer
+from .conftest import CHAPTER, EXERCISE, QUESTION, write_answer
 
 ATTACK = '<script>alert(1)</script><img src="x" onerror="alert(2)">[a](javascript:alert(3))'
 
@@ -193,7 +196,7 @@ def test_markup_in_an_answer_does_nothing(visit, course):
 
 
 def test_two_servers_use_two_cookies(course):
-    applications = [MarkingApplication(course, CHAPTER, "ada", {}) for _ in range(2)]
+    applications = [MarkingApplication(course, CHAPTER, "ada", dict) for _ in range(2)]
 
     async def serve():
         servers = [application.listen_locally()[0] for application in applications]
@@ -202,3 +205,104 @@ def test_two_servers_use_two_cookies(course):
 
     asyncio.run(serve())
     assert len({application.cookie_name for application in applications}) == 2
+
+
+async def _marked_with_ticks(client, xsrf, members, **changed):
+    page = (await client.ask(f"/question/{QUESTION}")).body.decode()
+    rubric = re.search(r'data-rubric="(\w+)"', page).group(1)
+    data = {"members": members, "points": "3", "comment": "", "ticks": [1, 0.5], "rubric": rubric} | changed
+    return await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
+
+
+def test_ticked_items_are_shown_again(visit, course):
+    async def steps(client):
+        await client.sign_in()
+        xsrf, members = await client.page()
+        assert (await _marked_with_ticks(client, xsrf, members[0])).code == 200
+        return (await client.ask(f"/question/{QUESTION}")).body.decode()
+
+    assert 'data-shares="[1.0, 0.5]"' in visit(steps)
+    answers = {answer.student: answer for answer in read_questions(course, CHAPTER)[0].answers}
+    assert [(tick.text, tick.share) for tick in answers["ada"].ticks] == [("why", 1.0), ("how", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"ticks": [1]}, 400),
+        ({"ticks": [1, 0.3]}, 400),
+        ({"ticks": ["1", None]}, 400),
+        ({"ticks": {"0": 1, "1": 1}}, 400),
+        ({"ticks": True}, 400),
+        ({"rubric": "another"}, 409),
+    ],
+)
+def test_other_ticks_are_refused(visit, course, changed, code):
+    async def steps(client):
+        await client.sign_in()
+        xsrf, members = await client.page()
+        answer = await _marked_with_ticks(client, xsrf, members[0], **changed)
+        assert (answer.code, "Traceback" in answer.body.decode()) == (code, False)
+
+    visit(steps)
+    assert read_questions(course, CHAPTER)[0].waiting == 4
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
+    async def steps(client):
+        await client.sign_in()
+        xsrf, members = await client.page()
+        await _marked_with_ticks(client, xsrf, members[0])
+        rubric = client.application.rubric(QUESTION)
+        address = f"/question/{QUESTION}/rubric"
+        assert "rubric as it is now" in (await client.ask(address)).body.decode()
+        changed = {QUESTION: Rubric(QUESTION, rubric.answer, "- 1 point: why\n- 2 points: how")}
+        client.application._rubrics = lambda: changed
+        assert "changed since 2 answers were marked" in (await client.ask(f"/question/{QUESTION}")).body.decode()
+        page = (await client.ask(address)).body.decode()
+        assert "3 → 2 points" in page
+        assert ("ada, cyd" in page, "Answer 1" in page) == (names, not names)
+        version = re.search(r'data-version="(\w+)"', page).group(1)
+        assert (await client.ask(address, data={"version": "another"}, X_XSRFToken=xsrf)).code == 409
+        applied = await client.ask(address, data={"version": version}, X_XSRFToken=xsrf)
+        assert json.loads(applied.body)["moved"] == 2
+        assert "Changed rubric" in (await client.ask("/history")).body.decode()
+
+    visit(steps, names=names)
+    states = {answer.student: answer.state.points for answer in read_questions(course, CHAPTER)[0].answers}
+    assert (states["ada"], states["cyd"], states["bob"]) == (2.0, 2.0, None)
+
+
+@pytest.mark.parametrize("page", [f"/question/{QUESTION}", f"/question/{EXERCISE}"])
+def test_names_stand_before_ids(visit, course, page):
+    with Gradebook(course.gradebook_url) as book:
+        book.update_or_create_student("cyd", first_name="Cyd", last_name="Charisse")
+
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask(page)).body.decode()
+
+    shown = visit(steps, names=True)
+    assert "Cyd Charisse (cyd)" in shown
+    assert "bob" in shown
+    assert "Charisse" not in visit(steps)
+
+
+def test_exercise_shows_its_prompt(visit):
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask(f"/question/{EXERCISE}")).body.decode()
+
+    assert "<p>Write it.</p>" in visit(steps)
+
+
+def test_times_are_local(monkeypatch):
+    assert local_time("not a time") == "not a time"
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    try:
+        assert local_time("2026-03-02T10:00:00+01:00") == "2026-03-02 14:45"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -10,6 +10,7 @@ import pytest
 from autograder.errors import CourseError
 from autograder.reports.class_report import summarise
 from autograder.reports.report_page import render, write_report
+from autograder.reports.rubric_counts import ItemCount, RubricCount
 
 # Elements that may not hold a block: a parser would close them early and the page would not be what its source says.
 PHRASING = {"p", "b", "i", "span", "code", "em", "strong", "h1", "h2", "h3", "h4", "summary"}
@@ -176,3 +177,17 @@ def test_whose_work_was_not_brought_in_is_named_and_not_called_absent(works, tmp
     assert summary.to_dict()["not_brought_in"] == ("s4", "<new>")
     page = render([summary], title="Report", folder=tmp_path)
     assert "not brought into the course folder: s4, &lt;new&gt;." in page
+
+
+def test_rubric_items_are_listed_with_who_got_them(works, tmp_path):
+    items = (ItemCount("the **variance**", 2.0, ("s1", "s2"), ("s3",), ()),)
+    (summary,) = (replace(summary, rubrics=(RubricCount("question_root", 3, items),)) for summary in summarise(works))
+    page = render([summary], title="Report", folder=tmp_path)
+    nesting = Nesting()
+    nesting.feed(page)
+    assert nesting.faults == []
+    assert "2 + 1 half" in page
+    assert "<strong>variance</strong>" in page
+    assert "All of it: 2" in page
+    assert "Nothing of it" not in page
+    assert json.loads(json.dumps(summary.to_dict()["rubrics"]))[0]["items"][0]["half_of_it"] == ["s3"]

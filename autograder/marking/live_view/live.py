@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tornado.web import HTTPError
 
 from autograder.marking.code_questions import ChapterReader, GradedCode
-from autograder.marking.live_data import live_state
+from autograder.marking.live_view.live_data import live_state
 from autograder.marking.local_server import LocalApplication, LocalHandler
 
 COOKIE = "tfcourse_live"

@@ -1,0 +1,275 @@
+"""Keep the journal of marks: every change is on the disk before the gradebook is touched, so that it can be explained and undone.
+
+The journal also holds which rubric items were ticked for an answer, for which the gradebook has no column.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+
+
+@dataclass(frozen=True)
+class MarkState:
+    """The part of one answer's grade that a marker can change.
+
+    Attributes:
+        points: the points that a person has given; None if nobody has.
+        waiting: whether the answer waits for a marker.
+        comment: a person's comment, or None.
+    """
+
+    points: float | None
+    waiting: bool
+    comment: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the state as JSON has it."""
+        return {"points": self.points, "waiting": self.waiting, "comment": self.comment}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> MarkState:
+        """Return the state that :meth:`to_json` has written."""
+        points = data["points"]
+        return cls(None if points is None else float(points), bool(data["waiting"]), data["comment"])
+
+
+@dataclass(frozen=True)
+class RubricTick:
+    """One item of a rubric as it was when a mark was given.
+
+    Attributes:
+        text: the item without its points, Markdown.
+        points: what the item is worth.
+        share: how much of it the answer has: 0, 0.5 or 1.
+    """
+
+    text: str
+    points: float
+    share: float
+
+    @property
+    def earned(self) -> float:
+        """The points that the answer has for this item."""
+        return self.points * self.share
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the item as JSON has it."""
+        return {"text": self.text, "points": self.points, "share": self.share}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RubricTick:
+        """Return the item that :meth:`to_json` has written."""
+        return cls(str(data["text"]), float(data["points"]), float(data["share"]))
+
+
+Ticks = tuple[RubricTick, ...]
+
+
+@dataclass(frozen=True)
+class GivenTicks:
+    """The rubric of an answer's last mark.
+
+    Attributes:
+        points: the points that the mark left in the gradebook.
+        ticks: all items of the rubric, ticked or not; None if the mark was given without one.
+    """
+
+    points: float | None
+    ticks: Ticks | None
+
+    def belong_to(self, points: float | None) -> bool:
+        """Return whether the ticks explain the points in the gradebook; they do not if another program has changed the points."""
+        return self.ticks is not None and self.points is not None and self.points == points
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one entry changes about one answer.
+
+    Attributes:
+        before: what the gradebook held.
+        after: what it holds then.
+        ticks_before: the rubric of the mark before, or None.
+        ticks_after: the rubric of the mark given; None if it was given without one.
+    """
+
+    before: MarkState
+    after: MarkState
+    ticks_before: Ticks | None = None
+    ticks_after: Ticks | None = None
+
+    def reversed(self) -> Change:
+        """Return the change that takes this one back."""
+        return Change(self.after, self.before, self.ticks_after, self.ticks_before)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as JSON has it."""
+        ticks = {"ticks_before": self.ticks_before, "ticks_after": self.ticks_after}
+        written = {name: [tick.to_json() for tick in items] for name, items in ticks.items() if items is not None}
+        return {"before": self.before.to_json(), "after": self.after.to_json(), **written}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Change:
+        """Return the change that :meth:`to_json` has written; journals of earlier versions hold no ticks."""
+        before, after = (MarkState.from_json(data[name]) for name in ("before", "after"))
+        return cls(before, after, *(_read_ticks(data.get(name)) for name in ("ticks_before", "ticks_after")))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mark, or one undo, given to one answer or to several identical ones.
+
+    Attributes:
+        id: its name in the journal.
+        time: when it was given, ISO 8601 with the offset.
+        marker: the name of the marker.
+        chapter: the chapter.
+        question: the grade id of the answer cell.
+        changes: the change per student.
+        undoes: the entry that this one takes back; empty for a mark.
+        reason: ``"rubric"`` if a changed rubric was applied; empty if a person has given the mark.
+    """
+
+    id: str
+    time: str
+    marker: str
+    chapter: str
+    question: str
+    changes: Mapping[str, Change]
+    undoes: str = ""
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as the journal has it."""
+        changes = {student: change.to_json() for student, change in self.changes.items()}
+        plain = {name: value for name, value in vars(self).items() if name != "changes"}
+        return {**plain, "changes": changes}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Entry:
+        """Return the entry that :meth:`to_json` has written."""
+        changes = {student: Change.from_json(change) for student, change in data["changes"].items()}
+        names = ("id", "time", "marker", "chapter", "question", "undoes")
+        plain = {name: str(data[name]) for name in names}
+        return cls(**plain, changes=changes, reason=str(data.get("reason", "")))
+
+
+class MarksJournal:
+    """The file ``marks/journal.jsonl`` of a course: one line per entry, and one per entry that reached the gradebook."""
+
+    def __init__(self, course: Course) -> None:
+        self.path: Path = _journal_path(course.root)
+
+    def begin(self, entry: Entry) -> None:
+        """Write an entry to the disk before its change is made."""
+        self._append({"begin": entry.to_json()})
+
+    def commit(self, entry_id: str) -> None:
+        """Note that an entry's change is in the gradebook."""
+        self._append({"committed": entry_id})
+
+    def abort(self, entry_id: str) -> None:
+        """Note that an entry's change is not in the gradebook."""
+        self._append({"aborted": entry_id})
+
+    def entries(self) -> tuple[list[Entry], list[Entry]]:
+        """Return the entries that reached the gradebook, oldest first, and the entries whose end the journal does not contain."""
+        begun: dict[str, Entry] = {}
+        ends: dict[str, str] = {}
+        for line in self._lines():
+            for kind, value in line.items():
+                if kind == "begin":
+                    entry = Entry.from_json(value)
+                    begun[entry.id] = entry
+                else:
+                    ends[value] = kind
+        committed = [entry for entry in begun.values() if ends.get(entry.id) == "committed"]
+        return committed, [entry for entry in begun.values() if entry.id not in ends]
+
+    def ticks(self, chapter: str) -> dict[tuple[str, str], GivenTicks]:
+        """Return the rubric of each answer's last mark in a chapter, by question and student."""
+        last_ticks: dict[tuple[str, str], GivenTicks] = {}
+        for entry in self.entries()[0]:
+            for student, change in entry.changes.items() if entry.chapter == chapter else ():
+                last_ticks[entry.question, student] = GivenTicks(change.after.points, change.ticks_after)
+        return last_ticks
+
+    def _lines(self) -> list[dict[str, Any]]:
+        if not self.path.exists():
+            return []
+        parsed = []
+        lines = self.path.read_text(encoding="utf-8").split("\n")
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line:
+                    parsed.append(json.loads(line))
+            except ValueError:
+                # A line that a crash has cut short was never acted on: the change waits for the whole line.
+                if number < len(lines) and lines[number]:
+                    raise CourseError(
+                        f"line {number} is not JSON",
+                        where=self.path,
+                        do="Restore the file from a copy, or remove the line.",
+                    ) from None
+        return parsed
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        new = not self.path.exists()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a+b") as file:
+            _drop_torn_line(file)
+            file.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if new and os.name == "posix":
+            handle = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def marked_ticks(root: Path, chapter: str) -> Mapping[tuple[str, str], GivenTicks]:
+    """Return what :meth:`MarksJournal.ticks` does, for many pages: the file is read again only when it has changed.
+
+    Args:
+        root: the course folder.
+        chapter: the chapter's full name.
+    """
+    try:
+        status = _journal_path(root).stat()
+    except OSError:
+        return {}
+    return _ticks(root, chapter, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _ticks(root: Path, chapter: str, size: int, changed: int) -> Mapping[tuple[str, str], GivenTicks]:
+    return MarksJournal(Course(root)).ticks(chapter)
+
+
+def _journal_path(root: Path) -> Path:
+    return root / "marks" / "journal.jsonl"
+
+
+def _drop_torn_line(file: BinaryIO) -> None:
+    """Remove a last line that a crash has cut short; its change was never begun."""
+    if not file.seek(0, os.SEEK_END):
+        return
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) != b"\n":
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+
+
+def _read_ticks(data: Any) -> Ticks | None:
+    return None if data is None else tuple(RubricTick.from_json(item) for item in data)
