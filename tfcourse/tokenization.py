@@ -221,7 +221,7 @@ class _Merges:
 
 
 @lru_cache(maxsize=1)
-def _ranks(merges: _Merges) -> dict[tuple[str, str], int]:
+def _ranks(merges: _Merges) -> dict[tuple[str, ...], int]:
     """The rank of each pair: its position in the list. Only the last table is kept."""
     merges.pairs = merges.pairs[:]  # this key is kept, and the caller may change the list
     return {(left, right): rank for rank, (left, right) in reversed(list(enumerate(merges.pairs)))}
