@@ -224,7 +224,7 @@ class _Merges:
 def _ranks(merges: _Merges) -> dict[tuple[str, ...], int]:
     """The rank of each pair: its position in the list. Only the last table is kept."""
     merges.pairs = merges.pairs[:]  # this key is kept, and the caller may change the list
-    return {(left, right): rank for rank, (left, right) in reversed(list(enumerate(merges.pairs)))}
+    return {(a, b): rank for rank, (a, b) in reversed(list(enumerate(merges.pairs)))}
 
 
 def encode_text(

@@ -403,7 +403,7 @@ cell(
     "a pool of processes",
     "from multiprocessing import Pool\nwith Pool(1) as p: print(p.map(abs, [-1, 2]))",
     tests,
-    told=["worth a look"],
+    told=["cell error", "worth a look"],
 )
 cell(
     "a program",
@@ -460,7 +460,7 @@ cell("stopped by sys.exit", "import sys\nsys.exit()", told=["cell error"])
 cell("stopped by SystemExit", "raise SystemExit('Stop here')", tests, told=["cell error"])
 cell("stopped by exit", "exit()")
 cell("a breakpoint", "def f():\n    breakpoint()\n    return 1\nf()", tests, told=["worth a look"])
-cell("the debugger", "import pdb\npdb.set_trace()", tests)
+cell("the debugger", "import pdb\npdb.set_trace()", tests, told=["worth a look"])
 cell("the debugger afterwards", "%debug", tests)
 
 # Below everything.
