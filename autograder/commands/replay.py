@@ -34,7 +34,10 @@ def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult
 
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
-    student = find_student(course, student, [result.student for result in read_results(course, name)])
+    if graded := [
+        result.student for result in read_results(course, name)
+    ]:  # replaying without grades has an error of its own
+        student = find_student(course, student, graded)
     done = replay_grade(course, name, student)
     points = f"{done.again.score:g} of the {done.again.max_score:g} points that the checks give"
     lines = [f"{student}, {name}: {'the same grade' if done.same else 'another grade'}, {points}"]

@@ -676,11 +676,13 @@ def test_a_class_is_graded_reported_and_exported(
     class_list.write_text('Student,ID\n"Lovelace, Ada",901\n"Noether, Emmy",909\n', encoding="utf-8")
     assert run("students", class_list, "--course", course_dir).exit_code == 0
     again = run("autograde", "04", *words)
-    assert again.exit_code == 0
+    assert again.exit_code == 1, "two submissions are of students who are not on the class list"
     assert "  1 on the class list handed in nothing: tfcourse students --course" in again.stdout
     assert f"{CHAPTER}: 2 of 3 submissions graded, 2 of them earlier and unchanged" in again.stdout
     assert f"This is the notebook of chapter {OTHER}" in again.stdout
     assert "isolation:" not in again.stdout
+    for stranger in ("bose", "curie"):
+        assert run("students", "--add", stranger, "--course", course_dir).exit_code == 0
 
     ada = next(result["student"] for result in chapter["results"] if result["student"].startswith("lovelaceada"))
     same = run("replay", ada, "04", "--course", course_dir)
@@ -716,7 +718,7 @@ def test_a_class_list_tells_who_handed_in_nothing(graded_dir: Path, tmp_path: Pa
     listed = run("students", "--course", graded_dir)
     assert listed.stdout.startswith("no class list yet: tfcourse students FILE\n1 not on the class list\n  ada ")
     first = run("students", path, "--course", graded_dir)
-    assert (first.exit_code, first.stdout.splitlines()[0]) == (1, "2 on the class list: 1 new, 1 updated, 0 unchanged")
+    assert (first.exit_code, first.stdout.splitlines()[0]) == (1, "2 on this list: 1 new, 1 updated, 0 unchanged")
     assert "class.csv, line 4: No folder can be named '../eve'" in first.stdout
     path.write_text("id;name\nada;Ada Lovelace\nbo;=cmd()\n", encoding="utf-8")
     assert json.loads(run("students", path, "--course", graded_dir, "--json").stdout)["unchanged"] == ["ada", "bo"]
