@@ -177,7 +177,7 @@ def test_three_machines_are_counted(values: dict[str, Any]) -> None:
 def test_scores_are_written_and_read(values: dict[str, Any]) -> None:
     assert values["texts"] == ["2.6", None]
     assert "multiple of 0.2" in PROSE
-    assert "a choice among 26 words, from *0.0* to *5.0*." in PROSE
+    assert "a choice among 26 words, from 0.0 to 5.0." in PROSE
     assert round((5 - 0) / 0.2) + 1 == 26
     assert "The paper says 1 to 5 and counts 21;" in PROSE
     assert round((5 - 1) / 0.2) + 1 == 21
