@@ -78,7 +78,7 @@ GIVEN: set[str] = {
     "nearly even (83.11).",
     # Settings, and what is worked out on the spot.
     "multiple of 0.2 and writes",
-    "from *0.0* to *5.0*.",
+    "from 0.0 to 5.0.",
     "= 0.2 \\cdot \\left\\lfloor \\frac{y}{0.2}",
     "2.5 becomes 2.6. (T5's code rounds to the even multiple and writes 2.4.",
     "something like 3.8.",
