@@ -20,9 +20,10 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from autograder.checking.decision import decide
 from autograder.checking.request import Observation, Request, Value
 from autograder.checking.rows import Probe
-from autograder.checking.sheet import Answers, Section, Sheet, decide
+from autograder.checking.sheet import Answers, Section, Sheet
 from autograder.checking.similar_names import no_exercise
 from autograder.checking.stamp import SITE
 from autograder.checking.subject import LocalSubject

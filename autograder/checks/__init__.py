@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from types import CodeType
 
+from autograder.checking.decision import collect_answers, judge_answers
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import hear, reach
 from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import LateVerdict, Verdict
@@ -118,8 +118,8 @@ def check(
     elsewhere: Callable[[object], Subject] | None = getattr(type(candidate), "__subject__", None)
     subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
     sheet = target.sheet(hidden=hidden, seed=number, device=where)
-    answers = hear(sheet, subject)
-    return LateVerdict(sheet.exercise, sheet.chapter, lambda: reach(sheet, answers), _site())
+    answers = collect_answers(sheet, subject)
+    return LateVerdict(sheet.exercise, sheet.chapter, lambda: judge_answers(sheet, answers), _site())
 
 
 @cache
