@@ -39,6 +39,12 @@ def decide(sheet: Sheet, subject: Subject) -> Verdict:
     return judge_answers(sheet, collect_answers(sheet, subject))
 
 
+def has_right_numbers(sheet: Sheet, subject: Subject) -> bool:
+    """Return whether a subject passes all rows of numbers, whatever its side rows say."""
+    findings = decide(sheet, subject).findings
+    return all(finding.passed or section.side for section, finding in zip(sheet.sections, findings, strict=True))
+
+
 def first_failure(sheet: Sheet, subject: Subject) -> str | None:
     """Return the first section that a subject fails, or ``"rules"``; None if it gets all the points.
 
@@ -56,11 +62,11 @@ def first_failure(sheet: Sheet, subject: Subject) -> str | None:
 
 
 def _asked_one_by_one(
-    subject: Subject, section: Section, given: list[Sequence[Observation]]
+    subject: Subject, section: Section, observations: list[Sequence[Observation]]
 ) -> Iterator[Sequence[Observation]]:
     for probe in section.probes:
-        given.append(ask(subject, [[probe]])[0][0])
-        yield given[-1]
+        observations.append(ask(subject, [[probe]])[0][0])
+        yield observations[-1]
 
 
 def collect_answers(sheet: Sheet, subject: Subject) -> CollectedAnswers:
@@ -133,11 +139,11 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
     return Problem(message, _example(probe, observations, expected), case, about_numbers)
 
 
-def _example(probe: Probe, given: Sequence[Observation], wanted: Sequence[Observation]) -> str:
+def _example(probe: Probe, observations: Sequence[Observation], expected: Sequence[Observation]) -> str:
     if probe.judge not in ("matches", "matches_part", "shapes", "answers"):
         return ""
     try:
-        return example(probe.judge, probe.requests, given, wanted, probe.options)
+        return example(probe.judge, probe.requests, observations, expected, probe.options)
     except Exception:  # what a student returns may be made to break a comparison
         return ""
 

@@ -177,12 +177,12 @@ def _questions_with_numbers(
     """Yield the questions of the failed rows of numbers that the candidate answers with a result."""
     for j in failed:
         section = sheet.sections[j]
-        for number, (probe, given, expected) in enumerate(
+        for number, (probe, observations, expected) in enumerate(
             zip(section.probes, answers[j], section.expected, strict=True)
         ):
             # The judge of shapes has the same request as that of the numbers.
             of_numbers = not section.side and probe.judge != "shapes"
-            if of_numbers and all(a.outputs and not b.error for a, b in zip(given, expected, strict=True)):
+            if of_numbers and all(a.outputs and not b.error for a, b in zip(observations, expected, strict=True)):
                 yield j, number
 
 
@@ -194,15 +194,15 @@ def _compare(
         j, number = question
         probe = sheet.sections[j].probes[number]
         names = probe.options.get("outputs") if probe.judge == "matches_part" else None
-        theirs = sheet.answer(mistake, j, number)
-        same = all(_same_numbers(a, b, names) for a, b in zip(answers[j][number], theirs, strict=True))
-        place = mistake, j, number
-        if place not in sheet.wrong_numbers:
+        of_mistake = sheet.answer(mistake, j, number)
+        same = all(_same_numbers(a, b, names) for a, b in zip(answers[j][number], of_mistake, strict=True))
+        key = mistake, j, number
+        if key not in sheet.wrong_numbers:
             expected = sheet.sections[j].expected[number]
-            sheet.wrong_numbers[place] = not all(
-                _same_numbers(a, b, names) for a, b in zip(theirs, expected, strict=True)
+            sheet.wrong_numbers[key] = not all(
+                _same_numbers(a, b, names) for a, b in zip(of_mistake, expected, strict=True)
             )
-        wrong = sheet.wrong_numbers[place]
+        wrong = sheet.wrong_numbers[key]
         if wrong:
             comparison.wrong.add(question)
         if not same:

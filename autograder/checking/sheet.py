@@ -94,7 +94,7 @@ class Sheet:
     def answer(self, mistake: int, section: int, probe: int) -> Sequence[Observation]:
         """Return a misconception's answers to one question."""
         key = mistake, section, probe
-        sheet = self._asked(key)
+        sheet = self._holder(key)
         if key in sheet._answers:
             return sheet._answers[key]
         observations = sheet.ask_mistake(*key)
@@ -103,9 +103,9 @@ class Sheet:
             sheet._answers[key] = observations
         return observations
 
-    def _asked(self, place: Place) -> Sheet:
+    def _holder(self, key: Place) -> Sheet:
         """Return the sheet that holds a question: the visible one, if it has it."""
-        _, section, probe = place
+        _, section, probe = key
         return self.plain if self.plain is not None and probe < len(self.plain.sections[section].probes) else self
 
     def answers_of(self, mistake: int, section: int) -> Answers:
@@ -155,8 +155,8 @@ class Sheet:
                 for section in range(len(self.sections)):
                     self.is_failed_by(mistake, section)
 
-    def _is_known(self, place: Place) -> bool:
-        return place in self._asked(place)._answers
+    def _is_known(self, key: Place) -> bool:
+        return key in self._holder(key)._answers
 
     def _table(self, section: int) -> tuple[Tensor, Tensor]:
         """Return the fingerprint of every misconception's answer to a row's first question.
