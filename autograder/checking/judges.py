@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import torch
@@ -28,7 +29,9 @@ Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], s
 
 
 def matches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Every output has the expected name, shape and values."""
+    """Every output has the expected name, shape and values; with the option ``single``, up to rounding in single precision."""
+    if options.get("single"):
+        observed, expected = ([_in_single_precision(each) for each in side] for side in (observed, expected))
     for answer, reference in zip(observed, expected, strict=True):
         fields = _fields(options)
         problem = _structure(answer, reference, fields) or next(
@@ -400,6 +403,14 @@ def _structure(answer: Observation, reference: Observation, fields: Mapping[str,
         if isinstance(value, Tensor) and other.shape != value.shape:
             return f"{label} has shape {shape_text(other)}, expected {shape_text(value)}"
     return None
+
+
+def _in_single_precision(observation: Observation) -> Observation:
+    outputs = {
+        name: value.float() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
+        for name, value in observation.outputs.items()
+    }
+    return replace(observation, outputs=outputs)
 
 
 def _fields(options: Mapping[str, Value]) -> Mapping[str, str]:

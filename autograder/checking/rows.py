@@ -81,6 +81,11 @@ def numbers(
     return Row(name, title, points, probes)
 
 
+def single_precision(points: float, *makers: Maker, name: str = "values", title: str) -> Row:
+    """The numbers up to rounding in single precision, whatever the dtype: another row asks for double precision."""
+    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches", {"single": True}))
+
+
 def edge(
     points: float,
     *makers: Maker,
