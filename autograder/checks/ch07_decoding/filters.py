@@ -134,7 +134,7 @@ def filter_rows(
     also: Sequence[Maker] = (),
     edge: str = "What was excluded stays so, equal logits share one fate, and the limits of the parameter work.",
 ) -> tuple[Row, ...]:
-    """Return the rows of a filter: numbers, other axes and gradients, edges, manner, errors.
+    """Return the rows of a filter: numbers, edges, manner, errors.
 
     Args:
         sampler: the reference.
@@ -144,23 +144,24 @@ def filter_rows(
         title: what the row of numbers asks.
         refused: parameters that are out of range.
         errors: what the row of errors asks.
-        points: the points of numbers, edges, manner and errors; other axes and gradients take half a point of the first.
+        points: the points of the four rows; other axes and gradients are edges.
         also: more cases for the row of numbers.
         edge: what the row of edges asks.
     """
     matrix = plain(sampler, usual)
     wrong = [_with(matrix, parameters) for parameters in refused]
     return (
-        rows.numbers(points[0] - 0.5, matrix, *also, title=title, gradients=False),
-        rows.numbers(
-            0.5,
-            matrix,
+        rows.numbers(points[0], matrix, *also, title=title, gradients=False),
+        rows.edge(
+            points[1],
+            with_holes(sampler, usual),
+            with_equals(sampler, usual),
+            *edges,
             of_three_axes(sampler, other),
             of_one_axis(sampler, usual),
-            name="axes",
-            title="Three axes and a single row work too, and gradients flow through what is kept.",
+            name="edges",
+            title=f"{edge} Three axes and a single row work too, and gradients flow through what is kept.",
         ),
-        rows.edge(points[1], with_holes(sampler, usual), with_equals(sampler, usual), *edges, name="edges", title=edge),
         manners(points[2], matrix, growing(sampler, usual)),
         rows.errors(points[3], matrix, *wrong, title=errors),
     )

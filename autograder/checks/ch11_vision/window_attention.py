@@ -13,7 +13,7 @@ from tfcourse import vit
 def _case(
     draw: Draw, window: int, grid: tuple[int, int], b: int = 2, h: int = 3, dv: int | None = None, **options: int
 ) -> Case:
-    dh = 3 + int(draw.integers(0, 2)) * 2
+    dh = 3 + int(draw.integers(0, 2))
     q, k, v = draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dv or dh)
     return Case({"q": q, "k": k, "v": v, "window": window, **options})
 

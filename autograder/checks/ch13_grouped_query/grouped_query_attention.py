@@ -13,9 +13,9 @@ from tfcourse import llama
 
 def _case(draw: Draw, heads: int, shared: int, queries: int = 4) -> Case:
     arguments = {
-        "q": draw.normal(2, heads, queries, 5),
-        "k": draw.normal(2, shared, 7, 5),
-        "v": draw.normal(2, shared, 7, 5),
+        "q": draw.normal(2, heads, queries, 4),
+        "k": draw.normal(2, shared, 7, 4),
+        "v": draw.normal(2, shared, 7, 4),
     }
     return Case(arguments)
 
@@ -71,7 +71,7 @@ def other_values(heads: int) -> rows.Maker:
     """Values of another number of heads than the keys."""
 
     def unmatched(draw: Draw) -> Case:
-        return pairs(draw).with_arguments(v=draw.normal(2, heads, 7, 5))
+        return pairs(draw).with_arguments(v=draw.normal(2, heads, 7, 4))
 
     return unmatched
 

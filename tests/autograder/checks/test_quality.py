@@ -386,7 +386,8 @@ def test_a_verdict_has_no_more_rows_than_a_student_reads(name):
 def test_nothing_is_judged_before_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[str] = []
     monkeypatch.setattr(
-        "autograder.checks.reach", lambda sheet, heard: judged.append(sheet.exercise) or judge_answers(sheet, heard)
+        "autograder.checks.judge_answers",
+        lambda sheet, collected: judged.append(sheet.exercise) or judge_answers(sheet, collected),
     )
     verdict = check(exercise("causal_mask").reference)
     assert judged == []
