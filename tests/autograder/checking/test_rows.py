@@ -181,3 +181,51 @@ def test_the_sizes_at_which_operations_are_counted_are_known_of_visible_question
 def test_rows_of_numbers_pay_alone_and_the_others_by_them() -> None:
     numbers = {name for name, row in ROWS.items() if not row.side}
     assert numbers == {"values", "edge", "precision", "float64"}
+
+
+def lists(draw: Draw) -> Case:
+    """A list of one to nine digits, which repeat."""
+    return Case({"digits": draw.integers(0, 3, 1 + int(draw.integers(0, 9))).tolist()})
+
+
+def distinct(digits: list[int]) -> list[int]:
+    """The digits without repetitions, in order."""
+    return list(dict.fromkeys(digits))
+
+
+def neighbours_joined(digits: list[int]) -> list[int]:
+    """Another algorithm: right where equal digits are neighbours."""
+    return [digit for index, digit in enumerate(digits) if index == 0 or digit != digits[index - 1]]
+
+
+def test_many_cases_find_another_algorithm_and_show_its_smallest_failure() -> None:
+    probes = rows.many(1, lists, title="Repetitions go.").probes(Draw("many"))
+    assert len(probes) == 64
+    right, other = (
+        [LocalSubject(function).observe(probe.requests[0]) for probe in probes]
+        for function in (distinct, neighbours_joined)
+    )
+    wrong = [
+        len(probe.requests[0].arguments["digits"])
+        for probe, answer, reference in zip(probes, other, right, strict=True)
+        if judge(probe.judge, [answer], [reference], probe.options)
+    ]
+    assert 0 < len(wrong) < 64
+    assert wrong[0] == min(wrong) == 3
+
+
+def angles(count: int) -> Tensor:
+    """Angles in double precision."""
+    return torch.arange(1, count + 1, dtype=torch.float64) / 3
+
+
+def test_single_precision_accepts_either_dtype_and_no_wrong_number() -> None:
+    (probe,) = rows.single_precision(1, lambda draw: Case({"count": 5}), title="Thirds.").probes(Draw("single"))
+    expected = LocalSubject(angles).observe(probe.requests[0])
+    for function, is_right in (
+        (lambda count: angles(count).float(), True),
+        (lambda count: angles(count) * 1.001, False),
+        (lambda count: angles(count)[:-1], False),
+    ):
+        answer = LocalSubject(function).observe(probe.requests[0])
+        assert (judge(probe.judge, [answer], [expected], probe.options) is None) == is_right
