@@ -101,6 +101,6 @@ def test_the_whole_check_takes_a_small_part_of_the_time_that_it_may_take() -> No
 
 def test_the_prompt_names_the_bounds_and_the_time() -> None:
     assert f"After {STEPS} steps" in PROMPT
-    assert f"at least {100 * LEAST_RIGHT:.0f} % of 200 new points right" in PROMPT
+    assert f"at least {100 * LEAST_RIGHT:.0f} % of 200 new points correctly" in PROMPT
     assert f"with a mean loss of at most {LARGEST_LOSS}" in PROMPT
-    assert f"All that the check asks together may take {GradingSettings().exercise_seconds} seconds" in PROMPT
+    assert f"The whole check may take {GradingSettings().exercise_seconds} seconds" in PROMPT

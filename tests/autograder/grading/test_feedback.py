@@ -137,7 +137,7 @@ def test_the_head_says_how_much_and_what_to_read_again(pages: dict[str, str]) ->
 def test_a_verdict_is_shown_with_its_diagnosis_and_the_students_own_code(pages: dict[str, str]) -> None:
     text = text_of(pages["ann"])
     assert "True on and below the diagonal, False above it." in text
-    assert "The triangle is the wrong one" in text
+    assert "The wrong triangle is True" in text
     assert "3 of 6 aspects" not in text
     assert "&lt;b&gt;" in pages["ann"]
     assert "From your grader Draw the triangle first." in text
