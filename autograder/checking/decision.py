@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from autograder.checking.diagnosis import Problem, diagnose
 from autograder.checking.example import example, which_case
 from autograder.checking.hidden_messages import FORBIDDEN, WRONG
-from autograder.checking.judges import JUDGES, concerns_numbers
+from autograder.checking.judges import JUDGES, concerns_numbers, judge
 from autograder.checking.request import Observation
 from autograder.checking.rows import Probe
 from autograder.checking.sheet import Answers, Section, Sheet, ask, first_wrong
@@ -17,6 +17,8 @@ from autograder.checking.subject import Subject, UsesReferenceError
 from autograder.checking.verdict import FOLD, NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
 
 RIGHT = "as it should be"
+# So many inputs that should raise an error are shown at once.
+_MOST_EXAMPLES = 6
 # Only the examined code itself interrupts a check, and then its calls so far are lost.
 INTERRUPTED = "it raised KeyboardInterrupt while the check recorded which functions it calls"
 
@@ -136,7 +138,25 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
     probe, expected = section.probes[number], section.expected[number]
     about_numbers = concerns_numbers(probe.judge, probe.requests, observations, expected)
     case = which_case([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
-    return Problem(message, _example(probe, observations, expected), case, about_numbers)
+    shown = _example(probe, observations, expected)
+    if probe.judge == "answers" and isinstance(answers, Sequence):
+        valid = not any(one.error for one in expected)
+        if not valid and len(examples := _accepted(section, answers)) > 1:
+            counted = f"{len(examples)} wrong inputs raise no error, or another one"
+            return Problem(counted, "\n".join(filter(None, examples[:_MOST_EXAMPLES])))
+        case = f"{case.removesuffix(': ')}, which is valid: " if case and valid else case
+    return Problem(message, shown, case, about_numbers)
+
+
+def _accepted(section: Section, answers: Answers) -> list[str]:
+    """Return an example for each visible input that should raise an error and does not raise that one."""
+    return [
+        _example(probe, observations, expected)
+        for probe, observations, expected in list(zip(section.probes, answers, section.expected, strict=True))[
+            : section.visible
+        ]
+        if judge(probe.judge, observations, expected, probe.options) is not None
+    ]
 
 
 def _example(probe: Probe, observations: Sequence[Observation], expected: Sequence[Observation]) -> str:

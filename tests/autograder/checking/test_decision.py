@@ -13,7 +13,8 @@ from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import NOT_JUDGED
-from autograder.checks import exercise
+from autograder.checks import check
+from autograder.checks import exercise as known_exercise
 
 
 class Cost(NamedTuple):
@@ -435,7 +436,30 @@ def test_code_that_interrupts_itself_while_it_is_looked_at_earns_nothing() -> No
         def observe(self, request: Request) -> Observation:
             return Observation(error="KeyboardInterrupt")
 
-    sheet = exercise("scaled_dot_product_attention").sheet()
+    sheet = known_exercise("scaled_dot_product_attention").sheet()
     verdict = decide(sheet, Interrupted(interrupts))
     assert verdict.score == 0
     assert "it raised KeyboardInterrupt while" in str(verdict)
+
+
+def test_all_wrong_inputs_that_raise_no_error_are_shown_at_once() -> None:
+    def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
+        return x.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
+
+    finding = next(finding for finding in check(split_heads).findings if finding.aspect == "errors")
+    assert finding.message == "3 wrong inputs raise no error, or another one"
+    assert len(finding.example.splitlines()) == 3
+    assert "no error was raised, expected a ValueError" in finding.example
+
+
+def test_a_valid_input_in_a_row_of_errors_is_called_valid() -> None:
+    (valid, *_) = next(s for s in known_exercise("split_heads").sheet().sections if s.aspect == "errors").probes
+    shape = valid.requests[0].arguments["x"].shape
+
+    def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
+        if x.ndim != 3 or x.shape[-1] % n_heads or x.shape == shape:
+            raise ValueError(f"cannot split {tuple(x.shape)} into {n_heads} heads")
+        return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+    finding = next(finding for finding in check(split_heads).findings if finding.aspect == "errors")
+    assert ", which is valid: it raised ValueError" in finding.message
