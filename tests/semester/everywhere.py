@@ -179,6 +179,8 @@ def _compare_report(done: Comparison, places: Places, expected: Expected) -> Non
                 for who, row in rows.items()
             },
         )
+    outside = {(name, one["student"]): one["reason"] for one in data["not_counted"] for name in one["chapters"]}
+    done.compare("not counted", outside, expected.not_counted())
     totals = expected.totals() if "totals" in sections else {}
     shown = dict(_table_rows(sections.get("totals", "")))
     done.compare(

@@ -381,6 +381,7 @@ def _take_back(semester: Exceptions) -> None:
     withdrawn, excused = login(semester.roles["withdrawn"]), login(semester.roles["excused"])
     semester.run("students", "--ignore", "kim-unknown")
     semester.has_stranger = False
+    semester.happened.ignored.add("kim-unknown")
     semester.run("students", "--add", withdrawn)
     semester.run("students", "--include", excused, "03")
     semester.happened.withdrawn.clear()

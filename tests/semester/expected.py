@@ -61,6 +61,7 @@ class Happened:
         works: the submissions, by chapter and student.
         marks: the points that a person gave, by chapter, student, and exercise or question.
         reopened: the marks of answers that have changed since; they count until a person has confirmed them.
+        ignored: the submissions that are no student's.
         withdrawn: the students who left.
         excused: the chapters that do not count for a student.
         joined: the day on which a student joined late.
@@ -72,6 +73,7 @@ class Happened:
     works: dict[Key, Work] = field(default_factory=dict)
     marks: dict[tuple[str, str, str], float] = field(default_factory=dict)
     reopened: set[tuple[str, str, str]] = field(default_factory=set)
+    ignored: set[str] = field(default_factory=set)
     withdrawn: set[str] = field(default_factory=set)
     excused: set[Key] = field(default_factory=set)
     joined: dict[str, date] = field(default_factory=dict)
@@ -199,6 +201,20 @@ class Expected:
         """Return the total of each student for whom a chapter counts that has begun."""
         everyone = {student: self._total(student) for student in sorted({student for _, student in self.rows})}
         return {student: total for student, total in everyone.items() if total.share is not None}
+
+    def not_counted(self) -> dict[Key, str]:
+        """Return why somebody does not count in a chapter."""
+        return {key: self._reason(*key) for key in self.everyone.keys() - self.rows.keys()}
+
+    def _reason(self, chapter: str, student: str) -> str:
+        happened = self.happened
+        if student not in happened.listed:
+            return "ignored: not a student" if student in happened.ignored else "not on the class list"
+        if student in happened.withdrawn:
+            return "withdrawn"
+        if (chapter, student) in happened.excused:
+            return "excused"
+        return f"joined on {happened.joined[student]}, after the deadline"
 
     def _keys(self) -> Iterator[Key]:
         happened = self.happened

@@ -36,7 +36,7 @@ STEPS = (
 SOURCES = {
     *("gradebook", "report --json", "report's cards", "report's table", "report's totals", "totals in JSON"),
     *("grades in JSON", "grades.csv", "totals.csv", "moodle", "canvas", "feedback"),
-    *("archive for moodle", "archive for canvas"),
+    *("archive for moodle", "archive for canvas", "not counted"),
 }
 
 
