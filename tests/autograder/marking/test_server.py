@@ -297,6 +297,29 @@ def test_exercise_shows_its_prompt(visit):
     assert "<p>Write it.</p>" in visit(steps)
 
 
+@pytest.mark.parametrize(
+    ("name", "rule", "note"),
+    [
+        (EXERCISE, 'count = "drop"', "dropped"),
+        (EXERCISE, "points = 2.5", "2.5 points"),
+        (QUESTION, 'points = 3\ncount = "bonus"', "3 points, a bonus"),
+    ],
+)
+def test_rule_of_the_course_stands_beside_the_points(visit, course, name, rule, note):
+    async def steps(client):
+        await client.sign_in()
+        return [(await client.ask(path)).body.decode() for path in ("/", f"/question/{name}")]
+
+    assert not any("course.toml" in page for page in visit(steps))
+    plan = course.root / "course.toml"
+    plan.write_text(f"[chapters.{CHAPTER}.exercises.{name}]\n{rule}\n", encoding="utf-8")
+    overview, page = visit(steps)
+    assert f"by course.toml: {note}" in overview
+    assert f"By course.toml: {note}. The points on this page are those of the notebook." in page
+    plan.write_text("not TOML", encoding="utf-8")
+    assert all("Points, of" in page or "Questions" in page for page in visit(steps))
+
+
 def test_times_are_local(monkeypatch):
     assert local_time("not a time") == "not a time"
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
