@@ -17,10 +17,13 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pytest
 from click.testing import CliRunner
 
 from autograder.commands.main import main
+from autograder.course.folder import Course
 
+from .changed_check import ChangedCheck
 from .downloads import Person, read_people
 from .everywhere import Comparison, Places
 from .expected import Expected, Happened, Key, Listed, Work
@@ -32,28 +35,6 @@ PROJECT = Path(__file__).resolve().parents[2]
 STUDENTS = 40
 ON_MOODLE, IN_GROUPS, LATER = "03_scaled_dot_product", "07_decoding", "01_recurrent"
 ZONE = ZoneInfo("Europe/Warsaw")
-PLAN = f"""\
-title = "A semester of exceptions"
-time_zone = "Europe/Warsaw"
-
-[late]
-per_day = 0.10
-cap = 0.50
-
-[chapters.{LATER}]
-only = ["rnn_cell"]
-due = 2027-01-18T23:59:00
-
-[chapters.{ON_MOODLE}]
-only = ["soft_lookup", "causal_mask", "padding_mask", "question_query_key"]
-due = 2026-10-24T20:00:00
-weight = 2
-
-[chapters.{IN_GROUPS}]
-only = ["length_penalty", "temperature", "question_sampler_order"]
-due = 2026-11-09T23:59:00
-groups = true
-"""
 SEED = "3251450720898221488"
 # Submissions run on two processes, with what isolation there is.
 _OPTIONS = ("--device", "cpu", "--jobs", "2", "--allow-weaker-isolation")
@@ -75,6 +56,7 @@ class Exceptions:
 
     Attributes:
         folder: downloads, lists and exports.
+        patch: changes what the commands use.
         happened: what has happened so far, for the second computation.
         people: the class; the id of each is ``u`` and the number.
         roles: the students to whom something happens, by what it is.
@@ -87,6 +69,7 @@ class Exceptions:
     """
 
     folder: Path
+    patch: pytest.MonkeyPatch
     happened: Happened
     people: Sequence[Person] = ()
     roles: dict[str, Person] = field(default_factory=dict)
@@ -138,12 +121,12 @@ class Exceptions:
         ]
 
 
-def play(folder: Path) -> Exceptions:
+def play(folder: Path, patch: pytest.MonkeyPatch) -> Exceptions:
     """Play the semester."""
-    semester = Exceptions(folder, Happened())
+    semester = Exceptions(folder, patch, Happened())
     for step in (
         *(_class_list, _chapter_on_moodle, _leave_and_excuse, _join_late, _chapter_in_groups, _two_deadlines),
-        *(_fewer_points, _mark, _count_otherwise, _make_grades, _hand_in_again, _take_back),
+        *(_fewer_points, _mark, _count_otherwise, _make_grades, _hand_in_again, _take_back, _change_check),
     ):
         name = step.__name__.strip("_").replace("_", " ")
         step(semester)
@@ -154,7 +137,7 @@ def play(folder: Path) -> Exceptions:
 
 def _class_list(semester: Exceptions) -> None:
     semester.course.mkdir()
-    (semester.course / "course.toml").write_text(PLAN, encoding="utf-8")
+    shutil.copyfile(Path(__file__).with_suffix(".toml"), semester.course / "course.toml")
     (semester.course / "secret_seed").write_text(SEED, encoding="ascii")
     semester.run("assign", "01", "03", "07")
     for chapter in (LATER, ON_MOODLE, IN_GROUPS):
@@ -386,6 +369,17 @@ def _take_back(semester: Exceptions) -> None:
     semester.run("students", "--include", excused, "03")
     semester.happened.withdrawn.clear()
     semester.happened.excused.clear()
+
+
+def _change_check(semester: Exceptions) -> None:
+    """Grade again with a check that has changed; submissions are not run again, which other tests do."""
+    executor = ChangedCheck(Course(semester.course), "causal_mask")
+    semester.patch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
+    semester.patch.setattr(
+        "autograder.grading.dispatch._executions_here",
+        lambda workers, settings, submissions: map(executor.grade_one, submissions),
+    )
+    semester.output["regrade"] = semester.run("regrade", "03", *_OPTIONS)
 
 
 def _append(semester: Exceptions, text: str) -> None:

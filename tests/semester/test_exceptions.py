@@ -26,12 +26,12 @@ def semester(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exceptions]:
         patch.chdir(PROJECT)
         # Recorded answers are for checks at home and take half a minute per chapter.
         patch.setattr(student_build, "_recordings", lambda root, chapter: {})
-        yield play(folder)
+        yield play(folder, patch)
 
 
 STEPS = (
     *("chapter on moodle", "leave and excuse", "join late", "chapter in groups", "two deadlines", "fewer points"),
-    *("mark", "count otherwise", "make grades", "hand in again", "take back"),
+    *("mark", "count otherwise", "make grades", "hand in again", "take back", "change check"),
 )
 SOURCES = {
     *("gradebook", "report --json", "report's cards", "report's table", "report's totals", "totals in JSON"),
@@ -79,6 +79,16 @@ def test_semester_has_every_exception(semester: Exceptions) -> None:
     assert len({total.grade for total in totals.values()}) >= 3
     assert {total.passed for total in totals.values()} == {True, False}
     assert login(semester.roles["absent late"]) not in totals
+
+
+def test_changed_check_moves_points_and_no_marks(semester: Exceptions) -> None:
+    before, after = (semester.expected[step].of_chapter(ON_MOODLE) for step in ("take back", "change check"))
+    moved = {student for student in after if after[student].raw < before[student].raw}
+    marked = {student for _, student, name in semester.happened.marks if name == "causal_mask"}
+    assert len(moved) >= 10
+    assert marked
+    assert not moved & marked
+    assert "moved" in semester.output["regrade"]
 
 
 def test_stranger_is_named_until_a_person_decides(semester: Exceptions) -> None:
