@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from nbgrader.utils import compute_checksum, is_grade, is_solution
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload, undefer
 
-from autograder.course.course_file import read_course_file
 from autograder.course.site_address import site_address
 from autograder.feedback.page import title_of
 from autograder.feedback.page_html import made_page, page_process
@@ -59,7 +57,6 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
             metadata.update(score=notebook.score - penalty, max_score=notebook.max_score, late_penalty=penalty)
             submission = gradebook.find_submission(metadata["assignment"], metadata["student"])
             metadata["seconds_late"] = submission.total_seconds_late
-            metadata["submitted"] = submission.timestamp.isoformat() if submission.timestamp else ""
         return nb, resources
 
     def opened(self, db_url: str) -> AbstractContextManager[Gradebook]:
@@ -107,8 +104,6 @@ class FeedbackExporter(Exporter):  # type: ignore[misc]
         course = getattr(self.parent, "coursedir", None)
         root = str(course.root) if course is not None else ""
         _load_ticks(graded, root, metadata)
-        if root and not metadata.get("handed_in_by"):
-            _load_lateness(root, metadata)
         details = metadata | {"title": self._released_title(metadata["assignment"])}
         page, self.plain_because = made_page(self.process, graded, details, site_address(), root)
         if self.plain_because:
@@ -149,14 +144,6 @@ def _load_ticks(notebook: Any, root: str, metadata: Any) -> None:
         ticks = by_answer.get((mark["grade_id"], student))
         explains = ticks is not None and not mark.get("pending") and ticks.belong_to(mark.get("given_points"))
         mark["rubric"] = [tick.to_json() for tick in ticks.ticks or ()] if ticks and explains else []
-
-
-def _load_lateness(root: str, metadata: Any) -> None:
-    """Count lateness from the deadline of ``course.toml``: nbgrader knows no deadline that is earlier than the chapter's."""
-    due = read_course_file(Path(root)).due(metadata["assignment"], metadata["student"])
-    if due is not None and metadata.get("submitted"):
-        submitted = datetime.fromisoformat(metadata["submitted"]).replace(tzinfo=UTC)
-        metadata["seconds_late"] = max(0.0, (submitted - due.astimezone(UTC)).total_seconds())
 
 
 @lru_cache(maxsize=64)

@@ -184,7 +184,7 @@ def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mappi
 
 
 def _with_own_deadline(grade: Grade, plan: CourseFile) -> Grade:
-    """Return a grade with the deadline of ``course.toml``, if it has one: nbgrader knows no deadline that is earlier than the chapter's."""
+    """Return a grade with the deadline of ``course.toml``, if it has one; a gradebook that was not brought up to date has another one."""
     due = plan.due(grade.chapter, grade.student)
     return grade if due is None else replace(grade, due=due.astimezone(UTC).replace(tzinfo=None))
 

@@ -167,7 +167,10 @@ def test_points_by_hand_raise_the_penalty(late: Course) -> None:
         assert (notebook.score, notebook.late_submission_penalty) == (5, 1.25)
 
 
-def test_nbgrader_itself_charges_the_same(late: Course) -> None:
+@pytest.mark.parametrize(("plan", "share"), [("", 0.25), (f"[deadlines.ann]\n{CHAPTER} = 2026-03-27T12:00:00\n", 0.5)])
+def test_nbgrader_itself_charges_the_same(late: Course, plan: str, share: float) -> None:
+    with course_file_path(late.root).open("a", encoding="utf-8") as file:
+        file.write(plan)
     expected = grade(late)
     with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
         gradebook.find_assignment(CHAPTER).duedate = None
@@ -183,9 +186,9 @@ def test_nbgrader_itself_charges_the_same(late: Course) -> None:
     with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
         for student in expected:
             notebook = gradebook.find_submission_notebook(CHAPTER, CHAPTER, student)
-            share = 0.25 if student == "ann" else 0.0
+            cost = share * notebook.score if student == "ann" else 0.0
             assert notebook.score > 0
-            assert (notebook.late_submission_penalty or 0.0) == pytest.approx(share * notebook.score)
+            assert (notebook.late_submission_penalty or 0.0) == pytest.approx(cost)
             assert gradebook.find_assignment(CHAPTER).duedate == DUE
 
 
