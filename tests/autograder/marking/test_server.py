@@ -315,7 +315,7 @@ def test_rule_of_the_course_stands_beside_the_points(visit, course, name, rule, 
     plan.write_text(f"[chapters.{CHAPTER}.exercises.{name}]\n{rule}\n", encoding="utf-8")
     overview, page = visit(steps)
     assert f"by course.toml: {note}" in overview
-    assert f"By course.toml: {note}. The points on this page are those of the notebook." in page
+    assert f"By course.toml: {note}. This page shows the notebook's points." in page
     plan.write_text("not TOML", encoding="utf-8")
     assert all("Points, of" in page or "Questions" in page for page in visit(steps))
 
