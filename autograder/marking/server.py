@@ -111,7 +111,9 @@ class QuestionsHandler(MarkingHandler):
 
     def get(self) -> None:
         """Show how much of each question is done."""
-        self.show("questions.html", questions=self.application.questions(), rules=self.application.rules())
+        application = self.application
+        markers = application.marks.answers_by_marker()
+        self.show("questions.html", questions=application.questions(), rules=application.rules(), markers=markers)
 
 
 class QuestionHandler(MarkingHandler):

@@ -13,6 +13,7 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.rubrics import Rubric
 from autograder.commands.main import main
+from autograder.marking.marks import Marks
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import COOKIE, MarkingApplication, local_time
 
@@ -272,6 +273,18 @@ def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
     visit(steps, names=names)
     states = {answer.student: answer.state.points for answer in read_questions(course, CHAPTER)[0].answers}
     assert (states["ada"], states["cyd"], states["bob"]) == (2.0, 2.0, None)
+
+
+def test_overview_counts_answers_by_marker(visit, course):
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask("/")).body.decode()
+
+    assert "Marked by" not in visit(steps)
+    for marker, student in (("ann <b>", "ada"), ("bo", "bob")):
+        version = next(one for one in read_questions(course, CHAPTER)[0].answers if one.student == student).version
+        Marks(course, CHAPTER, marker).give(QUESTION, {student: version}, 1.0, "")
+    assert "<p>Marked by: ann &lt;b&gt; 1 answer, bo 1 answer.</p>" in visit(steps)
 
 
 @pytest.mark.parametrize("page", [f"/question/{QUESTION}", f"/question/{EXERCISE}"])
