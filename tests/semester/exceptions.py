@@ -332,9 +332,10 @@ def _count_otherwise(semester: Exceptions) -> None:
 
 
 def _make_grades(semester: Exceptions) -> None:
-    """Make grades of the totals."""
+    """Make grades of the totals, and give a chapter a rule of its own for late work: after one day nothing counts."""
     _append(
         semester,
+        f"[chapters.{IN_GROUPS}.late]\nper_day = 0.05\ngrace_minutes = 0\nclosed_after_days = 1\n"
         "[total]\nscale = 60\npass_mark = 60\ndrop_lowest = 1\ngrades = { excellent = 90, good = 75, sufficient = 60 }\n",
     )
 
