@@ -27,7 +27,8 @@ from family import cpu_seconds
 from measure import Figures, Target, adopt_orphans, cpu_of_self, wait_for_orphans
 from nbformat import reader
 
-from autograder.checking.sheet import Sheet, decide
+from autograder.checking.decision import decide
+from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.engine.checker.deferred_tests import forbidden_by

@@ -15,45 +15,45 @@ from autograder.checking.value_text import texts_apart, type_name
 LARGEST = 10_000_000
 
 
-def difference(name: str, mine: Value, theirs: Value, *, equal_nan: bool = False) -> str | None:
+def difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = False) -> str | None:
     """Describe how a value differs from the expected one by more than rounding; None if it does not.
 
     Args:
         name: the value's name in the message.
-        mine: the value.
-        theirs: the expected one.
+        answer: the value.
+        reference: the expected one.
         equal_nan: whether NaN equals NaN.
     """
-    if isinstance(theirs, Tensor) != isinstance(mine, Tensor):
-        return f"{name} is {type_name(mine)}, expected {type_name(theirs)}"
-    if not isinstance(theirs, Tensor):
-        if type(mine) is type(theirs) and (mine == theirs or _near(mine, theirs, equal_nan=equal_nan)):
+    if isinstance(reference, Tensor) != isinstance(answer, Tensor):
+        return f"{name} is {type_name(answer)}, expected {type_name(reference)}"
+    if not isinstance(reference, Tensor):
+        if type(answer) is type(reference) and (answer == reference or _near(answer, reference, equal_nan=equal_nan)):
             return None
-        actual, expected = texts_apart(mine, theirs)
+        actual, expected = texts_apart(answer, reference)
         return f"{name} is {actual}, expected {expected}"
-    if problem := unreadable(name, mine):
+    if problem := unreadable(name, answer):
         return problem
-    if mine.shape != theirs.shape:
-        return f"{name} has shape {shape_text(mine)}, expected {shape_text(theirs)}"
-    if torch.bool in (mine.dtype, theirs.dtype) and mine.dtype != theirs.dtype:
-        return f"{name} has dtype {dtype_text(mine)}, expected {dtype_text(theirs)}"
-    if mine.is_complex():
+    if answer.shape != reference.shape:
+        return f"{name} has shape {shape_text(answer)}, expected {shape_text(reference)}"
+    if torch.bool in (answer.dtype, reference.dtype) and answer.dtype != reference.dtype:
+        return f"{name} has dtype {dtype_text(answer)}, expected {dtype_text(reference)}"
+    if answer.is_complex():
         return f"{name} has complex numbers"
-    if agree(mine, theirs, equal_nan=equal_nan):
+    if agree(answer, reference, equal_nan=equal_nan):
         return None
-    return _wrong_numbers(name, mine, theirs, wrong_places(mine, theirs, equal_nan=equal_nan))
+    return _wrong_numbers(name, answer, reference, wrong_places(answer, reference, equal_nan=equal_nan))
 
 
-def wrong_places(mine: Tensor, theirs: Tensor, *, equal_nan: bool = False) -> Tensor:
+def wrong_places(answer: Tensor, reference: Tensor, *, equal_nan: bool = False) -> Tensor:
     """Return a mask, on the CPU, of the entries in which two tensors of one shape differ by more than rounding."""
-    allowed = tolerance_for(theirs.dtype, theirs.device.type)
-    a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
+    allowed = tolerance_for(reference.dtype, reference.device.type)
+    a, b = answer.detach().cpu().double(), reference.detach().cpu().double()
     return ~torch.isclose(a, b, rtol=allowed.relative, atol=allowed.absolute, equal_nan=equal_nan)
 
 
-def _wrong_numbers(name: str, mine: Tensor, theirs: Tensor, wrong: Tensor) -> str:
+def _wrong_numbers(name: str, answer: Tensor, reference: Tensor, wrong: Tensor) -> str:
     """Describe how many numbers are wrong, with the worst of them."""
-    a, b = mine.detach().cpu(), theirs.detach().cpu()
+    a, b = answer.detach().cpu(), reference.detach().cpu()
     index, ordinary = _worst(a, b, wrong)
     actual, expected = texts_apart(a[tuple(index)].item(), b[tuple(index)].item())
     total, count = wrong.numel(), int(wrong.sum())
@@ -87,12 +87,12 @@ def two_answers(first: Value, second: Value) -> str:
     return " (at {}: {} and {})".format(index, *texts_apart(a[tuple(index)].item(), b[tuple(index)].item()))
 
 
-def agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:
+def agree(answer: Tensor, reference: Tensor, *, equal_nan: bool) -> bool:
     """Return whether two tensors of one shape agree up to rounding. Most right answers agree to the last bit."""
-    if (mine.dtype, mine.device) == (theirs.dtype, theirs.device) and torch.equal(mine, theirs):
+    if (answer.dtype, answer.device) == (reference.dtype, reference.device) and torch.equal(answer, reference):
         return True
-    allowed = tolerance_for(theirs.dtype, theirs.device.type)
-    a, b = mine.detach().cpu().double(), theirs.detach().cpu().double()
+    allowed = tolerance_for(reference.dtype, reference.device.type)
+    a, b = answer.detach().cpu().double(), reference.detach().cpu().double()
     over = (a - b).abs_().sub_(b.abs().mul_(allowed.relative).add_(allowed.absolute))
     if bool((over <= 0).all()):
         return True
@@ -102,12 +102,12 @@ def agree(mine: Tensor, theirs: Tensor, *, equal_nan: bool) -> bool:
     )
 
 
-def _near(mine: Value, theirs: Value, *, equal_nan: bool) -> bool:
+def _near(answer: Value, reference: Value, *, equal_nan: bool) -> bool:
     """Return whether two Python floats are close: a formula has several right orders of operations and precisions."""
-    if not isinstance(mine, float):
+    if not isinstance(answer, float):
         return False
-    both_nan = equal_nan and math.isnan(mine) and math.isnan(theirs)
-    return both_nan or math.isclose(mine, theirs, rel_tol=PYTHON_FLOAT.relative, abs_tol=PYTHON_FLOAT.absolute)
+    both_nan = equal_nan and math.isnan(answer) and math.isnan(reference)
+    return both_nan or math.isclose(answer, reference, rel_tol=PYTHON_FLOAT.relative, abs_tol=PYTHON_FLOAT.absolute)
 
 
 def unreadable(name: str, value: Value) -> str | None:

@@ -39,7 +39,7 @@ _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 def example(
     judge: str,
     requests: Sequence[Request],
-    given: Sequence[Observation],
+    answers: Sequence[Observation],
     expected: Sequence[Observation],
     options: Mapping[str, Value],
 ) -> str:
@@ -48,11 +48,11 @@ def example(
     Args:
         judge: the judge that found it wrong.
         requests: the requests, of visible questions only.
-        given: the subject's answers.
+        answers: the subject's answers.
         expected: the expected answers.
         options: the judge's options.
     """
-    for request, answer, reference in zip(requests, given, expected, strict=True):
+    for request, answer, reference in zip(requests, answers, expected, strict=True):
         if request.action not in ("call", "gradients") or answer.unfinished:
             continue
         lines = (
@@ -62,19 +62,19 @@ def example(
         )
         if lines:
             first, *others = lines
-            return "\n".join([f"{_asked(request)}: {first}", *others])
+            return "\n".join([f"{_described_request(request)}: {first}", *others])
     return ""
 
 
-def which_case(requests: Sequence[Request], asked: Request) -> str:
+def which_case(requests: Sequence[Request], request: Request) -> str:
     """Return a prefix for messages that identifies one of a row's cases; empty if the row has one case.
 
     Args:
         requests: the row's requests, of visible questions only.
-        asked: one of them.
+        request: one of them.
     """
     cases = list({tuple(_inputs(request).items()): None for request in requests})
-    this = tuple(_inputs(asked).items())
+    this = tuple(_inputs(request).items())
     if len(cases) < 2 or this not in cases:
         return ""
     others = [dict(case) for case in cases if case != this]
@@ -93,7 +93,7 @@ def _inputs(request: Request) -> dict[str, str]:
     return {name: _argument(value) for name, value in {**(request.init or {}), **request.arguments}.items()}
 
 
-def _asked(request: Request) -> str:
+def _described_request(request: Request) -> str:
     texts = [f"{name} = {text}" for name, text in _inputs(request).items()]
     texts += [f"{name} = a {prop['kind']}" for name, prop in (request.props or {}).items() if "kind" in prop]
     return f"for {', '.join(texts)}" if texts else "without arguments"
@@ -105,8 +105,8 @@ def _argument(value: Value) -> str:
     return text if is_usual or value.numel() <= MOST_NUMBERS else f"{text} of {dtype_text(value)}"
 
 
-def _about_errors(mine: Observation, theirs: Observation) -> list[str]:
-    raised, asked_for = ((one.error or "").partition(":")[0] for one in (mine, theirs))
+def _about_errors(answer: Observation, reference: Observation) -> list[str]:
+    raised, asked_for = ((one.error or "").partition(":")[0] for one in (answer, reference))
     if raised == asked_for:
         return []
     if not raised:
@@ -115,16 +115,16 @@ def _about_errors(mine: Observation, theirs: Observation) -> list[str]:
 
 
 def _about_results(
-    judge: str, request: Request, mine: Observation, theirs: Observation, options: Mapping[str, Value]
+    judge: str, request: Request, answer: Observation, reference: Observation, options: Mapping[str, Value]
 ) -> list[str]:
     if judge == "answers":
         return []
     fields = options.get("fields", {})
-    if set(mine.outputs) != set(theirs.outputs):
-        return _first_other_list(mine, theirs, fields) or [other_items(mine, theirs, fields)]
-    names = options["outputs"] if judge == "matches_part" else list(theirs.outputs)
+    if set(answer.outputs) != set(reference.outputs):
+        return _first_other_list(answer, reference, fields) or [other_items(answer, reference, fields)]
+    names = options["outputs"] if judge == "matches_part" else list(reference.outputs)
     for name in names:
-        actual, expected, label = mine.outputs[name], theirs.outputs[name], result_name(name, fields)
+        actual, expected, label = answer.outputs[name], reference.outputs[name], result_name(name, fields)
         if judge == "shapes":
             if isinstance(expected, Tensor) and actual.dtype != expected.dtype and actual.shape == expected.shape:
                 return [f"{label} has dtype {dtype_text(actual)}, expected {dtype_text(expected)}"]
@@ -138,7 +138,7 @@ def _about_results(
         if _are_lines(actual, expected):
             return _side_by_side(label, actual.tolist(), expected.tolist())
         parent = name[: len(name) - len(steps(name)[-1])] if steps(name) else ""
-        return (_list_rows(parent, mine, theirs) if parent and not fields else []) or [message]
+        return (_list_rows(parent, answer, reference) if parent and not fields else []) or [message]
     return []
 
 
@@ -222,21 +222,21 @@ def _are_lines(actual: Value, expected: Value) -> bool:
     )
 
 
-def _first_other_list(mine: Observation, theirs: Observation, fields: Mapping[str, str]) -> list[str]:
+def _first_other_list(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> list[str]:
     """Return the first plain list within a result that differs, with its first difference; empty if none does."""
     parents: dict[str, None] = {"output": None} if not fields else {}
-    for name in (*theirs.outputs, *mine.outputs):
+    for name in (*reference.outputs, *answer.outputs):
         indices = steps(name)
         parents.update((f"output{''.join(indices[:depth])}", None) for depth in range(1, len(indices)))
     for parent in parents:
-        if rows := _list_rows(parent, mine, theirs, fewest=_FEW if parent == "output" else 0):
+        if rows := _list_rows(parent, answer, reference, fewest=_FEW if parent == "output" else 0):
             return rows
     return []
 
 
-def _list_rows(parent: str, mine: Observation, theirs: Observation, fewest: int = _FEW) -> list[str]:
+def _list_rows(parent: str, answer: Observation, reference: Observation, fewest: int = _FEW) -> list[str]:
     """Return two lists of texts or Python numbers around their first difference; empty for short or other lists."""
-    actual, expected = _items(parent, mine), _items(parent, theirs)
+    actual, expected = _items(parent, answer), _items(parent, reference)
     if not actual or not expected or max(len(actual), len(expected)) <= fewest:
         return []
     return _side_by_side(result_name(parent), actual, expected)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import torch
@@ -27,9 +28,11 @@ Observations: TypeAlias = Sequence[Observation]
 Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]
 
 
-def matches(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
-    """Every output has the expected name, shape and values."""
-    for answer, reference in zip(seen, expected, strict=True):
+def matches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+    """Every output has the expected name, shape and values; with the option ``single``, up to rounding in single precision."""
+    if options.get("single"):
+        observed, expected = ([_in_single_precision(each) for each in side] for side in (observed, expected))
+    for answer, reference in zip(observed, expected, strict=True):
         fields = _fields(options)
         problem = _structure(answer, reference, fields) or next(
             (
@@ -44,9 +47,9 @@ def matches(seen: Observations, expected: Observations, options: Mapping[str, Va
     return None
 
 
-def finite(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def finite(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """No output has a NaN or an infinite number; what else it holds is not looked at."""
-    for answer, reference in zip(seen, expected, strict=True):
+    for answer, reference in zip(observed, expected, strict=True):
         if problem := _structure(answer, reference):
             return problem
         for name, value in answer.outputs.items():
@@ -57,9 +60,9 @@ def finite(seen: Observations, expected: Observations, options: Mapping[str, Val
     return None
 
 
-def matches_part(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def matches_part(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The outputs in the option ``outputs`` have the expected shape and values; the others need only be there."""
-    for answer, reference in zip(seen, expected, strict=True):
+    for answer, reference in zip(observed, expected, strict=True):
         if problem := _other_containers(answer, reference, _fields(options)):
             return problem
         for name in options["outputs"]:
@@ -69,14 +72,14 @@ def matches_part(seen: Observations, expected: Observations, options: Mapping[st
     return None
 
 
-def answers(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def answers(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """It answers what should be answered and refuses what should be refused (see :func:`judge`), whatever the answers are."""
     return None
 
 
-def shapes(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def shapes(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Every output has the expected name, shape and dtype; values are not looked at."""
-    for answer, reference in zip(seen, expected, strict=True):
+    for answer, reference in zip(observed, expected, strict=True):
         if problem := _structure(answer, reference, _fields(options)):
             return problem
         for name, value in reference.outputs.items():
@@ -87,19 +90,19 @@ def shapes(seen: Observations, expected: Observations, options: Mapping[str, Val
     return None
 
 
-def unmutated(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def unmutated(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """No argument was changed in place, by a call that returned what it should."""
-    if problem := _kinds(seen, expected):
+    if problem := _kinds(observed, expected):
         return problem
-    changed = [name for observation in seen for name in observation.mutated]
+    changed = [name for observation in observed for name in observation.mutated]
     names = list(dict.fromkeys(changed))
     return f"it changes its argument{'s' * (len(names) > 1)} {', '.join(names)} in place" if names else None
 
 
-def spread(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def spread(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Every output varies as much along the axis ``dim`` as expected, up to a factor of ``within``: for weights drawn at random."""
     within = options.get("within", 1.25)
-    for answer, reference in zip(seen, expected, strict=True):
+    for answer, reference in zip(observed, expected, strict=True):
         if problem := _structure(answer, reference):
             return problem
         for name, value in reference.outputs.items():
@@ -112,22 +115,22 @@ def spread(seen: Observations, expected: Observations, options: Mapping[str, Val
     return None
 
 
-def detached(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def detached(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """No gradient can flow back from a result: it does not keep alive all that it was computed from."""
-    if problem := _kinds(seen, expected):
+    if problem := _kinds(observed, expected):
         return problem
-    names = list(dict.fromkeys(result_name(name) for observation in seen for name in observation.attached))
+    names = list(dict.fromkeys(result_name(name) for observation in observed for name in observation.attached))
     if not names:
         return None
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} still attached to the graph, which keeps all earlier steps in memory"
 
 
-def reaches(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def reaches(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The model that was trained is good: on ``inputs`` the loss is at most ``loss``, and at least a share ``right`` of ``targets`` is met.
 
     The model is built here from the weights that were left, as ``kind`` and ``init`` say, so nothing is taken on trust.
     """
-    for answer, reference in zip(seen, expected, strict=True):
+    for answer, reference in zip(observed, expected, strict=True):
         weights = {name: value for name, value in reference.outputs.items() if name.startswith("model.")}
         held = Observation(outputs={name: answer.outputs[name] for name in weights if name in answer.outputs})
         if problem := _structure(held, Observation(outputs=weights)):
@@ -147,11 +150,11 @@ def reaches(seen: Observations, expected: Observations, options: Mapping[str, Va
     return None
 
 
-def related(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def related(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """The outputs of two requests agree where the option ``views`` looks: a list of steps for each of the two."""
-    if problem := _kinds(seen, expected):
+    if problem := _kinds(observed, expected):
         return problem
-    first, second = seen
+    first, second = observed
     for name, value in first.outputs.items():
         try:
             a, b = (
@@ -164,18 +167,18 @@ def related(seen: Observations, expected: Observations, options: Mapping[str, Va
     return None
 
 
-def same_operations(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def same_operations(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Neither the number of dispatched operations nor that of executed lines grows with the size of the input.
 
     Lines grow by the option ``lines`` or more where there is a loop; a check of an older version has no such option.
     """
-    if problem := _kinds(seen, expected):
+    if problem := _kinds(observed, expected):
         return problem
-    small, large = (observation.operations or 0 for observation in seen)
+    small, large = (observation.operations or 0 for observation in observed)
     if large > small * 1.2 + 2:
         counts = f"it runs {small} PyTorch operations on a small input and {large} on a larger one"
         return f"{counts}: there is a Python loop over {options['axis']}"
-    few, many = (observation.lines or 0 for observation in seen)
+    few, many = (observation.lines or 0 for observation in observed)
     if max(few, many) >= HIDDEN:
         return "it keeps the check from counting the lines that it executes (sys.settrace)"
     if many - few >= options.get("lines", LOOP_LINES):
@@ -184,19 +187,19 @@ def same_operations(seen: Observations, expected: Observations, options: Mapping
     return None
 
 
-def small_tensors(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def small_tensors(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """No operation makes a tensor of more than ``limit`` elements."""
-    if problem := _kinds(seen, expected):
+    if problem := _kinds(observed, expected):
         return problem
-    largest = max(observation.largest or 0 for observation in seen)
+    largest = max(observation.largest or 0 for observation in observed)
     if largest > options["limit"]:
         return f"it makes a tensor of {largest} elements; at most {options['limit']} are needed"
     return None
 
 
-def free_of(seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def free_of(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """None of the functions in the option ``names`` was called."""
-    used = sorted({name for observation in seen for name in observation.functions} & set(options["names"]))
+    used = sorted({name for observation in observed for name in observation.functions} & set(options["names"]))
     # The student did not write PyTorch's internal calls.
     written = [name for name in used if not name.startswith("_")] or used
     return f"it calls {', '.join(written)}, which this exercise asks you to write yourself" if used else None
@@ -222,9 +225,9 @@ JUDGES: dict[str, Judge] = {
 }
 
 
-def judge(name: str, seen: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
+def judge(name: str, observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Apply a judge by name; an exception in any observation is a failure whatever the judge."""
-    for answer, reference in zip(seen, expected, strict=True):
+    for answer, reference in zip(observed, expected, strict=True):
         if answer.error is not None and reference.error is None:
             return NOT_WRITTEN if answer.unfinished else _failure(answer)
         if answer.error is None and reference.error is not None:
@@ -232,19 +235,19 @@ def judge(name: str, seen: Observations, expected: Observations, options: Mappin
         if answer.error is not None and reference.error is not None and _kind(answer) != _kind(reference):
             return f"{_failure(answer).rstrip('.')}; expected a {_kind(reference)}"
     try:
-        return JUDGES[name](seen, expected, options)
+        return JUDGES[name](observed, expected, options)
     except Exception as error:  # what a student returns may be made to break a comparison
         return f"its result cannot be compared with the expected one ({type(error).__name__})"
 
 
-def concerns_numbers(name: str, requests: Sequence[Request], seen: Observations, expected: Observations) -> bool:
+def concerns_numbers(name: str, requests: Sequence[Request], observed: Observations, expected: Observations) -> bool:
     """Return whether a judge's finding is a wrong result: other numbers, another shape, or no result."""
-    if any(observation.error for observation in (*seen, *expected)) or name == "answers":
+    if any(observation.error for observation in (*observed, *expected)) or name == "answers":
         return False
     if name in ("matches", "matches_part", "shapes"):
         return all(request.action != "attributes" for request in requests)
     try:
-        return any(_structure(answer, reference) for answer, reference in zip(seen, expected, strict=True))
+        return any(_structure(answer, reference) for answer, reference in zip(observed, expected, strict=True))
     except Exception:  # what a student returns may be made to break a comparison
         return True
 
@@ -321,12 +324,18 @@ def glance(
 
 
 def alike_at_a_glance(
-    mine: Observation, kinds: Tensor, lasts: Tensor, *, damage: bool = False, hold: bool = False, refusal: bool = False
+    answer: Observation,
+    kinds: Tensor,
+    lasts: Tensor,
+    *,
+    damage: bool = False,
+    hold: bool = False,
+    refusal: bool = False,
 ) -> Tensor:
     """Return which of several answers may equal one, by their fingerprints.
 
     Args:
-        mine: the one answer.
+        answer: the one answer.
         kinds: the others' first values of :func:`glance`, shape (answers,).
         lasts: the others' last numbers, shape (answers,).
         damage: as for :func:`same_answer`.
@@ -336,11 +345,11 @@ def alike_at_a_glance(
     Returns:
         Truth values, shape (answers,). False implies that :func:`same_answer` is False, too.
     """
-    kind, last = glance(mine, damage=damage, hold=hold, refusal=refusal)
+    kind, last = glance(answer, damage=damage, hold=hold, refusal=refusal)
     alike = kinds == kind
     if math.isnan(last):
         return alike
-    numbers = _first_numbers(mine)
+    numbers = _first_numbers(answer)
     assert numbers is not None, "it has a last number"
     allowed = tolerance_for(numbers.dtype, numbers.device.type)
     return alike & ~((lasts - last).abs() > allowed.absolute + allowed.relative * lasts.abs())
@@ -370,9 +379,9 @@ def _kind(observation: Observation) -> str:
     return (observation.error or "").partition(":")[0]
 
 
-def _kinds(seen: Observations, expected: Observations) -> str | None:
+def _kinds(observed: Observations, expected: Observations) -> str | None:
     """Describe a missing tensor (or shape): code without a result must not pass a row about how the result is computed."""
-    for answer, reference in zip(seen, expected, strict=True):
+    for answer, reference in zip(observed, expected, strict=True):
         if set(answer.outputs) != set(reference.outputs):
             return other_items(answer, reference, {})
         for name, value in reference.outputs.items():
@@ -382,11 +391,11 @@ def _kinds(seen: Observations, expected: Observations) -> str | None:
     return None
 
 
-def _structure(mine: Observation, theirs: Observation, fields: Mapping[str, str] | None = None) -> str | None:
-    if problem := _other_containers(mine, theirs, fields or {}):
+def _structure(answer: Observation, reference: Observation, fields: Mapping[str, str] | None = None) -> str | None:
+    if problem := _other_containers(answer, reference, fields or {}):
         return problem
-    for name, value in theirs.outputs.items():
-        other, label = mine.outputs[name], result_name(name, fields)
+    for name, value in reference.outputs.items():
+        other, label = answer.outputs[name], result_name(name, fields)
         if isinstance(value, Tensor) != isinstance(other, Tensor):
             return f"{label} is {type_name(other)}, expected {type_name(value)}"
         if problem := unreadable(label, other):
@@ -396,37 +405,45 @@ def _structure(mine: Observation, theirs: Observation, fields: Mapping[str, str]
     return None
 
 
+def _in_single_precision(observation: Observation) -> Observation:
+    outputs = {
+        name: value.float() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
+        for name, value in observation.outputs.items()
+    }
+    return replace(observation, outputs=outputs)
+
+
 def _fields(options: Mapping[str, Value]) -> Mapping[str, str]:
     """Return the fields of a result that is a named tuple, by the names of its items in an observation."""
     fields: Mapping[str, str] = options.get("fields", {})
     return fields
 
 
-def _is_same(mine: Value, theirs: Value) -> bool:
-    if getattr(mine, "dtype", None) != getattr(theirs, "dtype", None):
+def _is_same(answer: Value, reference: Value) -> bool:
+    if getattr(answer, "dtype", None) != getattr(reference, "dtype", None):
         return False
     if (
-        not isinstance(mine, Tensor)
-        or not mine.is_floating_point()
-        or unreadable("", mine)
-        or mine.shape != theirs.shape
+        not isinstance(answer, Tensor)
+        or not answer.is_floating_point()
+        or unreadable("", answer)
+        or answer.shape != reference.shape
     ):
-        return difference("", mine, theirs, equal_nan=True) is None
-    return agree(mine, theirs, equal_nan=True)
+        return difference("", answer, reference, equal_nan=True) is None
+    return agree(answer, reference, equal_nan=True)
 
 
-def _other_containers(mine: Observation, theirs: Observation, fields: Mapping[str, str]) -> str | None:
+def _other_containers(answer: Observation, reference: Observation, fields: Mapping[str, str]) -> str | None:
     """Describe the parts in which a result differs from the expected structure, or a container of another kind."""
-    if set(mine.outputs) != set(theirs.outputs):
-        return other_items(mine, theirs, fields)
-    if not theirs.containers or set(mine.containers) == set(theirs.containers):
+    if set(answer.outputs) != set(reference.outputs):
+        return other_items(answer, reference, fields)
+    if not reference.containers or set(answer.containers) == set(reference.containers):
         return None  # a recording of version 0.2.0 does not contain the expected containers
     returned, expected = (
-        dict(text.rsplit(": ", 1) for text in observation.containers) for observation in (mine, theirs)
+        dict(text.rsplit(": ", 1) for text in observation.containers) for observation in (answer, reference)
     )
     name = next(name for name in sorted({*expected, *returned}) if returned.get(name) != expected.get(name))
     # The names of its items reveal a non-empty list or tuple.
-    filled = any(item.startswith(f"{name}[") for item in theirs.outputs)
+    filled = any(item.startswith(f"{name}[") for item in reference.outputs)
     actual_kind = _CONTAINERS.get(returned.get(name, ""), "a list or tuple" if filled else "missing")
     expected_kind = _CONTAINERS.get(expected.get(name, ""), "a list or tuple" if filled else "nothing there")
     return f"{result_name(name, fields)} is {actual_kind}, expected {expected_kind}"

@@ -267,12 +267,12 @@ def build(props: Mapping[str, Mapping[str, Value]], arguments: Mapping[str, Valu
     return built
 
 
-def states(made: Mapping[str, Any]) -> dict[str, Tensor]:
+def states(models_by_name: Mapping[str, Any]) -> dict[str, Tensor]:
     """Return the weights of the built models, named ``model.first.weight`` and so on.
 
     If the request sets a model's mode, ``model.training`` is its mode afterwards.
     """
-    models = {name: item for name, item in made.items() if isinstance(item, nn.Module)}
+    models = {name: item for name, item in models_by_name.items() if isinstance(item, nn.Module)}
     weights = {
         f"{name}.{key}": value.detach().clone()
         for name, item in models.items()

@@ -20,9 +20,11 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from autograder.checking.called_exercises import failing_dependency
+from autograder.checking.decision import decide, has_right_numbers
 from autograder.checking.request import Observation, Request, Value
 from autograder.checking.rows import Probe
-from autograder.checking.sheet import Answers, Section, Sheet, decide
+from autograder.checking.sheet import Answers, Section, Sheet
 from autograder.checking.similar_names import no_exercise
 from autograder.checking.stamp import SITE
 from autograder.checking.subject import LocalSubject
@@ -61,7 +63,14 @@ def check(
         latest = max(chapters.values(), default="")
         names = [stem for stem, chapter in chapters.items() if chapter == latest]
         raise LookupError(no_exercise(candidate, names, list(chapters)))
-    return replace(decide(_load(path), LocalSubject(candidate)), site=SITE)
+    verdict = decide(_load(path), LocalSubject(candidate))
+    note = "" if verdict.passed else failing_dependency(candidate, _has_right_numbers)
+    return replace(verdict, site=SITE, note=note)
+
+
+def _has_right_numbers(candidate: Any) -> bool | None:
+    path = FOLDER / f"{candidate.__name__}.safetensors"
+    return has_right_numbers(_load(path), LocalSubject(candidate)) if path.is_file() else None
 
 
 def _chapter(path: Path) -> str:
@@ -144,20 +153,20 @@ class _Store:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
 
-    def place_of(self, packed: Value) -> int:
+    def index_of(self, packed: Value) -> int:
         """Return the index of a packed request or observation, and add it if it is new."""
         text = json.dumps(packed)
-        if text not in self._places:
-            self._places[text] = len(self.shared)
+        if text not in self._indices:
+            self._indices[text] = len(self.shared)
             self.shared.append(text)
-        return self._places[text]
+        return self._indices[text]
 
-    def packed(self, place: int) -> Value:
+    def packed(self, index: int) -> Value:
         """Return the packed value at an index."""
-        return json.loads(self.shared[place])
+        return json.loads(self.shared[index])
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _indices(self) -> dict[str, int]:
         return {}
 
 
@@ -188,8 +197,8 @@ def _pack(value: Value, store: _Store) -> Value:
         store.tensors[name] = data
         return {"tensor": name}
     if isinstance(value, (Probe, Request, Observation)):
-        packed = {"map": {name: _pack(item, store) for name, item in _said(value).items()}}
-        return packed if isinstance(value, Probe) else {"shared": store.place_of(packed)}
+        packed = {"map": {name: _pack(item, store) for name, item in _changed_fields(value).items()}}
+        return packed if isinstance(value, Probe) else {"shared": store.index_of(packed)}
     if isinstance(value, Mapping):
         return {"map": {str(key): _pack(item, store) for key, item in value.items()}}
     if isinstance(value, tuple):
@@ -203,7 +212,7 @@ def _pack(value: Value, store: _Store) -> Value:
     )
 
 
-def _said(value: Any) -> dict[str, Value]:
+def _changed_fields(value: Any) -> dict[str, Value]:
     """Return the fields that differ from their default: most observations have one, and a file holds hundreds."""
     changed = {}
     for part in fields(value):

@@ -179,11 +179,11 @@ class _Clock:
         self._deadline: float | None = None
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def run(self, what: Mapping[str, Any], seconds: float, action: Callable[[], Any]) -> Any:
+    def run(self, label: Mapping[str, Any], seconds: float, action: Callable[[], Any]) -> Any:
         """Do something.
 
         Args:
-            what: names it in the event of its beginning.
+            label: names it in the event of its beginning.
             seconds: how long it may take.
             action: the action.
 
@@ -193,7 +193,7 @@ class _Clock:
         seconds = min(seconds, self._stop_at - time.monotonic())
         if seconds <= 0:
             raise _StoppedError("It was not run: the notebook had used up its time.")
-        self._tell({"begins": what, "seconds": seconds})
+        self._tell({"begins": label, "seconds": seconds})
         try:
             with self._limited(seconds):
                 return action()

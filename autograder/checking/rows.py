@@ -81,6 +81,31 @@ def numbers(
     return Row(name, title, points, probes)
 
 
+def single_precision(points: float, *makers: Maker, name: str = "values", title: str) -> Row:
+    """The numbers up to rounding in single precision, whatever the dtype: another row asks for double precision."""
+    return _each(name, title, points, makers, lambda case: Probe((case.request(),), "matches", {"single": True}))
+
+
+def many(points: float, maker: Maker, *, count: int = 64, name: str = "many", title: str) -> Row:
+    """The numbers of many small random cases, smallest first, so that a message shows the smallest one that is wrong.
+
+    Cases of this kind find other algorithms than the reference's, which agree with it on most inputs.
+
+    Args:
+        points: what it is worth.
+        maker: makes a case; each call draws another one.
+        count: how many cases.
+        name: short name.
+        title: what is asked, as a sentence that a student reads.
+    """
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        cases = sorted((draw.case(maker) for _ in range(count)), key=lambda case: len(repr(case.arguments)))
+        return [Probe((case.request(),), "matches") for case in cases]
+
+    return Row(name, title, points, probes)
+
+
 def edge(
     points: float,
     *makers: Maker,

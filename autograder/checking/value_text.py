@@ -90,8 +90,8 @@ def _around_difference(actual: str, expected: str) -> tuple[str, str]:
     return _excerpt(actual, index), _excerpt(expected, index)
 
 
-def _excerpt(text: str, place: int) -> str:
-    first, last = max(0, place - _AROUND), place + _AROUND
+def _excerpt(text: str, index: int) -> str:
+    first, last = max(0, index - _AROUND), index + _AROUND
     return f"{'…' if first else ''}{text[first:last]!r}{'…' if last < len(text) else ''}"
 
 

@@ -109,12 +109,14 @@ class Verdict:
         findings: one per aspect, in the order in which the exercise declares them.
         site: address of the course's site, which ends in a slash, or empty. It decides how the verdict looks, not what it says: its data
             does not hold it.
+        note: a sentence on another exercise that may be the cause, or empty; like ``site``, it is shown and not stored.
     """
 
     exercise: str
     chapter: str
     findings: tuple[Finding, ...]
     site: str = field(default="", compare=False)
+    note: str = field(default="", compare=False)
 
     @property
     def score(self) -> float:
@@ -179,7 +181,7 @@ class Verdict:
             if diagnosis is not None:
                 lines.append(f"  Looks like: {diagnosis.explanation}")
                 lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
-        return "\n".join(lines)
+        return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
 
     def _grouped(self) -> list[tuple[Diagnosis | None, list[Finding]]]:
         """Return the findings grouped by mistake; passed and unexplained ones come first."""
@@ -192,6 +194,7 @@ class Verdict:
         return {VERDICT_MIME: self.to_dict()}
 
     def _repr_html_(self) -> str:
+        note = f'<p style="margin:.5em 0 0"><strong>{html.escape(self.note)}</strong></p>' if self.note else ""
         groups = "".join(self._group(diagnosis, findings) for diagnosis, findings in self._grouped())
         return (
             f'<div class="tfc-verdict" style="{_BOX}">'
@@ -200,7 +203,7 @@ class Verdict:
             f'<table style="border-collapse:collapse;table-layout:fixed;width:100%"><thead><tr>'
             f'<th scope="col" style="{_CELL};width:40%">What is asked</th>'
             f'<th scope="col" style="{_CELL};width:5.5em">Points</th>'
-            f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead>{groups}</table></div>'
+            f'<th scope="col" style="{_CELL}">What was seen</th></tr></thead>{groups}</table>{note}</div>'
         )
 
     def _group(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
@@ -238,12 +241,26 @@ class LateVerdict(Verdict):
         chapter: chapter that the exercise belongs to.
         reach: reaches it, from what was observed.
         site: address of the course's site, or empty.
+        note: returns the note of a verdict that is not passed.
     """
 
     _reach: Callable[[], Verdict]
+    _note: Callable[[], str]
 
-    def __init__(self, exercise: str, chapter: str, reach: Callable[[], Verdict], site: str = "") -> None:
-        vars(self).update(exercise=exercise, chapter=chapter, _reach=reach, site=site)
+    def __init__(
+        self,
+        exercise: str,
+        chapter: str,
+        reach: Callable[[], Verdict],
+        site: str = "",
+        note: Callable[[], str] = str,
+    ) -> None:
+        vars(self).update(exercise=exercise, chapter=chapter, _reach=reach, site=site, _note=note)
+
+    @cached_property
+    def note(self) -> str:
+        """A sentence on another exercise that may be the cause, or empty."""
+        return "" if self.passed else self._note()
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

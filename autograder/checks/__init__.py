@@ -13,12 +13,13 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType
 
+from autograder.checking.called_exercises import failing_dependency
+from autograder.checking.decision import collect_answers, has_right_numbers, judge_answers
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import hear, reach
 from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import LateVerdict, Verdict
@@ -118,8 +119,17 @@ def check(
     elsewhere: Callable[[object], Subject] | None = getattr(type(candidate), "__subject__", None)
     subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
     sheet = target.sheet(hidden=hidden, seed=number, device=where)
-    answers = hear(sheet, subject)
-    return LateVerdict(sheet.exercise, sheet.chapter, lambda: reach(sheet, answers), _site())
+    answers = collect_answers(sheet, subject)
+
+    def note() -> str:
+        return "" if elsewhere or hidden else failing_dependency(candidate, partial(_has_right_numbers, device=where))
+
+    return LateVerdict(sheet.exercise, sheet.chapter, lambda: judge_answers(sheet, answers), _site(), note)
+
+
+def _has_right_numbers(candidate: Callable[..., object], *, device: str) -> bool | None:
+    target = exercises().get(candidate.__name__)
+    return None if target is None else has_right_numbers(target.sheet(device=device), LocalSubject(candidate))
 
 
 @cache

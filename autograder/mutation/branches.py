@@ -9,8 +9,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.mistakes.source_edits import Node
 from autograder.mutation.guards import lines_of_guards, promises_errors

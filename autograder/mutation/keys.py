@@ -1,7 +1,7 @@
 """Hash everything that decides an exercise's measures: the code of reference, check, engine and operators, without texts.
 
-Comments, docstrings, the layout, sentences (texts with a blank in them: messages, titles) and the names of local variables in checks and
-engine may change, and nothing runs again. Names in a reference count: what is recorded about it quotes its lines.
+Comments, docstrings, the layout, sentences (texts with a blank in them: messages, titles), and in checks and engine the names of local
+variables and private names may change, and nothing runs again. Names in a reference count: what is recorded about it quotes its lines.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def _constants(module: str) -> str:
 
 @cache
 def _file_digest(file: Path) -> str:
-    return _digest(_WithNumberedLocals().visit(ast.parse(file.read_text(encoding="utf-8"))))
+    tree = _WithNumberedLocals().visit(ast.parse(file.read_text(encoding="utf-8")))
+    return _digest(_WithNumberedPrivateNames().visit(tree))
 
 
 @cache
@@ -152,6 +153,20 @@ class _WithNumberedLocals(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         renamed: ast.AST = _Renamed(_local_variables(node)).visit(node)
         return renamed
+
+
+class _WithNumberedPrivateNames(ast.NodeTransformer):
+    """Replaces a module's private names, those of functions, classes, methods and attributes, by their order of appearance."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for field in ("name", "id", "attr", "asname", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("_") and not name.startswith("__"):
+                setattr(node, field, f"private {self._numbers.setdefault(name, len(self._numbers))}")
+        return super().generic_visit(node)
 
 
 def _local_variables(function: ast.FunctionDef) -> list[str]:

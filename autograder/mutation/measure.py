@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from functools import partial
 
+from autograder.checking.decision import first_failure
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import Sheet, first_failure
+from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.errors import CourseError
 from autograder.mutation import effects

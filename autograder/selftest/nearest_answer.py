@@ -25,9 +25,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
 from autograder.checking.request import Observation, Request, Value, content
-from autograder.checking.sheet import Sheet, decide
+from autograder.checking.sheet import Sheet
 
 # A fit adapts a recorded answer: from the recorded request, its answer, and the new request.
 Fit: TypeAlias = Callable[[Request, Observation, Request], Observation]

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder.checking.decision import CollectedAnswers, decide, judge_answers
 from autograder.checking.exercise import BANDS, Exercise, Misconception
-from autograder.checking.sheet import Heard, decide, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
@@ -174,7 +174,9 @@ def verdict_of(exercise: Exercise, item: Misconception, *, seed: int = 0, hidden
     """Return the verdict on a known mistake from its cached answers."""
     sheet = exercise.sheet(hidden=hidden, seed=seed)
     index = next(i for i, other in enumerate(exercise.misconceptions) if other is item)
-    return reach(sheet, Heard(answers=[sheet.answers_of(index, j) for j in range(len(sheet.sections))]))
+    return judge_answers(
+        sheet, CollectedAnswers(answers=[sheet.answers_of(index, j) for j in range(len(sheet.sections))])
+    )
 
 
 def _put(exercise: Exercise, candidate: Callable[..., Any], seed: int, *, hidden: bool) -> Verdict:

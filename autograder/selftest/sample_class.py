@@ -22,8 +22,8 @@ from nbgrader.api import Gradebook
 from autograder.atomic_files import remove_stale_temp_files, write_all_or_none
 from autograder.authoring.exercise_source import standalone_source
 from autograder.authoring.rubrics import read_rubrics
+from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
-from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.course.folder import Course

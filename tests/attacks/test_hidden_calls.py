@@ -7,7 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from autograder.checking.sheet import Sheet, decide
+from autograder.checking.decision import decide
+from autograder.checking.sheet import Sheet
 from autograder.checks import exercises
 from tests.autograder.engine.student import Student
 

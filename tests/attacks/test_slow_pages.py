@@ -41,7 +41,9 @@ from tests.autograder.marking.conftest import (  # noqa: F401
 # An exponential string of Pygments' lexer for Maple, a quadratic one, brackets that nothing closes, and one of a lexer for build files.
 EXPONENTIAL = '```maple\n"' + r"\a" * 60 + "\n```"
 BUILD_FILE = '```androidbp\n"' + r"\a" * 60 + "\n```"
-BRACKETS = r"\\[" * 5_000
+BRACKETS = r"\\[" * 6_500
+# What is rendered once is remembered, so that only different texts take long.
+DIFFERENT = [f"{number} {BRACKETS}" for number in range(98)]
 OPENED = "[" * 19_000
 DOTS = "a." * 500_000 + "a"
 ANSI = "\x1b[31mx" * 150_000
@@ -92,7 +94,7 @@ def test_only_python_is_highlighted(feedback: LimitedProcess, text: str) -> None
 
 
 def test_a_page_that_takes_too_long_shows_the_texts_as_they_were_written(feedback: LimitedProcess) -> None:
-    page = feedback_page(feedback, answers(*[BRACKETS] * 98, "It is **wide**."))
+    page = feedback_page(feedback, answers(*DIFFERENT, "It is **wide**."))
     assert "took more than 0.7 s of processor time" in page.plain_because
     assert "This page shows your texts as you wrote them" in page.html
     assert "It is **wide**." in page.html
@@ -114,7 +116,7 @@ def formgrader_page(*cells: Any) -> str:
 @pytest.mark.parametrize(
     "cells",
     [
-        answers(*[BRACKETS] * 98),
+        answers(*DIFFERENT),
         [new_code_cell("f()", outputs=[new_output("stream", text=ANSI)])],
         [new_code_cell("f()", outputs=[new_output("display_data", data={"text/html": TABLE})] * 2)],
     ],
@@ -149,7 +151,7 @@ def test_an_answer_that_takes_too_long_is_plain_on_the_marking_page_and_the_othe
     (question,) = (each for each in read_questions(course, CHAPTER) if each.name == QUESTION)
     for _ in range(2):
         texts.begin_page()
-        shown = {group.html for group in shown_groups(question, Pseudonyms(b"x"), texts, names=False)}
+        shown = {group.html for group in shown_groups(question, None, Pseudonyms(b"x"), texts, names=None)}
         assert any(html.startswith(f"{NOTE}<pre>{BRACKETS[:9]}") for html in shown)
         assert "<p>It is <strong>wide</strong>.</p>\n" in shown
     assert told == [
@@ -168,10 +170,10 @@ def test_code_that_takes_too_long_is_plain_on_the_marking_page(
     question = reader.question(EXERCISE)
     assert question is not None
     texts = AnswerTexts()
-    groups = code_groups(question, reader.graded_code(), Pseudonyms(b"x"), texts, names=False)
+    groups = code_groups(question, reader.graded_code(), Pseudonyms(b"x"), texts, names=None)
     assert '<span class="k">def</span>' in "".join(code.html for group in groups for code in group.codes)
     monkeypatch.setattr(answer_texts, "ANSWER_SECONDS", 1e-6)
-    groups = code_groups(question, reader.graded_code(), Pseudonyms(b"x"), AnswerTexts(), names=False)
+    groups = code_groups(question, reader.graded_code(), Pseudonyms(b"x"), AnswerTexts(), names=None)
     assert groups[0].codes[0].html.startswith(f"{NOTE}<pre>")
 
 

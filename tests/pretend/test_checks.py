@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from autograder.checking.decision import collect_answers, judge_answers
 from autograder.checking.exercise import Misconception
-from autograder.checking.sheet import hear, reach
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.checks import exercise, exercises
@@ -25,14 +25,14 @@ CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def verdict_on(name: str, mistake: Misconception, device: str) -> Verdict:
     sheet = exercise(name).sheet(device=device)
-    return reach(sheet, hear(sheet, LocalSubject(mistake.wrong)))
+    return judge_answers(sheet, collect_answers(sheet, LocalSubject(mistake.wrong)))
 
 
 @pytest.mark.parametrize("name", exercises())
 def test_the_reference_has_full_marks_for_visible_and_hidden_questions(name: str, accelerator: str) -> None:
     target = exercise(name)
     sheet = target.sheet(hidden=True, seed=11, device=accelerator)
-    verdict = reach(sheet, hear(sheet, LocalSubject(target.reference)))
+    verdict = judge_answers(sheet, collect_answers(sheet, LocalSubject(target.reference)))
     assert verdict.score == verdict.max_score == target.points, str(verdict)
 
 

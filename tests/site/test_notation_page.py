@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from docutils import nodes
 
 from autograder.site.page_parts.notation_page import fold_letters
@@ -38,3 +41,11 @@ def test_other_tables_stay_as_they_are() -> None:
     before = document.pformat()
     fold_letters(document, {})
     assert document.pformat() == before
+
+
+def test_each_row_of_the_page_belongs_to_one_chapter() -> None:
+    text = (Path(__file__).parents[2] / "docs/notation.md").read_text(encoding="utf-8")
+    rows = text.partition("(chapter-symbols)=")[2].splitlines()
+    first = [row.split("|")[1].strip() for row in rows if row.startswith("| ")][1:]
+    assert first == sorted(first)
+    assert all(re.fullmatch(r"\d\d", cell) for cell in first)

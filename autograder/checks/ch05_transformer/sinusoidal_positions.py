@@ -39,13 +39,13 @@ SINUSOIDAL_POSITIONS = Exercise(
     reference=positions.sinusoidal_positions,
     rows=(
         rows.numbers(
-            3,
+            2.75,
             table,
             far,
-            changed(table, length=0),
             gradients=False,
             title="Sines in the even columns, their cosines beside them, at the right speeds; far positions, too.",
         ),
+        rows.edge(0.25, changed(table, length=0), name="empty", title="A table of no positions is empty.", dtypes=()),
         rows.device(0.5, elsewhere),
         rows.no_loop(0.5, growing, over="positions or columns"),
         rows.errors(

@@ -6,6 +6,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch06_tokenization.drawn_words import drawn_word, in_any_order, segments
+from autograder.checks.ch06_tokenization.random_cases import random_merges
 from autograder.checks.ch06_tokenization.renamed import renamed_merges, renaming
 from tfcourse import tokenization
 
@@ -75,7 +76,7 @@ BPE_ENCODE = Exercise(
     reference=tokenization.bpe_encode,
     rows=(
         rows.numbers(
-            2.5,
+            2.25,
             order_decides,
             name="order",
             title="Of all pairs in the word, the one that was learnt first is merged first.",
@@ -83,7 +84,7 @@ BPE_ENCODE = Exercise(
         rows.numbers(
             2.25, later_merges, pairs_that_compete, title="Merging goes on with what earlier merges have made."
         ),
-        rows.numbers(1.5, several, name="several", title="All occurrences of the pair are merged, from the left."),
+        rows.numbers(1.25, several, name="several", title="All occurrences of the pair are merged, from the left."),
         rows.numbers(1, unknown_characters, name="unknown", title="Characters that no merge knows stay single."),
         rows.edge(
             0.5,
@@ -95,6 +96,7 @@ BPE_ENCODE = Exercise(
             title="Words of two characters or fewer, and a word for which there are no merges, come out right.",
             dtypes=(),
         ),
+        rows.many(0.5, random_merges, title="Many random words come out as the merges cut them."),
         rows.inputs_kept(0.25, later_merges),
     ),
 )

@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch06_tokenization.drawn_words import drawn_words, shuffled
+from autograder.checks.ch06_tokenization.random_cases import each_merge_has_one_winner, random_corpus
 from autograder.checks.ch06_tokenization.renamed import renamed_counts, renaming
 from tfcourse import tokenization
 
@@ -31,10 +32,13 @@ def few_words(draw: Draw) -> Case:
 
 
 def many_words(draw: Draw) -> Case:
-    """Drawn words, each of them often."""
-    words = drawn_words(draw, "abcdeg", (3, 5, 4, 6, 4, 3))
-    counts = (draw.integers(3, 9, len(words)) * 10 + draw.permutation(len(words))).tolist()
-    return Case({"word_counts": dict(zip(words, counts, strict=True)), "vocab_size": 12})
+    """Drawn words, each of them often, of which no two pairs are equally common when one is merged."""
+    while True:
+        words = drawn_words(draw, "abcdeg", (3, 5, 4, 6, 4, 3))
+        numbers = (draw.integers(3, 9, len(words)) * 10 + draw.permutation(len(words))).tolist()
+        counts = dict(zip(words, numbers, strict=True))
+        if each_merge_has_one_winner(counts, 12):
+            return Case({"word_counts": counts, "vocab_size": 12})
 
 
 def equal_pairs(draw: Draw) -> Case:
@@ -79,15 +83,14 @@ def alphabet_alone(draw: Draw) -> Case:
 TRAIN_BPE = Exercise(
     reference=tokenization.train_bpe,
     rows=(
-        rows.numbers(4, few_words, many_words, title="The commonest pair is merged, and counted anew."),
-        rows.numbers(
-            2.25, equal_pairs, name="ties", title="Of equally common pairs the order of the vocabulary decides."
-        ),
+        rows.numbers(4.75, few_words, many_words, title="The commonest pair is merged, and counted anew."),
+        rows.numbers(1, equal_pairs, name="ties", title="Of equally common pairs the order of the vocabulary decides."),
         rows.numbers(
             2, given_alphabet, name="alphabet", title="A given alphabet is sorted, and comes first as a whole."
         ),
         rows.numbers(0.75, nothing_left, name="exhausted", title="It goes on to the last pair, and ends there."),
         rows.edge(0.5, alphabet_alone, name="small", title="Without room for a merge there is none.", dtypes=()),
+        rows.many(0.5, random_corpus, count=32, title="Many small corpora give the right merges."),
         rows.inputs_kept(0.5, few_words, given_alphabet),
     ),
 )

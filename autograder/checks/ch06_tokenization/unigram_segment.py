@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words
+from autograder.checks.ch06_tokenization.random_cases import random_scores
 from autograder.checks.ch06_tokenization.renamed import renaming
 from tfcourse import tokenization
 
@@ -129,16 +130,16 @@ UNIGRAM_SEGMENT = Exercise(
     reference=tokenization.unigram_segment,
     rows=(
         rows.numbers(
-            2.75,
+            3,
             short_pieces_win,
             best_piece_misleads,
             shorter_than_a_piece,
             one_long_piece,
             title="Of all cuts, the one with the largest sum is found.",
         ),
-        rows.numbers(1.5, long_text, very_long_text, name="long", title="It is found in a longer text as well."),
+        rows.numbers(1.25, long_text, very_long_text, name="long", title="It is found in a longer text as well."),
         rows.numbers(
-            2.25,
+            1.75,
             unknown_characters,
             dear_but_known,
             no_pieces,
@@ -154,6 +155,7 @@ UNIGRAM_SEGMENT = Exercise(
             title="Of equally good cuts, the one whose last piece is longest wins.",
         ),
         rows.edge(0.5, empty, name="empty", title="An empty text has no pieces, and the score 0.", dtypes=()),
+        rows.many(0.5, random_scores, title="Many random texts are cut in the best way."),
         rows.inputs_kept(0.25, long_text, unknown_characters),
     ),
 )

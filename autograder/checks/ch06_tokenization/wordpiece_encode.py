@@ -6,6 +6,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch06_tokenization.drawn_words import drawn_word, segments
+from autograder.checks.ch06_tokenization.random_cases import random_pieces
 from autograder.checks.ch06_tokenization.renamed import renaming
 from tfcourse import tokenization
 
@@ -74,8 +75,8 @@ def empty(draw: Draw) -> Case:
 WORDPIECE_ENCODE = Exercise(
     reference=tokenization.wordpiece_encode,
     rows=(
-        rows.numbers(1.75, longest_first, one_piece, title="The longest piece that fits is cut off, again and again."),
-        rows.numbers(1, marked_inside, name="prefix", title="Inside a word only pieces with the prefix fit."),
+        rows.numbers(1.5, longest_first, one_piece, title="The longest piece that fits is cut off, again and again."),
+        rows.numbers(0.75, marked_inside, name="prefix", title="Inside a word only pieces with the prefix fit."),
         rows.numbers(
             1.5,
             dead_end,
@@ -87,6 +88,7 @@ WORDPIECE_ENCODE = Exercise(
         ),
         rows.numbers(1, own_signs, own_unknown, name="signs", title="Prefix and unknown word may be others."),
         rows.edge(0.5, empty, name="empty", title="An empty word has no pieces.", dtypes=()),
+        rows.many(0.5, random_pieces, title="Many random words come out as the vocabulary cuts them."),
         rows.inputs_kept(0.25, longest_first),
     ),
 )

@@ -100,9 +100,14 @@ DRY_PENALTY = Exercise(
             repeated,
             all_of_them,
             title="What would go on with a repetition loses multiplier · base^(m - allowed), for its longest m.",
+            gradients=False,
         ),
         rows.numbers(
-            2.25, broken, name="breakers", title="A breaker ends a repetition, and is never penalised itself."
+            2.25,
+            broken,
+            name="breakers",
+            title="A breaker ends a repetition, and is never penalised itself.",
+            gradients=False,
         ),
         rows.edge(
             0.75,

@@ -144,15 +144,24 @@ def filter_rows(
         title: what the row of numbers asks.
         refused: parameters that are out of range.
         errors: what the row of errors asks.
-        points: the points of the four rows.
+        points: the points of the four rows; other axes and gradients are edges.
         also: more cases for the row of numbers.
         edge: what the row of edges asks.
     """
     matrix = plain(sampler, usual)
     wrong = [_with(matrix, parameters) for parameters in refused]
     return (
-        rows.numbers(points[0], matrix, of_three_axes(sampler, other), of_one_axis(sampler, usual), *also, title=title),
-        rows.edge(points[1], with_holes(sampler, usual), with_equals(sampler, usual), *edges, name="edges", title=edge),
+        rows.numbers(points[0], matrix, *also, title=title, gradients=False),
+        rows.edge(
+            points[1],
+            with_holes(sampler, usual),
+            with_equals(sampler, usual),
+            *edges,
+            of_three_axes(sampler, other),
+            of_one_axis(sampler, usual),
+            name="edges",
+            title=f"{edge} Three axes and a single row work too, and gradients flow through what is kept.",
+        ),
         manners(points[2], matrix, growing(sampler, usual)),
         rows.errors(points[3], matrix, *wrong, title=errors),
     )

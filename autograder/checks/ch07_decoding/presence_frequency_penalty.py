@@ -51,9 +51,15 @@ PRESENCE_FREQUENCY_PENALTY = Exercise(
     reference=sampling.presence_frequency_penalty,
     rows=(
         rows.numbers(
-            2, frequency, frequency, title="Each occurrence of a token costs its logit the frequency penalty."
+            2,
+            frequency,
+            frequency,
+            title="Each occurrence of a token costs its logit the frequency penalty.",
+            gradients=False,
         ),
-        rows.numbers(0.75, presence, both, name="presence", title="The presence penalty is paid once."),
+        rows.numbers(
+            0.75, presence, both, name="presence", title="The presence penalty is paid once.", gradients=False
+        ),
         rows.edge(
             0.25,
             holes,

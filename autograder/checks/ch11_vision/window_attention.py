@@ -10,9 +10,11 @@ from autograder.checks.variants import changed
 from tfcourse import vit
 
 
-def _case(draw: Draw, window: int, grid: tuple[int, int], b: int = 2, h: int = 3, **options: int) -> Case:
-    dh, dv = 3 + int(draw.integers(0, 2)) * 2, 2
-    q, k, v = draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dv)
+def _case(
+    draw: Draw, window: int, grid: tuple[int, int], b: int = 2, h: int = 3, dv: int | None = None, **options: int
+) -> Case:
+    dh = 3 + int(draw.integers(0, 2))
+    q, k, v = draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dh), draw.normal(b, h, *grid, dv or dh)
     return Case({"q": q, "k": k, "v": v, "window": window, **options})
 
 
@@ -42,8 +44,8 @@ def biased(draw: Draw) -> Case:
 
 
 def precise(draw: Draw) -> Case:
-    """Queries and keys that make large scores, which hardly differ."""
-    case = _case(draw, 2, (6, 4))
+    """Queries and keys that make large scores, which hardly differ; the values have another width."""
+    case = _case(draw, 2, (6, 4), dv=2)
     return case.with_arguments(q=case.arguments["q"] + 5, k=case.arguments["k"] + 5)
 
 

@@ -36,8 +36,8 @@ def odd(draw: Draw) -> Case:
 ROTARY_FREQUENCIES = Exercise(
     reference=rotary.rotary_frequencies,
     rows=(
-        rows.numbers(1.5, narrow, usual, title="The frequencies are right, and in float64."),
-        rows.numbers(0.75, other_base, name="theta", title="The base may be another one."),
+        rows.single_precision(1.75, narrow, usual, title="The frequencies are right."),
+        rows.numbers(0.5, other_base, name="theta", title="The base may be another one, and the result is in float64."),
         rows.device(0.25, on_meta),
         rows.errors(0.5, narrow, odd, title="An odd width is a ValueError."),
     ),

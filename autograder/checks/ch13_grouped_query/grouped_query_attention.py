@@ -13,9 +13,9 @@ from tfcourse import llama
 
 def _case(draw: Draw, heads: int, shared: int, queries: int = 4) -> Case:
     arguments = {
-        "q": draw.normal(2, heads, queries, 5),
-        "k": draw.normal(2, shared, 7, 5),
-        "v": draw.normal(2, shared, 7, 3),
+        "q": draw.normal(2, heads, queries, 4),
+        "k": draw.normal(2, shared, 7, 4),
+        "v": draw.normal(2, shared, 7, 4),
     }
     return Case(arguments)
 
@@ -33,6 +33,11 @@ def triples(draw: Draw) -> Case:
 def one_for_all(draw: Draw) -> Case:
     """One head of keys for all."""
     return _case(draw, 4, 1)
+
+
+def narrow_values(draw: Draw) -> Case:
+    """Values of another width than the keys."""
+    return pairs(draw).with_arguments(v=draw.normal(2, 3, 7, 3))
 
 
 def masked(draw: Draw) -> Case:
@@ -66,7 +71,7 @@ def other_values(heads: int) -> rows.Maker:
     """Values of another number of heads than the keys."""
 
     def unmatched(draw: Draw) -> Case:
-        return pairs(draw).with_arguments(v=draw.normal(2, heads, 7, 3))
+        return pairs(draw).with_arguments(v=draw.normal(2, heads, 7, 4))
 
     return unmatched
 
@@ -94,9 +99,10 @@ GROUPED_QUERY_ATTENTION = Exercise(
         rows.edge(
             0.5,
             empty_row,
-            name="empty row",
+            narrow_values,
+            name="edges",
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
-            title="A query that may attend to nothing gets zeros, in every precision.",
+            title="A query that may attend to nothing gets zeros, and values may have another width, in every precision.",
         ),
         rows.errors(
             0.5,

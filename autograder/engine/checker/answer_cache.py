@@ -117,7 +117,7 @@ class AnswerCache:
 
     def _learn(self, name: str, lists: Sequence[Any]) -> None:
         for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
-            sheet.learn(
+            sheet.add_answers(
                 {
                     tuple(key): [observation_from_dict(unpack(observation)) for observation in packed]
                     for *key, packed in answers

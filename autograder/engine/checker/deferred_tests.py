@@ -81,8 +81,10 @@ def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
 
 def hear_visible(name: str, candidate: RemoteObject, settings: GradingSettings) -> None:
     """Ask a student's function or class the visible questions of its exercise; its client keeps the answers."""
-    from autograder.checking.sheet import hear
+    from autograder.checking.decision import collect_answers
     from autograder.checks import exercises
 
     if (exercise := exercises().get(name)) is not None:
-        hear(exercise.sheet(hidden=False, seed=settings.seed or 0, device=settings.device), candidate.__subject__())
+        collect_answers(
+            exercise.sheet(hidden=False, seed=settings.seed or 0, device=settings.device), candidate.__subject__()
+        )

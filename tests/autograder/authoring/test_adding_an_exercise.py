@@ -114,7 +114,7 @@ import json, torch, tfcourse
 from torch import Tensor
 from autograder.authoring.exercise_source import stub_source
 from autograder.checks import check, exercise
-from autograder.checking.sheet import decide
+from autograder.checking.decision import decide
 from autograder.checking.subject import LocalSubject
 
 about = exercise("{NAME}")

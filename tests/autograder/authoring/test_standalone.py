@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.authoring.exercise_source import standalone_source
-from autograder.checking.sheet import decide
+from autograder.checking.decision import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.errors import CourseError

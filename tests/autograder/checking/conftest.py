@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from autograder.checking import rows
+from autograder.checking.decision import decide
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.request import Observation
-from autograder.checking.sheet import Sheet, decide
+from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from autograder.checking import rows
+from autograder.checking.decision import decide
 from autograder.checking.draw import Case
 from autograder.checking.exercise import HIDDEN_ROUNDS, Exercise, Misconception
 from autograder.checking.request import content
-from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 
 

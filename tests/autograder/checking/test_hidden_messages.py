@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from autograder.checking.decision import CollectedAnswers, judge_answers
 from autograder.checking.hidden_messages import FORBIDDEN, OWN_KINDS, WRONG, told_kind
 from autograder.checking.judges import JUDGES
 from autograder.checking.request import Observation, Request
 from autograder.checking.rows import Probe
-from autograder.checking.sheet import Answers, Heard, Section, Sheet, reach
+from autograder.checking.sheet import Answers, Section, Sheet
 
 SECRET = "0.0727 is the secret"
 RIGHT = Observation(outputs={"output": torch.tensor([1.0, 2.0])})
@@ -40,7 +41,7 @@ def message(hidden: Sequence[Observation], *, judge: str = "matches", expected: 
     section = Section("values", "The numbers are right.", 4.0, [probe] * 3, [[expected]] * 3, visible=1)
     rule = Probe((Request("functions", {}),), "free_of", {"names": ["einsum", "matmul"]})
     sheet = Sheet("f", "01", [rule], [section], [], lambda mistake, section, probe: [])
-    (finding,) = reach(sheet, Heard(answers=[answers])).findings
+    (finding,) = judge_answers(sheet, CollectedAnswers(answers=[answers])).findings
     assert not finding.example
     return finding.message
 

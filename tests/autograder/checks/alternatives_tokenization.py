@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import regex
 import torch
 from torch import Tensor
 
@@ -33,6 +32,8 @@ def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., A
 @alternative("pre_tokenize")
 def cut_by_finditer(text: str) -> list[str]:
     """A verbose pattern of the package `regex`, and groups of its matches."""
+    import regex
+
     pattern = regex.compile(
         r"""
         '(?:[stmd]|re|ve|ll)          # contractions

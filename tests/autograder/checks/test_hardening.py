@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 import torch
 
-from autograder.checking.sheet import decide
+from autograder.checking.decision import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED

@@ -23,9 +23,10 @@ import torch
 
 import tfcourse
 from autograder.atomic_files import write_atomically
+from autograder.checking.decision import CollectedAnswers, decide, judge_answers
 from autograder.checking.recorded import read_sheet
 from autograder.checking.request import content
-from autograder.checking.sheet import Heard, Sheet, decide, reach
+from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
 from autograder.release.answer_keys import record_answer_keys
@@ -200,10 +201,10 @@ def test_every_edit_of_a_known_mistake_fits_the_reference(name):
 def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name, recorded):
     sheet, live = recorded(name), exercise(name).sheet()
     for i, item in enumerate(exercise(name).misconceptions):
-        heard = Heard(answers=[live.answers_of(i, j) for j in range(len(live.sections))])
-        verdict = reach(sheet, heard)
+        heard = CollectedAnswers(answers=[live.answers_of(i, j) for j in range(len(live.sections))])
+        verdict = judge_answers(sheet, heard)
         assert {diagnosis.name for diagnosis in verdict.diagnoses} == {item.name}
-        assert verdict.to_dict() == reach(live, heard).to_dict()
+        assert verdict.to_dict() == judge_answers(live, heard).to_dict()
 
 
 @every_exercise
@@ -385,7 +386,8 @@ def test_a_verdict_has_no_more_rows_than_a_student_reads(name):
 def test_nothing_is_judged_before_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[str] = []
     monkeypatch.setattr(
-        "autograder.checks.reach", lambda sheet, heard: judged.append(sheet.exercise) or reach(sheet, heard)
+        "autograder.checks.judge_answers",
+        lambda sheet, collected: judged.append(sheet.exercise) or judge_answers(sheet, collected),
     )
     verdict = check(exercise("causal_mask").reference)
     assert judged == []

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from autograder.checking.decision import decide
 from autograder.checking.judges import same_answer
 from autograder.checking.request import Observation
-from autograder.checking.sheet import Sheet, decide
+from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.engine.checker.answer_cache import AnswerCache, forbidden_in

@@ -13,9 +13,9 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.checking.decision import decide
 from autograder.checking.draw import Case
 from autograder.checking.request import Observation, Request
-from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercises
 from autograder.engine.checker import remote_subject as subject_module

@@ -12,8 +12,9 @@ from nbformat.v4 import new_markdown_cell
 
 from autograder.submission import answer_pictures as module
 from autograder.submission.answer_pictures import attach_pictures
+from tests.autograder.submission.pictures import jpeg, png
 
-PNG, JPEG = b"\x89PNG\r\n\x1a\nfirst", b"\xff\xd8\xffsecond"
+PNG, OTHER, JPEG = (base64.b64decode(image) for image in (png(2, 3), png(3, 2), jpeg(4, 5)))
 DATA = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 
 
@@ -81,10 +82,10 @@ def test_anything_else_stays_text(folder: Path, source: str) -> None:
 
 
 def test_an_attached_picture_keeps_its_name(folder: Path) -> None:
-    other = {"image/png": base64.b64encode(PNG + b"other").decode()}
+    other = {"image/png": base64.b64encode(OTHER).decode()}
     text, pictures = attached(folder, "![](attachment:figure.png) ![](figure.png)", **{"figure.png": other})
     assert text == "![](attachment:figure.png) ![](attachment:other-figure.png)"
-    assert pictures == {"figure.png": PNG + b"other", "other-figure.png": PNG}
+    assert pictures == {"figure.png": OTHER, "other-figure.png": PNG}
 
 
 def test_all_pictures_of_a_notebook_share_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,8 +102,8 @@ def test_a_page_that_takes_too_long_is_plain_and_the_commands_name_it(
     kinds = {result.student: [problem.kind for problem in result.problems] for result in read_results(course, CHAPTER)}
     assert (PLAIN in kinds["eve"], PLAIN in kinds["ann"], PLAIN in kinds["zoe"]) == (True, False, False)
     (renewed, named) = renew_pages(course, [CHAPTER])
-    assert renewed == f"{CHAPTER}: 1 feedback page renewed"
+    assert renewed == f"{CHAPTER}: 1 feedback page updated"
     assert named.startswith(f"{CHAPTER}: eve: The feedback page shows the student's texts as they were written")
     hand_in("eve", filled(answer="Because."))
     graded()
-    assert renew_pages(course, [CHAPTER]) == [f"{CHAPTER}: 1 feedback page renewed"]
+    assert renew_pages(course, [CHAPTER]) == [f"{CHAPTER}: 1 feedback page updated"]

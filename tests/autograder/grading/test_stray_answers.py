@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +16,12 @@ from autograder.course.folder import Course
 from autograder.submission.intake import take_in
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.stray_answers import added_text, has_words
+from tests.autograder.submission.pictures import png
 
 from .conftest import CHAPTER
 
 TEXT = "The variance of a sum grows with the number of its terms."
-PICTURES = [base64.b64encode(b"\x89PNG\r\n\x1a\n" + end).decode() for end in (b"one", b"two")]
+PICTURES = [png(2, 3), png(3, 2)]
 OWN = "Because of the variance."
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.checking.decision import CollectedAnswers, collect_answers, judge_answers
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.request import Observation, map_value
-from autograder.checking.sheet import Answers, Heard, Sheet, hear, reach
+from autograder.checking.sheet import Answers, Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.engine.checker.behaviour import describe, questions_about
@@ -106,13 +107,13 @@ class Grader:
         # Without known mistakes: to name a diagnosis takes most of the time, and groups do not need it.
         self.sheet: Sheet = replace(self.exercise.sheet(), misconceptions=())
 
-    def ask(self, candidate: Callable[..., Any]) -> Heard:
+    def ask(self, candidate: Callable[..., Any]) -> CollectedAnswers:
         """Return what a candidate answers."""
-        return hear(self.sheet, LocalSubject(candidate))
+        return collect_answers(self.sheet, LocalSubject(candidate))
 
-    def answer(self, student: str, heard: Heard, source: str = "") -> CodeAnswer:
+    def answer(self, student: str, heard: CollectedAnswers, source: str = "") -> CodeAnswer:
         """Return the code answer that results and signatures would make of it."""
-        verdict = reach(self.sheet, heard)
+        verdict = judge_answers(self.sheet, heard)
         failed = [finding for finding in verdict.findings if not finding.passed]
         return CodeAnswer(
             student=student,
@@ -126,7 +127,7 @@ class Grader:
             signature=self._signature(heard),
         )
 
-    def _signature(self, heard: Heard) -> Signature | None:
+    def _signature(self, heard: CollectedAnswers) -> Signature | None:
         if heard.refusal:
             return None
         observed: dict[bytes, Observation] = {}
@@ -148,7 +149,7 @@ def labelled_answers(name: str) -> Iterator[tuple[str, CodeAnswer]]:
                 yield mistake.name, answer
 
 
-def _spellings(grader: Grader, mistake: Misconception) -> Iterator[tuple[str, Heard]]:
+def _spellings(grader: Grader, mistake: Misconception) -> Iterator[tuple[str, CollectedAnswers]]:
     plain = grader.ask(mistake.wrong)
     yield mistake.name, plain
     for seed in (1, 2):

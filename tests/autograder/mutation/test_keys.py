@@ -57,6 +57,36 @@ def test_another_variable_changes_the_key(old: str, new: str, tmp_path: Path) ->
     assert _file_digest(tmp_path, LOCALS.replace(old, new)) != _file_digest(tmp_path, LOCALS)
 
 
+PRIVATE = """class _Pair:
+    def __init__(self):
+        self._first, self._second = 1, 2
+
+    def value(self):
+        return self._first - self._second
+
+def _helper(x):
+    return _Pair().value() + x
+
+def public(x):
+    return _helper(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("_Pair", "_Two"), ("_first", "_one"), ("_helper", "_add_difference"), ("_second", "_a")]
+)
+def test_private_names_change_no_key(old: str, new: str, tmp_path: Path) -> None:
+    assert PRIVATE.replace(old, new) != PRIVATE
+    assert _file_digest(tmp_path, PRIVATE.replace(old, new)) == _file_digest(tmp_path, PRIVATE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("public", "open"), ("self._first - self._second", "self._second - self._first")]
+)
+def test_public_names_and_another_private_one_change_the_key(old: str, new: str, tmp_path: Path) -> None:
+    assert _file_digest(tmp_path, PRIVATE.replace(old, new)) != _file_digest(tmp_path, PRIVATE)
+
+
 def test_names_in_a_reference_count() -> None:
     assert keys._text_digest(LOCALS.replace("total", "amount")) != keys._text_digest(LOCALS)
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from autograder.checking import rows
+from autograder.checking.decision import decide
 from autograder.checking.draw import Case
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.request import Observation, Request
-from autograder.checking.sheet import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import NOT_JUDGED
 from autograder.checks import exercise

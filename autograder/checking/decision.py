@@ -1,0 +1,183 @@
+"""Ask a candidate all questions of a sheet, and decide on its answers: which rows pass, how many points, which known mistake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from autograder.checking.diagnosis import Problem, diagnose
+from autograder.checking.example import example, which_case
+from autograder.checking.hidden_messages import FORBIDDEN, WRONG
+from autograder.checking.judges import JUDGES, concerns_numbers
+from autograder.checking.request import Observation
+from autograder.checking.rows import Probe
+from autograder.checking.sheet import Answers, Section, Sheet, ask, first_wrong
+from autograder.checking.subject import Subject, UsesReferenceError
+from autograder.checking.verdict import FOLD, NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
+
+RIGHT = "as it should be"
+# Only the examined code itself interrupts a check, and then its calls so far are lost.
+INTERRUPTED = "it raised KeyboardInterrupt while the check recorded which functions it calls"
+
+
+@dataclass(frozen=True)
+class CollectedAnswers:
+    """A subject's answers to a sheet.
+
+    Attributes:
+        refusal: why it is refused before anything else is asked, or None.
+        answers: its answers, a list for each section; none if it is refused.
+    """
+
+    refusal: str | None = None
+    answers: Sequence[Answers] = ()
+
+
+def decide(sheet: Sheet, subject: Subject) -> Verdict:
+    """Check a subject against a question sheet and return the verdict."""
+    return judge_answers(sheet, collect_answers(sheet, subject))
+
+
+def has_right_numbers(sheet: Sheet, subject: Subject) -> bool:
+    """Return whether a subject passes all rows of numbers, whatever its side rows say."""
+    findings = decide(sheet, subject).findings
+    return all(finding.passed or section.side for section, finding in zip(sheet.sections, findings, strict=True))
+
+
+def first_failure(sheet: Sheet, subject: Subject) -> str | None:
+    """Return the first section that a subject fails, or ``"rules"``; None if it gets all the points.
+
+    It stops at the first wrong answer, so it is much faster than a verdict.
+    """
+    if _broken_rule(sheet, subject):
+        return "rules"
+    for section in sheet.sections:
+        observations: list[Sequence[Observation]] = []
+        if _problem(section, _asked_one_by_one(subject, section, observations)) is not None:
+            return section.aspect
+        if _refused(observations, _forbidden(sheet)):
+            return "rules"
+    return None
+
+
+def _asked_one_by_one(
+    subject: Subject, section: Section, observations: list[Sequence[Observation]]
+) -> Iterator[Sequence[Observation]]:
+    for probe in section.probes:
+        observations.append(ask(subject, [[probe]])[0][0])
+        yield observations[-1]
+
+
+def collect_answers(sheet: Sheet, subject: Subject) -> CollectedAnswers:
+    """Ask a subject all questions of a sheet and return the answers."""
+    if refusal := _broken_rule(sheet, subject):
+        return CollectedAnswers(refusal)
+    return CollectedAnswers(
+        answers=ask(subject, [section.probes for section in sheet.sections], forbidden=sheet.forbidden)
+    )
+
+
+def judge_answers(sheet: Sheet, collected: CollectedAnswers) -> Verdict:
+    """Judge answers and return the verdict, which depends on them only."""
+    answers = collected.answers
+    refusal = collected.refusal or _refused_later(sheet, answers)
+    if refusal:
+        return _verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
+    problems = [_problem(section, observations) for section, observations in zip(sheet.sections, answers, strict=True)]
+    return _verdict(sheet, problems, diagnose(sheet, answers, problems))
+
+
+def _forbidden(sheet: Sheet) -> list[Probe]:
+    return [probe for probe in sheet.rules if probe.options.get("names")]
+
+
+def _broken_rule(sheet: Sheet, subject: Subject) -> str | None:
+    (answers,) = ask(subject, [sheet.rules], forbidden=sheet.forbidden)
+    for probe, observations in zip(sheet.rules, answers, strict=True):
+        if any(observation.unfinished for observation in observations):
+            return NOT_WRITTEN
+        if any((observation.error or "").startswith(KeyboardInterrupt.__name__) for observation in observations):
+            return INTERRUPTED
+        if refusal := _refused([observations], [probe]):
+            return refusal
+    return None
+
+
+def _refused(answers: Answers, rules: Sequence[Probe]) -> str | None:
+    """Return the rule that a subject broke, even in a failing answer, or None."""
+    flat = [observation for observations in answers for observation in observations]
+    broken = (JUDGES[rule.judge](flat, flat, rule.options) for rule in rules)
+    return _borrowed(answers) or next(filter(None, broken), None)
+
+
+def _refused_later(sheet: Sheet, answers: Sequence[Answers]) -> str | None:
+    """Return the rule that was broken in the rows' questions. Hidden ones are not named, because a subject could choose its calls."""
+    rules = _forbidden(sheet)
+    visible = [observations[: section.visible] for section, observations in zip(sheet.sections, answers, strict=True)]
+    if refusal := next(filter(None, (_refused(observations, rules) for observations in visible)), None):
+        return refusal
+    return FORBIDDEN if any(_refused(observations, rules) for observations in answers) else None
+
+
+def _borrowed(answers: Answers) -> str | None:
+    """Return where a subject ran the course's own solution."""
+    errors = (observation.error or "" for observations in answers for observation in observations)
+    return next((error.partition(": ")[2] for error in errors if error.startswith(UsesReferenceError.__name__)), None)
+
+
+def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Problem | None:
+    failure = first_wrong(section, answers)
+    if failure is None:
+        return None
+    number, observations, message = failure
+    if section.visible is not None and number >= section.visible:
+        return Problem(WRONG)
+    probe, expected = section.probes[number], section.expected[number]
+    about_numbers = concerns_numbers(probe.judge, probe.requests, observations, expected)
+    case = which_case([one.requests[0] for one in section.probes[: section.visible]], probe.requests[0])
+    return Problem(message, _example(probe, observations, expected), case, about_numbers)
+
+
+def _example(probe: Probe, observations: Sequence[Observation], expected: Sequence[Observation]) -> str:
+    if probe.judge not in ("matches", "matches_part", "shapes", "answers"):
+        return ""
+    try:
+        return example(probe.judge, probe.requests, observations, expected, probe.options)
+    except Exception:  # what a student returns may be made to break a comparison
+        return ""
+
+
+def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequence[Diagnosis | None]) -> Verdict:
+    pairs = list(zip(sheet.sections, problems, strict=True))
+    numbers = [(section.points, problem is None) for section, problem in pairs if not section.side]
+    all_points, right_points = sum(points for points, _ in numbers), sum(points for points, right in numbers if right)
+    share = right_points / all_points if all_points else 1.0
+    messages = Counter(problem.message for problem in problems if problem)
+    findings = []
+    for (section, problem), diagnosis in zip(pairs, diagnoses, strict=True):
+        earned = 0.0 if problem else round(section.points * (share if section.side else 1.0), 2)
+        message = RIGHT if share == 1 or not section.side else _reduced(right_points, all_points)
+        unjudged = problem is not None and section.side and problem.about_numbers and share < 1
+        if problem is not None:
+            # A message that several rows share is shown once.
+            case = problem.case if messages[problem.message] < FOLD else ""
+            message = NOT_JUDGED if unjudged else f"{case}{problem.message}"
+        findings.append(
+            Finding(
+                aspect=section.aspect,
+                title=section.title,
+                points=section.points,
+                passed=problem is None,
+                message=message,
+                diagnosis=diagnosis,
+                earned=earned,
+                example=problem.example if problem and not unjudged else "",
+            )
+        )
+    return Verdict(exercise=sheet.exercise, chapter=sheet.chapter, findings=tuple(findings))
+
+
+def _reduced(right: float, points: float) -> str:
+    """Return why a passed side row does not earn all its points."""
+    return f"correct; pays by the share of right numbers, {right:g} of {points:g} points" if right else NOT_JUDGED
