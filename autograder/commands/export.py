@@ -114,4 +114,10 @@ def _export_feedback(
         for archive in archives
         if archive.left_out
     ]
+    lines += [_strangers_left_out(archive.chapter, archive.strangers) for archive in archives if archive.strangers]
     return CommandResult([vars(archive) for archive in archives], "\n".join([*lines, HINTS[platform]]))
+
+
+def _strangers_left_out(chapter: str, strangers: Sequence[str]) -> str:
+    pages = "1 page is" if len(strangers) == 1 else f"{len(strangers)} pages are"
+    return f"{chapter}: {pages} left out, of no student on the class list: {', '.join(strangers)}"

@@ -34,6 +34,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     """
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
+    from autograder.enrolment.not_counted import not_counted
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
     from autograder.reports.class_report import summarise
@@ -59,8 +60,9 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     now = datetime.now(UTC).replace(tzinfo=None)
     commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
     target = (output or course.root / "report.html").resolve()
+    outside = not_counted(course, names)
     title = plan.title or "Class report"
-    path = write_report(summaries, target, title=title, now=now, commands=commands, overall=overall)
+    path = write_report(summaries, target, title=title, now=now, commands=commands, overall=overall, outside=outside)
     lines = [*charged, f"report on {', '.join(summary.chapter for summary in summaries)}: {path}"]
     page = next((work.feedback for work in works if work.feedback is not None), None)
     if page is not None:
@@ -80,6 +82,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         "behind": behind,
         "chapters": [summary.to_dict() for summary in summaries],
         "totals": {total.grade.student: total.share for total in overall},
+        "not_counted": [one.to_dict() for one in outside],
         "grades": {total.grade.student: total.grade_name for total in overall if total.grade_name},
         **missing_data,
     }

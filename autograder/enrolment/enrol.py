@@ -371,7 +371,9 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     if student.platform and student.uploads:
         # The numbers of the uploads are that platform's, whichever one the list comes from.
         texts["platform"] = student.platform
-    surname = member.surname if member.name else student.surname
+    # Canvas's list of groups has whole names. The surname of a name that is the same is still known.
+    is_same_name = not member.name or folded_name(member.name) == folded_name(student.name)
+    surname = member.surname or (student.surname if is_same_name else "")
     return replace(student, **texts, surname=surname, enrolled=True)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from autograder.course.course_file import CourseFile, days_late, late_share
 from autograder.course.exercise_rules import ExerciseRule
 from autograder.feedback.page import Page, Part
 
 _DIGITS = 6
-_ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def counted_page(page: Page, plan: CourseFile) -> Page:
@@ -27,7 +26,8 @@ def counted_page(page: Page, plan: CourseFile) -> Page:
             continue
         earned, worth = rule.counted(part.score, part.max_score)
         raw, best = raw + earned - part.score, best + worth - part.max_score
-        parts.append(replace(part, pending=part.pending and rule.needs_answer, counts_as=_note(rule, earned, worth)))
+        pending = part.pending and rule.needs_answer
+        parts.append(replace(part, pending=pending, counts_as=_note(rule, earned, worth), counted=(earned, worth)))
     raw = round(raw, _DIGITS)
     penalty = _penalty(page, before, raw, plan)
     return replace(
@@ -42,10 +42,11 @@ def counted_page(page: Page, plan: CourseFile) -> Page:
 def _penalty(page: Page, before: float, raw: float, plan: CourseFile) -> float:
     if before:
         return round(page.late_penalty * raw / before, _DIGITS)
-    if plan.due(page.chapter) is None:
+    due, rule = plan.due(page.chapter, page.student), plan.late_rule(page.chapter)
+    if due is None:
         return 0.0
-    rule = plan.late_rule(page.chapter)
-    days = days_late(_ANY_DAY + timedelta(seconds=page.seconds_late), _ANY_DAY, rule, plan.zone)
+    handed_in = due.astimezone(UTC) + timedelta(seconds=page.seconds_late)
+    days = days_late(handed_in, due, rule, plan.zone)
     return round(raw * late_share(days, rule), _DIGITS)
 
 

@@ -52,6 +52,7 @@ class Part:
         check_score: points that the check gave to code whose points a person has set; None if no person has.
         follows: the exercise, if there is one, from which all that failed here follows.
         counts_as: how it counts in the course, as a sentence; empty if it counts as the notebook says.
+        counted: points earned and points to be earned as the course counts them; None if it counts as the notebook says.
         rubric: the rubric of a mark, ticked or not; empty if the points were given without one.
         given_points: the points that a person gave instead of the sum of the ticked items; None if the sum holds.
     """
@@ -72,6 +73,7 @@ class Part:
     check_score: float | None = None
     follows: Part | None = None
     counts_as: str = ""
+    counted: tuple[float, float] | None = None
     rubric: tuple[RubricPart, ...] = ()
     given_points: float | None = None
 
@@ -171,13 +173,20 @@ class Page:
 
     @property
     def settled_score(self) -> float:
-        """The points without those of answers that wait for grading."""
-        return max(0.0, self.score - sum(part.score for part in self.parts if part.pending))
+        """The points without those of answers that wait for grading, after the same share is taken off for lateness."""
+        raw = self.score + self.late_penalty
+        waiting = sum(earned for earned, _ in self._waiting)
+        return max(0.0, round(self.score * (raw - waiting) / raw, 6)) if raw else 0.0
 
     @property
     def settled_max(self) -> float:
         """The points that could be earned without those of answers that wait for grading."""
-        return self.max_score - sum(part.max_score for part in self.parts if part.pending)
+        return self.max_score - sum(worth for _, worth in self._waiting)
+
+    @property
+    def _waiting(self) -> list[tuple[float, float]]:
+        """Points earned and points to be earned of the answers that wait for grading."""
+        return [part.counted or (part.score, part.max_score) for part in self.parts if part.pending]
 
     @property
     def exercises(self) -> tuple[Part, ...]:

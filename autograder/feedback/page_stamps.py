@@ -61,7 +61,10 @@ class PageStamps:
             self._ticks[student].append(repr((question, ticks)))
         released = course.folder("release", chapter=chapter) / f"{chapter}.ipynb"
         settings = json.dumps(config.FeedbackExporter, default=str, sort_keys=True)
-        rules = msgspec.json.encode(read_course_file(course.root).chapter(chapter).exercises, order="sorted").decode()
+        self._plan = read_course_file(course.root)
+        rules = msgspec.json.encode(
+            (self._plan.chapter(chapter).exercises, self._plan.late_rule(chapter)), order="sorted"
+        ).decode()
         parts = [
             _code(),
             settings,
@@ -105,7 +108,8 @@ class PageStamps:
         if any(published.get(other) != graded[other] for other in copies):
             return None
         ticks = self._ticks.get(student, [])
-        made_of = [self._common, self._marks[student], graded.get(name, ""), *ticks, *sorted(copies)]
+        due = str(self._plan.due(self._chapter, student))
+        made_of = [self._common, self._marks[student], due, graded.get(name, ""), *ticks, *sorted(copies)]
         return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
 
     def _read(self) -> dict[str, list[str]]:

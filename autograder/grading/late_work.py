@@ -229,8 +229,9 @@ def _penalty(step: Any, student: str, score: float, handed_in: datetime | None, 
 
 
 def _extension(plan: CourseFile, chapter: str, student: str) -> timedelta | None:
+    """Return the time from a chapter's deadline to the student's, negative for an earlier one; None if they are the same."""
     general, individual = _utc(plan.due(chapter)), _utc(plan.due(chapter, student))
-    return individual - general if general is not None and individual is not None and individual > general else None
+    return individual - general if general is not None and individual is not None and individual != general else None
 
 
 def _utc(moment: datetime | None) -> datetime | None:

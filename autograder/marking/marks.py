@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -135,6 +136,22 @@ class Marks:
     def history(self) -> list[Entry]:
         """Return the chapter's entries that are in the gradebook, oldest first."""
         return [entry for entry in self.journal.entries()[0] if entry.chapter == self.chapter]
+
+    def answers_by_marker(self) -> dict[str, int]:
+        """Return how many answers each marker has marked last. An undo brings back the marker before; a changed rubric is no mark."""
+        entries = {entry.id: entry for entry in self.history()}
+        marks: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for entry in entries.values():
+            mark, takes_back = entry, False
+            while mark.undoes in entries:
+                mark, takes_back = entries[mark.undoes], not takes_back
+            for student in entry.changes if not mark.reason else ():
+                markers = marks[entry.question, student]
+                if takes_back:
+                    del markers[-1:]
+                else:
+                    markers.append(mark.marker)
+        return dict(sorted(Counter(markers[-1] for markers in marks.values() if markers).items()))
 
     def recover(self) -> None:
         """Finish the journal after a crash: an entry without an end reached the gradebook or did not, all of it or none."""

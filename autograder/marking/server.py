@@ -10,6 +10,7 @@ from typing import ClassVar
 from tornado.web import HTTPError
 
 from autograder.authoring.rubrics import Rubric
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.marking.answer_texts import AnswerTexts
@@ -79,6 +80,14 @@ class MarkingApplication(LocalApplication):
         """Return the students' names by id; None if the page may not show who wrote an answer."""
         return student_names(self.course) if self._shows_names else None
 
+    def rules(self) -> Mapping[str, str]:
+        """Return how exercises and questions count by ``course.toml``, in words; none while the file has a mistake."""
+        try:
+            rules = read_course_file(self.course.root).chapter(self.chapter).exercises
+        except CourseError:
+            return {}
+        return {name: str(rule) for name, rule in rules.items()}
+
     def rubric(self, question: str) -> Rubric | None:
         """Return a question's rubric as it is now; None if it has none."""
         return self._rubrics().get(question)
@@ -102,7 +111,9 @@ class QuestionsHandler(MarkingHandler):
 
     def get(self) -> None:
         """Show how much of each question is done."""
-        self.show("questions.html", questions=self.application.questions())
+        application = self.application
+        markers = application.marks.answers_by_marker()
+        self.show("questions.html", questions=application.questions(), rules=application.rules(), markers=markers)
 
 
 class QuestionHandler(MarkingHandler):
@@ -113,6 +124,7 @@ class QuestionHandler(MarkingHandler):
         question = self.question(name)
         comments = sorted({answer.state.comment for answer in question.answers if answer.state.comment})
         values = {"question": question, "comments": comments, "xsrf": self.xsrf_token.decode()}
+        values["rule"] = self.application.rules().get(name, "")
         pseudonyms, names, texts = self.application.pseudonyms, self.application.names(), self.application.texts
         texts.begin_page()
         if question.is_code:

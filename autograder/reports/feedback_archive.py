@@ -22,6 +22,7 @@ from pathlib import Path
 from autograder.atomic_files import write_all_or_none
 from autograder.course.folder import Course
 from autograder.enrolment.enrol import group_submitters
+from autograder.enrolment.strangers import is_no_student
 from autograder.errors import CourseError
 from autograder.reports.member_pages import member_pages
 from autograder.roster.roster import Student, read_roster, safe_id
@@ -52,18 +53,20 @@ class FeedbackArchive:
         paths: the archives; several if one would be too large for an upload.
         students: the students whose pages are in them.
         left_out: students with a page but without a number on the platform.
+        strangers: the ids of pages that go to nobody, because their submissions are not on the class list, or no student's.
     """
 
     chapter: str
     paths: tuple[Path, ...]
     students: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    strangers: tuple[str, ...] = ()
 
 
 def export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, *, max_bytes: int = MAX_BYTES
 ) -> list[FeedbackArchive]:
-    """Write the feedback of some chapters in a platform's format, and return the archives.
+    """Write the feedback of some chapters in a platform's format, and return the archives. Strangers get no page.
 
     Args:
         course: the course.
@@ -80,7 +83,7 @@ def export_feedback(
     files: dict[Path, bytes] = {}
     archives_written = []
     for chapter in chapters:
-        pages, left_out = _pages(course, chapter, platform, roster)
+        pages, left_out, unlisted = _pages(course, chapter, platform, roster)
         entries = [(name_of(student, chapter), page) for student, page in pages]
         archives = list(_packed(entries, max_bytes))
         paths = [
@@ -88,9 +91,9 @@ def export_feedback(
             for number in range(1, len(archives) + 1)
         ]
         files.update(zip(paths, archives, strict=True))
-        if pages or left_out:
+        if pages or left_out or unlisted:
             students = tuple(student.id for student, _ in pages)
-            archives_written.append(FeedbackArchive(chapter, tuple(paths), students, tuple(left_out)))
+            archives_written.append(FeedbackArchive(chapter, tuple(paths), students, tuple(left_out), tuple(unlisted)))
     if not files:
         raise CourseError(_why_nothing(archives_written, platform), do=_REMEDY)
     write_all_or_none(files)
@@ -112,12 +115,17 @@ def _why_nothing(archives: Iterable[FeedbackArchive], platform: str) -> str:
 
 def _pages(
     course: Course, chapter: str, platform: str, roster: dict[str, Student]
-) -> tuple[list[tuple[Student, bytes]], list[str]]:
-    """Return the students with a number on the platform and their pages, and those without. Every member of a group has a page."""
+) -> tuple[list[tuple[Student, bytes]], list[str], list[str]]:
+    """Return the students with a number on the platform and their pages, those without, and strangers.
+
+    Every member of a group has a page.
+    """
     pages, left_out = [], []
-    by_name = {
+    everyone = {
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
     }
+    unlisted = [name for name in everyone if is_no_student(name, roster)]
+    by_name = {name: page for name, page in everyone.items() if name not in unlisted}
     members: dict[str, list[str]] = defaultdict(list)
     for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):
         members[who].append(name)
@@ -131,7 +139,7 @@ def _pages(
                 pages.append((student, content))
             else:
                 left_out.append(student.id)
-    return pages, left_out
+    return pages, left_out, unlisted
 
 
 def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Student:

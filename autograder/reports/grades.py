@@ -184,7 +184,7 @@ def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mappi
 
 
 def _with_own_deadline(grade: Grade, plan: CourseFile) -> Grade:
-    """Return a grade with the deadline of ``course.toml``, if it has one: nbgrader knows no deadline that is earlier than the chapter's."""
+    """Return a grade with the deadline of ``course.toml``, if it has one; a gradebook that was not brought up to date has another one."""
     due = plan.due(grade.chapter, grade.student)
     return grade if due is None else replace(grade, due=due.astimezone(UTC).replace(tzinfo=None))
 
@@ -205,14 +205,17 @@ def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
 
 
 def _for_member(grade: Grade, member: Grade) -> Grade:
-    """Return a grade as that of another member of the group. What a person has to do about it is said once, of the submitter."""
+    """Return a grade as that of another member of the group, which goes to the platform on which the group handed in.
+
+    What a person has to do about it is said once, of the submitter.
+    """
     return replace(
         grade,
         student=member.student,
         first_name=member.first_name,
         last_name=member.last_name,
         email=member.email,
-        platform=member.platform,
+        platform=grade.platform or member.platform,
         canvas_id=member.canvas_id,
         moodle_id=member.moodle_id,
         number=member.number,

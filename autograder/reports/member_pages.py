@@ -26,7 +26,9 @@ def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[s
     member_ids = frozenset(members)
     if not member_ids:
         return {}
-    grades = [grade for grade in read_grades(course, [chapter]) if grade.handed_in_by and grade.student in member_ids]
+    # The page applies the rules of course.toml for single exercises itself.
+    everyone = read_grades(course, [chapter], by_rules=False)
+    grades = [grade for grade in everyone if grade.handed_in_by and grade.student in member_ids]
     config = course.config()
     coursedir = CourseDirectory(config=config, assignment_id=chapter)
     converter = GenerateFeedback(coursedir=coursedir, config=config)

@@ -10,6 +10,7 @@ from pathlib import Path
 import jinja2
 
 from autograder.atomic_files import write_all_or_none
+from autograder.enrolment.not_counted import NotCounted
 from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, markdown, points_text
 from autograder.reports.class_report import ChapterSummary, mark
@@ -25,6 +26,7 @@ def render(
     now: datetime | None = None,
     commands: Mapping[str, str] = {},
     overall: Sequence[Total] = (),
+    outside: Sequence[NotCounted] = (),
 ) -> str:
     """Return the report as one HTML page.
 
@@ -35,6 +37,7 @@ def render(
         now: the present in UTC, without a time zone; None: all deadlines have passed.
         commands: by chapter, the command that opens its page for marking; ``tfcourse mark CHAPTER`` by default.
         overall: the students' totals, if chapters have weights.
+        outside: who is left out of averages, totals and exports.
     """
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
@@ -54,6 +57,7 @@ def render(
         links=links,
         to_mark=to_mark,
         overall=overall,
+        outside=outside,
         in_each_grade=in_each_grade,
     )
 
@@ -92,13 +96,22 @@ def write_report(
     now: datetime | None = None,
     commands: Mapping[str, str] = {},
     overall: Sequence[Total] = (),
+    outside: Sequence[NotCounted] = (),
 ) -> Path:
     """Write the report and return its path; the arguments are those of :func:`render`.
 
     Raises:
         CourseError: if it cannot be written.
     """
-    page = render(summaries, title=title, folder=path.parent.resolve(), now=now, commands=commands, overall=overall)
+    page = render(
+        summaries,
+        title=title,
+        folder=path.parent.resolve(),
+        now=now,
+        commands=commands,
+        overall=overall,
+        outside=outside,
+    )
     try:
         write_all_or_none({path: page.encode()})
     except CourseError as error:

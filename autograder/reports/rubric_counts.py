@@ -68,7 +68,7 @@ def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tu
     if not last_ticks:
         return ()
     with open_gradebook(course) as gradebook:
-        points = _points(gradebook, chapter)
+        points = points_by_hand(gradebook, chapter)
     valid = {key: ticks.ticks for key, ticks in last_ticks.items() if key in points and ticks.belong_to(points[key])}
     order = [cell.name for cell in released_manifest(course, chapter).cells if cell.is_answer]
     counted = (
@@ -77,9 +77,15 @@ def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tu
     return tuple(_count(question, ticks) for question, ticks in zip(order, counted, strict=True) if ticks)
 
 
-def _points(gradebook: Gradebook, chapter: str) -> dict[tuple[str, str], float]:
-    """Return the points that persons have given to a chapter's answers, where no person is awaited."""
-    rows = gradebook.db.execute(
+def points_by_hand(gradebook: Gradebook, chapter: str, *, waiting: bool = False) -> dict[tuple[str, str], float]:
+    """Return the points that persons have given to the cells of a chapter, by cell and student.
+
+    Args:
+        gradebook: the gradebook.
+        chapter: the chapter's full name.
+        waiting: whether points that a person has to confirm, because the answer has changed, are among them.
+    """
+    query = (
         select(BaseCell.name, SubmittedAssignment.student_id, Grade.manual_score)
         .join(BaseCell, BaseCell.id == Grade.cell_id)
         .join(SubmittedNotebook, SubmittedNotebook.id == Grade.notebook_id)
@@ -87,8 +93,9 @@ def _points(gradebook: Gradebook, chapter: str) -> dict[tuple[str, str], float]:
         .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
         .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
         .where(Assignment.name == chapter, Notebook.name == chapter)
-        .where(Grade.manual_score.is_not(None), Grade.needs_manual_grade.is_(False))
+        .where(Grade.manual_score.is_not(None))
     )
+    rows = gradebook.db.execute(query if waiting else query.where(Grade.needs_manual_grade.is_(False)))
     return {(name, student): points for name, student, points in rows}
 
 

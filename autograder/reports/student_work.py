@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.enrolment.standing import counts_for
-from autograder.record.results import GradeResult, read_results
+from autograder.gradebook.reader import open_gradebook
+from autograder.record.results import ExerciseResult, GradeResult, read_results
 from autograder.reports.class_report import Work
 from autograder.reports.grades import Grade, read_grades
+from autograder.reports.rubric_counts import points_by_hand
 from autograder.roster.roster import read_roster
 
 
@@ -29,7 +31,7 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
     results = {
         (result.student, result.chapter): result
         for chapter in dict.fromkeys(grade.chapter for grade in grades)
-        for result in read_results(course, chapter)
+        for result in _with_points_by_hand(course, chapter, read_results(course, chapter))
     }
     works = [
         _group_work(course, grade, results.get((grade.handed_in_by, grade.chapter)))
@@ -54,6 +56,20 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
         replace(_work(course, _unknown(patterns[result.chapter], result), result), recorded=False) for result in unknown
     ]
     return works
+
+
+def _with_points_by_hand(course: Course, chapter: str, results: Iterable[GradeResult]) -> list[GradeResult]:
+    """Return results in which the points that a person gave replace those of the check."""
+    with open_gradebook(course) as gradebook:
+        points = points_by_hand(gradebook, chapter, waiting=True)
+
+    def replaced(student: str, exercise: ExerciseResult) -> ExerciseResult:
+        return replace(exercise, score=points.get((f"test_{exercise.name}", student), exercise.score))
+
+    return [
+        replace(result, exercises=tuple(replaced(result.student, exercise) for exercise in result.exercises))
+        for result in results
+    ]
 
 
 def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:

@@ -17,7 +17,7 @@ class Total:
     Attributes:
         grade: one of the student's grades, for names and address.
         shares: by chapter, score over best, from 0 to 1; 0 where nothing was handed in, and None for a chapter that does not count
-            for the student.
+            for the student, or in which no points can be earned.
         share: their weighted mean, from 0 to 1.
         open_chapters: chapters of which a person has still to decide something; they count as they stand.
         dropped: chapters that do not count, because they have the student's lowest shares.
@@ -48,7 +48,7 @@ class Total:
 
 
 def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
-    """Return the totals of all students, ordered by id; none if there are no weights.
+    """Return the totals of all students for whom a chapter counts, ordered by id; none if there are no weights.
 
     Chapters for which nobody handed in anything do not count yet.
 
@@ -62,7 +62,8 @@ def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRul
     by_student: dict[str, dict[str, Grade]] = defaultdict(dict)
     for grade in everyone:
         by_student[grade.student][grade.chapter] = grade
-    return [_total(by_student[student], begun, weights, rule) for student in sorted(by_student)] if begun else []
+    results = [_total(by_student[student], begun, weights, rule) for student in sorted(by_student)]
+    return [total for total in results if any(share is not None for share in total.shares.values())]
 
 
 def _total(
@@ -84,8 +85,10 @@ def _total(
     )
 
 
-def _share(grade: Grade) -> float:
-    if not grade.handed_in or not grade.decided or not grade.best:
+def _share(grade: Grade) -> float | None:
+    if not grade.best:
+        return None
+    if not grade.handed_in or not grade.decided:
         return 0.0
     return min(1.0, grade.score / grade.best)
 

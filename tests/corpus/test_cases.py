@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
@@ -11,21 +12,26 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from autograder.authoring.chapter import find_chapter
 from autograder.authoring.myst import write_notebook
 from autograder.authoring.selection import select
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.collecting.collect import collect
+from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
+from autograder.enrolment.enrol import enrol
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
 from autograder.marking.questions import read_questions
 from autograder.record.results import GradeResult
 from autograder.release.nbgrader_release import generate_assignment
-from autograder.roster.roster import Student, write_roster
+from autograder.reports.export import export, handed_in_nothing
+from autograder.reports.grades import read_grades
+from autograder.roster.roster import Student, read_roster, write_roster
 
 from ..autograder.grading.scripted import Scripted
 
@@ -33,6 +39,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 CASES = Path(__file__).parent / "cases"
 CHAPTER, QUESTION = "03_scaled_dot_product", "question_query_key"
 SELECTION = ("soft_lookup", "causal_mask", "padding_mask", QUESTION)
+DECODING = "07_decoding"
+OWN_NAMES = ("HW-1", "HW1", "HW10", "Lab 1 (warm-up)")
 SENTENCE = "Queries ask and keys are asked; the scores compare the two"
 PLAN = f"""
 time_zone = "Europe/Warsaw"
@@ -51,17 +59,29 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cases") / "course"
     course = Course.open(root, create=True)
     (root / "course.toml").write_text(PLAN, encoding="utf-8")
-    chapter = select(find_chapter(PROJECT, CHAPTER), lambda name: name in SELECTION)
-    source = root / "source" / CHAPTER / f"{CHAPTER}.ipynb"
+    write_source(root, CHAPTER, SELECTION)
+    release(course, CHAPTER)
+    return root
+
+
+def write_source(root: Path, name: str, selection: tuple[str, ...]) -> None:
+    """Write the source notebook of some exercises of a chapter."""
+    chapter = select(find_chapter(PROJECT, name), lambda exercise: exercise in selection)
+    source = root / "source" / name / f"{name}.ipynb"
     source.parent.mkdir(parents=True)
     source.write_bytes(write_notebook(source_notebook(chapter)))
+
+
+def release(course: Course, *names: str) -> None:
+    """Release assignments whose source notebooks are there."""
     path = os.environ["PATH"]
+    # nbgrader calls alembic by its name when it makes a gradebook; it lies beside this Python.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
     try:
-        generate_assignment(course.config(), CHAPTER)
+        for name in names:
+            generate_assignment(course.config(), name)
     finally:
         os.environ["PATH"] = path
-    return root
 
 
 @pytest.fixture
@@ -70,12 +90,12 @@ def course(released: Path, tmp_path: Path) -> Course:
     return Course.open(Path(shutil.copytree(released, tmp_path / "course")))
 
 
-def grade(course: Course) -> dict[str, GradeResult]:
+def grade(course: Course, chapter: str = CHAPTER) -> dict[str, GradeResult]:
     """Grade everybody: each exercise gives two points."""
-    points = dict.fromkeys(SELECTION[:3], 2.0)
-    students = [path.parent.name for path in course.root.glob(f"submitted/*/{CHAPTER}")]
+    points = dict.fromkeys((*SELECTION[:3], "length_penalty", "temperature"), 2.0)
+    students = [path.parent.name for path in course.root.glob(f"submitted/*/{chapter}")]
     executor = Scripted(dict.fromkeys(students, points))
-    results = autograde(course, CHAPTER, device="cpu", settings=GradingSettings(seed=7), make_executor=executor)
+    results = autograde(course, chapter, device="cpu", settings=GradingSettings(seed=7), make_executor=executor)
     return {result.student: result for result in results}
 
 
@@ -148,3 +168,63 @@ def test_pictures_in_answers_are_shown_however_they_were_put_there(course: Cours
         assert "<img src=&quot;" not in page
     (question,) = (question for question in read_questions(course, CHAPTER) if question.name == QUESTION)
     assert {answer.student for answer in question.answers if answer.state.waiting} == set(results)
+
+
+def test_a_file_for_canvas_has_cells_only_for_work_that_is_graded(course: Course, tmp_path: Path) -> None:
+    write_source(course.root, DECODING, ("length_penalty", "temperature"))
+    release(course, DECODING)
+    enrol(course, CASES / "canvas_people.csv")
+    collect(course, CHAPTER, CASES / "canvas_03.zip")
+    collect(course, DECODING, CASES / "canvas_07.zip")
+    assert set(grade(course)) == {"aberg", "blind", "cdahl", "deck"}
+    results = grade(course, DECODING)
+    assert {name: result.status for name, result in results.items()} == {
+        "aberg": "graded",
+        "cdahl": "to decide",
+        "deck": "not gradable",
+    }
+    grades = read_grades(course)
+    export(grades, "canvas", tmp_path)
+    cells = {path.name: canvas_cells(path) for path in tmp_path.glob("canvas*.csv")}
+    # An empty cell would delete a grade that was entered by hand on Canvas.
+    assert cells == {
+        "canvas.csv": {"11": {CHAPTER: "6.00", DECODING: "4.00"}},
+        f"canvas-{CHAPTER}.csv": {number: {CHAPTER: "6.00"} for number in ("12", "13", "14")},
+    }
+    assert [grade.student for grade in handed_in_nothing(grades)] == ["blind"]
+
+
+def canvas_cells(path: Path) -> dict[str, dict[str, str]]:
+    """Return the points of each student in a file for Canvas, by the student's number there."""
+    with path.open(encoding="utf-8") as file:
+        _, *rows = csv.DictReader(file)
+    return {row["ID"]: dict(list(row.items())[5:]) for row in rows}
+
+
+def test_a_list_of_nbgrader_has_names_behind_its_blanks(course: Course) -> None:
+    enrol(course, CASES / "nbgrader_students.csv")
+    roster = read_roster(course)
+    people = {
+        student.id: (*student.first_and_last_name, student.email, student.enrolled) for student in roster.values()
+    }
+    assert people == {
+        "s001": ("Ada", "Berg", "ada@uni.example", True),
+        "s002": ("Bo", "Lind", "bo@uni.example", True),
+    }
+
+
+def test_assignments_with_similar_names_are_graded_one_by_one(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(CASES / "own_names.zip") as file:
+        file.extractall(course.root)
+    release(course, *OWN_NAMES)
+    points = {f"count_{tag}": number for tag, number in zip("pqrs", (0.5, 1.0, 1.5, 2.0), strict=True)}
+    executor = Scripted({"ada": points})
+    monkeypatch.setattr(
+        "autograder.grading.dispatch._executions_here",
+        lambda workers, settings, submissions: map(executor.grade_one, submissions),
+    )
+    for number, name in enumerate(OWN_NAMES, start=1):
+        done = CliRunner().invoke(main, ["autograde", name, "--course", str(course.root), "--device", "cpu"])
+        assert done.exit_code == 0, done.output
+        scores = {grade.chapter: grade.score for grade in read_grades(course, OWN_NAMES) if grade.handed_in}
+        assert scores == dict(zip(OWN_NAMES[:number], points.values(), strict=False))

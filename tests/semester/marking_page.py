@@ -66,6 +66,60 @@ def mark_largest_group(address: str, exercise: str, points: float, comment: str)
     return len(groups)
 
 
+def mark_with_rubric(address: str) -> list[tuple[str, list[str], float]]:
+    """Tick items for every group of answers in words, a half item among them; type the points with a comma.
+
+    Args:
+        address: the address that opens a page with names.
+
+    Returns:
+        The question, the ids of the students and their points, for every group.
+    """
+    browser, site, overview = _open(address)
+    marked = []
+    for question in re.findall(r'href="/question/(\w+)"', overview.partition("In words</h2>")[2]):
+        page = f"{site}/question/{question}"
+        text = _read(browser, page)
+        xsrf, groups = _read_groups(browser, page)
+        worths = [float(worth) for worth in re.findall(r'id="item-\d+" value="([^"]*)"', text)]
+        version = re.search(r'data-rubric="([^"]*)"', text)
+        assert version
+        assert worths
+        names = re.findall(r'<p class="students">(.*?)</p>', text)
+        for number, (members, who) in enumerate(zip(groups, names, strict=True)):
+            ticks = [(1.0, 0.5, 0.0)[(number + item) % 3] for item in range(len(worths))]
+            points = sum(worth * share for worth, share in zip(worths, ticks, strict=True))
+            mark = {"members": members, "points": f"{points:g}".replace(".", ","), "comment": "", "ticks": ticks}
+            answer = json.loads(_read(browser, f"{page}/give", {**mark, "rubric": version[1]}, xsrf))
+            assert answer["points"] == points
+            marked.append((question, _ids(who), points))
+    return marked
+
+
+def mark_group(address: str, exercise: str, points: str, comment: str) -> list[str]:
+    """Type points and a comment for the largest group of an exercise; return the ids of its students.
+
+    Args:
+        address: the address that opens a page with names.
+        exercise: the exercise.
+        points: the points as they are typed.
+        comment: the comment.
+    """
+    browser, site, _ = _open(address)
+    page = f"{site}/question/{exercise}"
+    xsrf, groups = _read_groups(browser, page)
+    articles = _read(browser, page).split("<article")[1:]
+    largest = max(range(len(groups)), key=lambda number: len(groups[number]))
+    _read(browser, f"{page}/give", {"members": groups[largest], "points": points, "comment": comment}, xsrf)
+    labels = re.findall(r'<input type="checkbox" checked> (.*?)</label>', articles[largest])
+    return [student for label in labels for student in _ids(label)]
+
+
+def _ids(text: str) -> list[str]:
+    """Return the ids in brackets behind students' names."""
+    return re.findall(r"\(([^()]*)\)", html.unescape(text))
+
+
 def _mark_question(browser: OpenerDirector, address: str, points: Points, comment: str) -> int:
     xsrf, groups = _read_groups(browser, address)
     for number, members in enumerate(groups):

@@ -182,6 +182,14 @@ def test_equal_lines_are_one_student(enrolled: Enrol) -> None:
     assert enrolled(table([["ada", "Ada"], ["ada", "Ada"]])).added == ("ada",)
 
 
+def test_a_list_with_whole_names_keeps_surnames(course: Course, enrolled: Enrol) -> None:
+    enrolled(CANVAS)
+    groups = "name,canvas_user_id,user_id,login_id,sections,group_name,canvas_group_id\n"
+    enrolled(f"{groups}Íñigo de la Cruz,902,s0002,ic,Lab A,Team 1,7\nAugusta King,901,s0001,al1815,Lab A,Team 1,7\n")
+    names = {student.id: student.first_and_last_name for student in read_roster(course).values()}
+    assert names == {"ic": ("Íñigo", "de la Cruz"), "al1815": ("Augusta", "King")}
+
+
 def test_800_students_are_read_and_stay(course: Course, enrolled: Enrol) -> None:
     text = MOODLE["en"] + "\n" + "".join(f"Jan,Nowak {i % 500},{i},{i}@example.org,\n" for i in range(800))
     assert len(enrolled(text).added) == 800

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -59,3 +60,22 @@ def test_lateness_takes_the_same_share_of_the_new_points() -> None:
     # 100,000 seconds are two begun days: half of the 4 points.
     counted = counted_page(nothing_before, plan(attend=ExerciseRule(count="full")))
     assert (counted.late_penalty, counted.score) == (2.0, 2.0)
+
+
+def test_a_late_day_on_which_clocks_go_back_has_25_hours() -> None:
+    rules = ChapterPlan(due=datetime(2026, 10, 24, 20), exercises={"attend": ExerciseRule(count="full")})
+    course = CourseFile(time_zone="Europe/Warsaw", late=LateRule(per_day=0.25), chapters={CHAPTER: rules})
+    late = timedelta(hours=24, minutes=50).total_seconds()
+    nothing_before = replace(page(score=0.0), parts=PARTS[1:], seconds_late=late)
+    assert counted_page(nothing_before, course).late_penalty == 1.0
+
+
+def test_points_so_far_are_those_of_the_course_without_what_waits() -> None:
+    marked_before = (*PARTS[:2], replace(PARTS[2], score=5.0))
+    late = replace(page(late_penalty=2.25, score=6.75), parts=marked_before)
+    assert (late.settled_score, late.settled_max) == (3.0, 10.0)
+    counted = counted_page(late, plan(question_why=ExerciseRule(points=2)))
+    assert (counted.score, counted.max_score) == (4.5, 12.0)
+    assert (counted.settled_score, counted.settled_max) == (3.0, 10.0)
+    bonus = counted_page(late, plan(question_why=ExerciseRule(count="bonus")))
+    assert (bonus.settled_score, bonus.settled_max) == (3.0, 10.0)

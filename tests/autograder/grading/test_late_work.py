@@ -22,6 +22,7 @@ from autograder.commands.main import main
 from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.feedback.pages import stale_pages, write_feedback
 from autograder.grading.autograde import autograde
 from autograder.grading.late_work import ApplyDeadline, refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
@@ -166,7 +167,10 @@ def test_points_by_hand_raise_the_penalty(late: Course) -> None:
         assert (notebook.score, notebook.late_submission_penalty) == (5, 1.25)
 
 
-def test_nbgrader_itself_charges_the_same(late: Course) -> None:
+@pytest.mark.parametrize(("plan", "share"), [("", 0.25), (f"[deadlines.ann]\n{CHAPTER} = 2026-03-27T12:00:00\n", 0.5)])
+def test_nbgrader_itself_charges_the_same(late: Course, plan: str, share: float) -> None:
+    with course_file_path(late.root).open("a", encoding="utf-8") as file:
+        file.write(plan)
     expected = grade(late)
     with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
         gradebook.find_assignment(CHAPTER).duedate = None
@@ -182,9 +186,9 @@ def test_nbgrader_itself_charges_the_same(late: Course) -> None:
     with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
         for student in expected:
             notebook = gradebook.find_submission_notebook(CHAPTER, CHAPTER, student)
-            share = 0.25 if student == "ann" else 0.0
+            cost = share * notebook.score if student == "ann" else 0.0
             assert notebook.score > 0
-            assert (notebook.late_submission_penalty or 0.0) == pytest.approx(share * notebook.score)
+            assert (notebook.late_submission_penalty or 0.0) == pytest.approx(cost)
             assert gradebook.find_assignment(CHAPTER).duedate == DUE
 
 
@@ -286,3 +290,19 @@ def test_plain_nbgrader_reads_times_by_the_same_rules(late: Course) -> None:
     step.preprocess(None, {"nbgrader": about})
     with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
         assert gradebook.find_submission(CHAPTER, "ann").timestamp == datetime(2026, 3, 28, 17)
+
+
+def test_feedback_counts_lateness_from_an_earlier_deadline(late: Course) -> None:
+    change(late, "per_day = 0.25", "per_day = 0.25\ncap = 0.75")
+    with course_file_path(late.root).open("a", encoding="utf-8") as file:
+        file.write(f"[deadlines.ann]\n{CHAPTER} = 2026-03-26T12:00:00\n")
+    grade(late)
+    page = late.folder("feedback", "ann", CHAPTER) / f"{CHAPTER}.html"
+    write_feedback(late, CHAPTER, configured(late))
+    assert "It came 2 days 23 hours late, which cost 2.25 of 3 points." in page.read_text()
+    # The cap keeps the penalty, and the page says another duration.
+    change(late, "2026-03-26T12:00:00", "2026-03-25T12:00:00")
+    refresh_penalties(late, [CHAPTER], configured(late))
+    assert stale_pages(late, CHAPTER, configured(late)) == ["ann"]
+    write_feedback(late, CHAPTER, configured(late))
+    assert "It came 3 days 23 hours late, which cost 2.25 of 3 points." in page.read_text()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from autograder.checks import exercise
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
 from autograder.enrolment.enrol import enrol
@@ -68,3 +69,10 @@ def test_a_page_is_its_readers(
         others = {"Ada Ames", "Bo Beck", "Cy Cox"} - {name.partition(" (")[0]}
         assert not any(other in pages[student] for other in others)
     assert member_pages(course, CHAPTER, []) == {}
+    # Of three points, the rules make four: the penalty is still half of them.
+    twice = 2 * exercise("causal_mask").points
+    with (course.root / "course.toml").open("a", encoding="utf-8") as file:
+        file.write(f"[chapters.{CHAPTER}.exercises.causal_mask]\npoints = {twice}\n")
+    for student, content in member_pages(course, CHAPTER, ["bo", "cy"]).items():
+        cost = 2.0 if student in late else None
+        assert shown(content.decode())[1:] == (2.0 if student in late else 4.0, cost)

@@ -17,6 +17,7 @@ from autograder.record.marks_journal import MarksJournal
 
 from .conftest import CHAPTER, QUESTION, die_while_marking, write_answer
 
+RUBRIC = Rubric(QUESTION, "", "- 2 points: why\n- 2 points: how")
 GIVEN = MarkState(2.5, False, "See the lesson.")
 
 
@@ -49,6 +50,19 @@ def test_undo_leaves_an_identical_dump(course, marks, dump):
     assert dump() != before
     assert marks.undo(entry.id).skipped == ()
     assert dump() == before
+
+
+def test_answers_are_counted_by_their_last_marker(course, marks):
+    other = Marks(course, CHAPTER, "another")
+    assert marks.answers_by_marker() == {}
+    marks.give(QUESTION, _versions(course, "ada", "bob", "cyd"), 2, "")
+    second = other.give(QUESTION, _versions(course, "bob"), 3, "")
+    assert marks.answers_by_marker() == {"a marker": 2, "another": 1}
+    marks.apply_rubric(QUESTION, {"cyd": (_versions(course, "cyd")["cyd"], 1.0, ticked(RUBRIC, (0.5, 0)))})
+    undo = marks.undo(second.id)
+    assert other.answers_by_marker() == {"a marker": 3}, "neither an undo nor a changed rubric is a mark"
+    marks.undo(undo.entry.id)
+    assert other.answers_by_marker() == {"a marker": 2, "another": 1}
 
 
 def test_undo_restores_the_mark_before(course, marks):

@@ -13,6 +13,7 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.rubrics import Rubric
 from autograder.commands.main import main
+from autograder.marking.marks import Marks
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import COOKIE, MarkingApplication, local_time
 
@@ -274,6 +275,18 @@ def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
     assert (states["ada"], states["cyd"], states["bob"]) == (2.0, 2.0, None)
 
 
+def test_overview_counts_answers_by_marker(visit, course):
+    async def steps(client):
+        await client.sign_in()
+        return (await client.ask("/")).body.decode()
+
+    assert "Marked by" not in visit(steps)
+    for marker, student in (("ann <b>", "ada"), ("bo", "bob")):
+        version = next(one for one in read_questions(course, CHAPTER)[0].answers if one.student == student).version
+        Marks(course, CHAPTER, marker).give(QUESTION, {student: version}, 1.0, "")
+    assert "<p>Marked by: ann &lt;b&gt; 1 answer, bo 1 answer.</p>" in visit(steps)
+
+
 @pytest.mark.parametrize("page", [f"/question/{QUESTION}", f"/question/{EXERCISE}"])
 def test_names_stand_before_ids(visit, course, page):
     with Gradebook(course.gradebook_url) as book:
@@ -295,6 +308,29 @@ def test_exercise_shows_its_prompt(visit):
         return (await client.ask(f"/question/{EXERCISE}")).body.decode()
 
     assert "<p>Write it.</p>" in visit(steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "note"),
+    [
+        (EXERCISE, 'count = "drop"', "dropped"),
+        (EXERCISE, "points = 2.5", "2.5 points"),
+        (QUESTION, 'points = 3\ncount = "bonus"', "3 points, a bonus"),
+    ],
+)
+def test_rule_of_the_course_stands_beside_the_points(visit, course, name, rule, note):
+    async def steps(client):
+        await client.sign_in()
+        return [(await client.ask(path)).body.decode() for path in ("/", f"/question/{name}")]
+
+    assert not any("course.toml" in page for page in visit(steps))
+    plan = course.root / "course.toml"
+    plan.write_text(f"[chapters.{CHAPTER}.exercises.{name}]\n{rule}\n", encoding="utf-8")
+    overview, page = visit(steps)
+    assert f"by course.toml: {note}" in overview
+    assert f"By course.toml: {note}. This page shows the notebook's points." in page
+    plan.write_text("not TOML", encoding="utf-8")
+    assert all("Points, of" in page or "Questions" in page for page in visit(steps))
 
 
 def test_times_are_local(monkeypatch):

@@ -146,6 +146,38 @@ def test_an_extension_is_not_the_whole_groups(
     assert (grades["ada"].penalty, grades["dee"].penalty, grades["fay"].penalty) == (*penalties, 1.5)
 
 
+def test_a_members_grade_goes_to_the_platform_on_which_the_group_handed_in(course: Course, tmp_path: Path) -> None:
+    people = {
+        "ada": {**ROSTER["ada"], "uploads": {CHAPTER: "5001"}, "group": "T", "enrolled": True},
+        # A grading worksheet of Moodle for another chapter has made her one of Moodle's.
+        "dee": {
+            "name": "Dee",
+            "platform": "moodle",
+            "user": "902",
+            "uploads": {OTHER: "8"},
+            "group": "T",
+            "enrolled": True,
+        },
+    }
+    (course.root / "students.json").write_text(json.dumps(people), encoding="utf-8")
+    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
+    (file,) = export(read_grades(course, [CHAPTER]), "canvas", tmp_path)
+    assert file.students == ("ada", "dee")
+    assert '"902"' in file.path.read_text(encoding="utf-8")
+
+
+def test_points_by_hand_replace_the_checks_in_the_report(course: Course) -> None:
+    write_result(course, result("ada"))
+    write_result(course, result("bo"))
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ada").grades
+        grade.manual_score = 1.0
+        gradebook.db.commit()
+    (summary,) = summarise(read_student_work(course, [CHAPTER])[:2])
+    (exercise,) = summary.exercises
+    assert (exercise.average, exercise.full, exercise.partial) == (2.0, ("bo",), ("ada",))
+
+
 def test_a_withdrawn_student_has_no_grade_and_the_group_keeps_theirs(course: Course, tmp_path: Path) -> None:
     (tmp_path / "class.csv").write_text("id,name,group\nada,Ada,Team 1\nbo,Bo,\ndee,Dee,Team 1\n")
     enrol(course, tmp_path / "class.csv")

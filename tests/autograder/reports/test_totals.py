@@ -55,6 +55,19 @@ def test_a_chapter_that_does_not_count_for_a_student_is_in_no_total(grades, tmp_
     assert '<td class="n">does not count</td>' in page
 
 
+def test_who_has_no_chapter_that_counts_has_no_total(grades, make_grade, tmp_path):
+    joined_late = make_grade("cy", 0.0, chapter=CHAPTERS[2], handed_in=False)
+    rule = TotalRule(pass_mark=50)
+    assert [total.grade.student for total in totals([*grades, joined_late], WEIGHTS, rule)] == ["ada", "bo"]
+
+
+def test_a_chapter_in_which_no_points_can_be_earned_does_not_count(grades):
+    dropped = [replace(grade, raw=0.0, best=0.0) if grade.chapter == CHAPTERS[1] else grade for grade in grades]
+    ada, bo = totals(dropped, WEIGHTS)
+    assert (ada.shares, ada.share) == ({CHAPTERS[0]: 1.0, CHAPTERS[1]: None}, 1.0)
+    assert bo.share == 0.8
+
+
 def test_a_rule_drops_chapters_and_makes_points_grades_and_passes(grades, tmp_path):
     rule = TotalRule(drop_lowest=1, scale=60, pass_mark=70, grades={"A": 90, "B": 75})
     overall = totals(grades, WEIGHTS, rule)
