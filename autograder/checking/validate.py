@@ -282,8 +282,9 @@ def describe(validation: Validation) -> str:
             f"This notebook belongs to checks {validation.other_release}, the installed package has {STAMP}: "
             "install the package that came with the notebook."
         )
-    score = f"{validation.score:g} of {validation.max_score:g} points on the visible questions"
-    return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s"])
+    score = f"{validation.score:g} of {validation.max_score:g} points on the visible tests"
+    hidden = "Grading also runs hidden tests: the same kinds of test with other inputs."
+    return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s", hidden])
 
 
 def _right(passed: Sequence[Verdict]) -> list[str]:

@@ -35,20 +35,26 @@ In this folder:
   {requirements}
       the names of all packages that you need, for pip
 {lesson_lines}
-You need Python 3.11 or newer. In a terminal, in this folder:
+You need Python 3.11 or newer. One environment serves all chapters: it is made once, next to their folders. In a terminal, in this folder:
 
-  python -m venv .venv
-  . .venv/bin/activate            (on Windows: .venv\\Scripts\\activate)
+  python -m venv ../.venv
+  . ../.venv/bin/activate         (on Windows: ..\\.venv\\Scripts\\activate)
 
-On Linux and Windows the next command would install PyTorch with the libraries of NVIDIA's GPUs, which take more than 5 GB of disk.
-Nothing here needs a GPU: install PyTorch's CPU build first, by the command that https://pytorch.org/get-started/locally/ shows for
-"CPU". It takes some 1 GB. On a Mac there is nothing to choose.
+On Linux and Windows, install PyTorch's CPU build now, by the command that https://pytorch.org/get-started/locally/ shows for "CPU".
+It takes some 1 GB. The default, which the next command would install otherwise, includes the libraries of NVIDIA's GPUs and takes more
+than 5 GB of disk; nothing here needs a GPU. On a Mac there is nothing to choose.
 
   python -m pip install -r {requirements}
   jupyter lab {notebook}
 
+For a later chapter, activate the same environment and run the last two commands in that chapter's folder.
+
 Write your code where it says YOUR CODE HERE, run the check below it as often as you like, and answer the questions where it
-says YOUR ANSWER HERE. Before you hand the notebook in, restart the kernel and run all cells. Keep the file's name.
+says YOUR ANSWER HERE. Before you hand the notebook in, save it and run
+
+  tfcourse validate {notebook}
+
+It runs all cells in order, and lists the points of every exercise and what is still missing. Keep the file's name.
 """
 
 

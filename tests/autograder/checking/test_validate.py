@@ -119,7 +119,7 @@ def test_an_exercise_that_is_not_defined_counts_with_its_points_and_says_which_c
     assert lines[0].startswith("code cell 2 (def causal_mask(T, device=None):) raised SyntaxError")
     (told,) = [line for line in lines if line.startswith("causal_mask: ")]
     assert told.startswith(f"causal_mask: 0 of {whole.max_score:g} points: not defined (code cell 2 ")
-    assert f"0 of {whole.max_score:g} points on the visible questions" in lines[-1]
+    assert f"0 of {whole.max_score:g} points on the visible tests" in lines[-2]
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_what_failed_comes_before_what_is_right_and_that_takes_a_line_each(write
     right, wrong = validation.verdicts
     lines = describe(validation).splitlines()
     assert lines[0].startswith("merge_heads: 0 of ")
-    assert lines[-2] == f"causal_mask: {right.score:g} of {right.score:g} points, all right"
-    assert lines[:-2] == str(wrong).splitlines()
+    assert lines[-3] == f"causal_mask: {right.score:g} of {right.score:g} points, all right"
+    assert lines[:-3] == str(wrong).splitlines()
     assert len(validate(write(SETUP, RIGHT, "check(causal_mask)")).verdicts[0].findings) > 1
 
 
