@@ -1,7 +1,6 @@
-"""Published checkpoints in the models of the course: BERT, GPT-2, T5, ViT and Llama as Hugging Face writes them.
+"""Load published checkpoints in Hugging Face's format into the course's BERT, GPT-2, T5, ViT and Llama.
 
-A checkpoint is a folder with `config.json` and `model.safetensors`, or with several files and `model.safetensors.index.json`. Nothing is
-fetched from a network, no code from a folder is run, and `transformers` is not needed.
+A checkpoint is a folder with `config.json` and `model.safetensors`, or with several files and `model.safetensors.index.json`. Loading needs no network, runs no code from the folder, and does not use `transformers`.
 """
 
 import importlib
@@ -25,11 +24,11 @@ How = Literal["as is", "transpose", "first third", "second third", "last third",
 
 
 class CheckpointError(ValueError):
-    """A folder that cannot be loaded; the text names the folder, the file or key, and what to do."""
+    """A checkpoint cannot be loaded; the message states the folder, the file or key, and a remedy."""
 
 
 class Source(NamedTuple):
-    """Where a weight of ours comes from."""
+    """The source of one of our weights in a checkpoint."""
 
     name: str
     """Its name in the file, as released checkpoints have it, without the prefix of the whole model."""
@@ -69,16 +68,16 @@ _SPELLINGS = {
 
 
 def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read a folder as Hugging Face writes it.
+    """Read a checkpoint folder in Hugging Face's format.
 
     Args:
-        folder: It holds `config.json`, and `model.safetensors` or the files that `model.safetensors.index.json` names.
+        folder: Folder with `config.json`, and `model.safetensors` or the files listed in `model.safetensors.index.json`.
 
     Returns:
-        The configuration, and all tensors by their names in the files.
+        The configuration, and all tensors, keyed by their names in the files.
 
     Raises:
-        CheckpointError: If there is no such folder, a file is missing or cannot be read, or a file is named outside the folder.
+        CheckpointError: If the folder does not exist, a file is missing or cannot be read, or the index lists a file outside the folder.
     """
     folder = Path(folder)
     config = read_config(folder)
@@ -110,7 +109,7 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read `config.json` of a checkpoint alone; arguments and errors are those of `read_checkpoint`."""
+    """Read only the `config.json` of a checkpoint, with the same arguments and errors as `read_checkpoint`."""
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: there is no such folder. Download the checkpoint first, and name its folder.")
@@ -122,17 +121,16 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def hugging_face_names(config: Mapping[str, Any]) -> dict[str, Source]:
-    """Say where each weight of ours stands in a file of Hugging Face.
+    """Map each of our weights to its source in a Hugging Face checkpoint.
 
     Args:
-        config: What `config.json` holds; of it `model_type`, the number of layers and the kind of feed-forward network count.
+        config: Contents of `config.json`; `model_type`, the number of layers and the kind of feed-forward network are used.
 
     Returns:
-        For each name in the `state_dict` of our class its source. Weights that not every file has are among them: the output matrix (T5,
-        Llama), the head (ViT) and the pooler (BERT).
+        The source of each name in the `state_dict` of our class. Optional weights are included: the output matrix (T5, Llama), the head (ViT) and the pooler (BERT).
 
     Raises:
-        CheckpointError: If `model_type` is none of the five.
+        CheckpointError: If `model_type` is not one of the five.
     """
     kind = _kind(config)
     return {"bert": _bert_names, "gpt2": _gpt_names, "t5": _t5_names, "vit": _vit_names, "llama": _llama_names}[kind](
@@ -143,22 +141,20 @@ def hugging_face_names(config: Mapping[str, Any]) -> dict[str, Source]:
 def load_pretrained(
     folder: Path, *, into: type[nn.Module] | None = None, dtype: torch.dtype | None = None
 ) -> nn.Module:
-    """Load a published checkpoint into the course's model of its kind.
+    """Load a published checkpoint into the course's model of the same type.
 
-    A BERT whose file has no pooler gets `nn.Identity` in its place, and so does the head of a ViT without a classifier. Heads of BERT are
-    not loaded.
+    `nn.Identity` replaces the pooler of a BERT without one, and the head of a ViT without a classifier. BERT's heads are not loaded.
 
     Args:
-        folder: As `read_checkpoint` takes it.
-        into: A class of your own with the arguments and the names of parts that the exercise asks for; None means ours.
-        dtype: Type of the weights; None keeps that of the file.
+        folder: As in `read_checkpoint`.
+        into: Your class, with the arguments and part names that the exercise requires; None means ours.
+        dtype: Dtype of the weights; None keeps the dtype of the file.
 
     Returns:
         The model on the CPU, in eval mode.
 
     Raises:
-        CheckpointError: If the folder cannot be read, its model is none of the five or has what the course's classes have not, or names or
-            shapes of its tensors do not fit.
+        CheckpointError: If the folder cannot be read, its model is not one of the five or has features that the course's classes lack, or names or shapes of tensors do not match.
     """
     folder = Path(folder)
     config, tensors = read_checkpoint(folder)
@@ -208,7 +204,7 @@ def _filled(
 
 
 def _made(kind: str, config: Mapping[str, Any], held: dict[str, Tensor], into: type[nn.Module] | None) -> nn.Module:
-    """Make the model without its weights; leave out of the file what repeats the embedding."""
+    """Create the model without its weights, and drop tensors that repeat the embedding."""
     arguments = {"bert": _bert, "gpt2": _gpt, "t5": _t5, "vit": _vit, "llama": _llama}[kind](config, held)
     module, name = _CLASSES[kind]
     made: type[nn.Module] = into or getattr(importlib.import_module(module), name)
@@ -449,7 +445,7 @@ def _with_biases(parts: Mapping[str, str]) -> dict[str, Source]:
 
 
 def _released_names(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors by the names of released files: without prefix, in the older spelling."""
+    """Return the tensors under the names of released files: without prefix, in the older spelling."""
     held = {}
     for name, tensor in tensors.items():
         name = name.removeprefix(_PREFIXES[kind])
@@ -496,7 +492,7 @@ def _scales(config: Mapping[str, Any]) -> bool:
 
 
 def _scale_output(model: nn.Module, config: Mapping[str, Any], held: Mapping[str, Tensor]) -> None:
-    """Our T5 scales tied logits and no others; make it so where a file asks for the other two cases."""
+    """Adapt the weights if the file's scaling of logits differs: our T5 scales exactly the tied logits."""
     output: nn.Linear | None = model.output  # type: ignore[assignment]
     if output is not None and _scales(config):
         with torch.no_grad():
@@ -506,7 +502,7 @@ def _scale_output(model: nn.Module, config: Mapping[str, Any], held: Mapping[str
 
 
 def _drop_tied(held: dict[str, Tensor], embedding: str) -> None:
-    """Leave out an output matrix that repeats the embedding."""
+    """Drop an output matrix that repeats the embedding."""
     output, table = held.get("lm_head.weight"), held.get(embedding)
     if output is not None and table is not None and output.shape == table.shape and torch.equal(output, table):
         del held["lm_head.weight"]
