@@ -1,7 +1,8 @@
-"""An open course on attention and Transformers: the reference package, and the stubs that students fill in.
+"""An open course on attention and Transformers: reference package and stubs.
 
-Shapes are written with one legend throughout: ``B`` batch, ``T`` query length, ``S`` key/value length, ``D`` model width, ``H`` heads,
-``Dh`` head width, ``V`` vocabulary. Boolean masks are True where a query may attend.
+Shapes are written with one legend throughout:
+``B`` batch, ``T`` query length, ``S`` key/value length, ``D`` model width, ``H`` heads, ``Dh`` head width, ``V``
+vocabulary. Boolean masks are True where a query may attend.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ def check(
     Args:
         candidate: your function or class; the exercise is found by its name.
         hidden: also run the hidden tests; this needs the installed reference.
-        seed: the seed of the hidden tests; by default the grader's seed if it is set, otherwise 0.
+        seed: the seed of the hidden tests; by default the grader's seed if it is set,
+            otherwise 0.
         device: where to run it, ``"cpu"`` or ``"cuda"``; by default the CPU.
 
     Returns:
-        A verdict: its text form is the score; a notebook shows it as a table with one row per requirement.
+        A verdict: its text form is the score; a notebook shows it as a table with one
+        row per requirement.
 
     Raises:
         RuntimeError: if no checks are installed.
@@ -44,10 +47,11 @@ def check(
 
 
 def use(notebook: str | Path) -> OwnCode:
-    """Run a lesson's notebook on your own code: your solved exercises replace the course's empty ones.
+    """Run a lesson's notebook on your code: your solutions replace the empty ones.
 
     Args:
-        notebook: the chapter's exercise notebook, for example ``"03_scaled_dot_product.ipynb"``; save it first.
+        notebook: the chapter's exercise notebook, for example
+            ``"03_scaled_dot_product.ipynb"``; save it first.
 
     Returns:
         The exercises that were replaced; a notebook shows them as a sentence.

@@ -1,10 +1,14 @@
-"""Attention as alignment of source and target words: soft (learned attention) and hard (IBM Model 1).
+"""Attention as alignment: soft (learned attention) and hard (IBM Model 1).
 
-Shapes: B batch, T length of the target, S length of the source, E width of an embedding, D width of states and annotations,
-Da width of the hidden layer of a score, V vocabulary. The batch comes first. Boolean masks are True where a query may attend,
-which for a source means its real tokens. Queries are rows, so matrices are applied from the right.
+Shapes: B batch, T length of the target, S length of the source, E width of an
+embedding, D width of states and annotations, Da width of the hidden layer of a score, V
+vocabulary. The batch comes first. Boolean masks are True where a query may attend,
+which for a source means its real tokens. Queries are rows, so matrices are applied from
+the right.
 
-A score compares the decoder's state (the query) with the encoder's annotation at each source position (the key). Scores are any real numbers; `masked_softmax` turns them into weights.
+A score compares the decoder's state (the query) with the encoder's annotation at each
+source position (the key). Scores are any real numbers; `masked_softmax` turns them into
+weights.
 """
 
 import math
@@ -40,7 +44,8 @@ SCORES = ("content", "additive", "location", "general", "dot", "scaled_dot")
 def content_score(queries: Tensor, keys: Tensor) -> Tensor:
     """Score by content: the cosine similarity of query and key, from -1 to 1.
 
-    The zero vector has cosine 0 with every vector, never NaN. For all other vectors the cosine is exact: no epsilon is added to a norm.
+    The zero vector has cosine 0 with every vector, never NaN. For all other vectors the
+    cosine is exact: no epsilon is added to a norm.
 
     Args:
         queries: Queries, (B, T, D).
@@ -64,7 +69,8 @@ def content_score(queries: Tensor, keys: Tensor) -> Tensor:
 def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: Tensor) -> Tensor:
     """Score by a network with one hidden layer: tanh(q W_q + k W_k) · v.
 
-    This equals [q; k] W, where [q; k] is the concatenation and W has W_q above W_k. With two matrices, each query and each key is multiplied once, not once per pair.
+    This equals [q; k] W, where [q; k] is the concatenation and W has W_q above W_k.
+    With two matrices, each query and each key is multiplied once, not once per pair.
 
     Args:
         queries: Queries, (B, T, Dq).
@@ -77,10 +83,12 @@ def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: T
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If the shapes of `w_q`, `w_k` or `v` do not fit, or if queries and keys have different batch sizes.
+        ValueError: If the shapes of `w_q`, `w_k` or `v` do not fit, or if queries and
+            keys have different batch sizes.
 
     Source:
-        Bahdanau, Cho and Bengio 2015, Neural Machine Translation by Jointly Learning to Align and Translate, appendix A.1.2.
+        Bahdanau, Cho and Bengio 2015, Neural Machine Translation by Jointly Learning to
+        Align and Translate, appendix A.1.2.
     """
     _check_queries(queries, keys, same_width=False)
     if v.ndim != 1 or w_q.shape != (queries.shape[2], len(v)) or w_k.shape != (keys.shape[2], len(v)):
@@ -93,7 +101,8 @@ def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: T
 def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
     """Score by location: q W, one score per source position, from the query alone.
 
-    The tokens at these positions have no influence. The matrix has one column per possible source position.
+    The tokens at these positions have no influence. The matrix has one column per
+    possible source position.
 
     Args:
         queries: Queries, (B, T, D).
@@ -104,11 +113,12 @@ def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` does not fit the queries or has fewer than `S` columns, or if `S` is negative.
+        ValueError: If `w` does not fit the queries or has fewer than `S` columns, or if
+            `S` is negative.
 
     Source:
-        Luong, Pham and Manning 2015, Effective Approaches to Attention-based Neural Machine Translation, section 3.1,
-        equation 8.
+        Luong, Pham and Manning 2015, Effective Approaches to Attention-based Neural
+        Machine Translation, section 3.1, equation 8.
     """
     _, _, D = queries.shape
     height, longest = w.shape
@@ -131,7 +141,8 @@ def general_score(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` does not fit queries and keys, or if these have different batch sizes.
+        ValueError: If `w` does not fit queries and keys, or if these have different
+            batch sizes.
 
     Source:
         Luong, Pham and Manning 2015, section 3.1, equation 7 ("general").
@@ -161,7 +172,7 @@ def dot_score(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def scaled_dot_score(queries: Tensor, keys: Tensor) -> Tensor:
-    """Score by the dot product of query and key, divided by the square root of their width.
+    """Score by the dot product of query and key, divided by sqrt(D).
 
     Args:
         queries: Queries, (B, T, D).
@@ -178,19 +189,25 @@ def scaled_dot_score(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Turn scores into weights: a softmax over the permitted positions of the last axis.
+    """Turn scores into weights: a softmax over the permitted positions (last axis).
 
-    Masked positions have weight exactly 0, and the weights of each row sum to 1. A fully masked row gives zeros, and its gradients are zeros too, never NaN. Large scores do not overflow. The largest permitted score of a row must be above the dtype's lowest number, because the softmax of nothing but minus infinities is undefined.
+    Masked positions have weight exactly 0, and the weights of each row sum to 1. A
+    fully masked row gives zeros, and its gradients are zeros too, never NaN. Large
+    scores do not overflow. The largest permitted score of a row must be above the
+    dtype's lowest number, because the softmax of nothing but minus infinities is
+    undefined.
 
     Args:
         scores: Scores, (..., S).
-        mask: Boolean, broadcastable to the scores, True where a query may attend; None permits every position.
+        mask: Boolean, broadcastable to the scores, True where a query may attend; None
+            permits every position.
 
     Returns:
         Weights, (..., S), in the dtype of `scores`.
 
     Raises:
-        ValueError: If `scores` is not floating point, or `mask` is not boolean or cannot be broadcast to its shape.
+        ValueError: If `scores` is not floating point, or `mask` is not boolean or
+            cannot be broadcast to its shape.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.1, equation 6, here for padded sources.
@@ -213,15 +230,18 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Compute soft attention: the average of the values, weighted by the softmax of the scores.
+    """Compute soft attention: average the values with the softmax of the scores.
 
     Args:
         scores: Scores, (B, T, S), from any of the score functions.
-        values: Values, (B, S, D); in this chapter the annotations, which are also the keys.
-        mask: Boolean, True where a query may attend: (B, S), the same for all queries of an example, or (B, T, S). None permits every position.
+        values: Values, (B, S, D); in this chapter the annotations, which are also the
+            keys.
+        mask: Boolean, True where a query may attend: (B, S), the same for all queries
+            of an example, or (B, T, S). None permits every position.
 
     Returns:
-        The tuple (weights, context): weights (B, T, S), and one context vector per query, (B, T, D). Both are zeros for a fully masked query.
+        The tuple (weights, context): weights (B, T, S), and one context vector per
+        query, (B, T, D). Both are zeros for a fully masked query.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.1, equations 5 and 6.
@@ -234,20 +254,26 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[
 
 
 def hard_attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Compute hard attention: each query takes the value with the highest permitted score.
+    """Compute hard attention: each query takes the value with the best permitted score.
 
-    If several scores are equal, the first position wins. Gradients flow into the selected values, but not into the scores, because the selection is piecewise constant.
+    If several scores are equal, the first position wins. Gradients flow into the
+    selected values, but not into the scores, because the selection is piecewise
+    constant.
 
     Args:
         scores: Scores, (B, T, S), from any of the score functions.
         values: Values, (B, S, D).
-        mask: Boolean, True where a query may attend: (B, S), the same for all queries of an example, or (B, T, S). None permits every position.
+        mask: Boolean, True where a query may attend: (B, S), the same for all queries
+            of an example, or (B, T, S). None permits every position.
 
     Returns:
-        The tuple (weights, context): weights (B, T, S), 1 at the selected position and 0 elsewhere, in the dtype of the scores, and one context vector per query, (B, T, D). Both are zeros for a fully masked query.
+        The tuple (weights, context): weights (B, T, S), 1 at the selected position and
+        0 elsewhere, in the dtype of the scores, and one context vector per query,
+        (B, T, D). Both are zeros for a fully masked query.
 
     Source:
-        Xu et al. 2015, Show, Attend and Tell, section 4.1 ("hard" attention; the paper samples the position, here it is the most probable one).
+        Xu et al. 2015, Show, Attend and Tell, section 4.1 ("hard" attention; the paper
+        samples the position, here it is the most probable one).
     """
     _check_values(scores, values, mask)
     if mask is None:
@@ -262,14 +288,19 @@ def hard_attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> t
 
 
 class BidirectionalEncoder(nn.Module):
-    """Encode the source with two GRUs: one annotation per position, from both directions.
+    """Encode the source with two GRUs, one per direction: one annotation per position.
 
-    The layers have PyTorch's default initialisation: `embedding` (`nn.Embedding`, width E) and two `nn.GRU`, batch first, from E to D / 2. `forward_gru` reads from the left, `backward_gru` from the last real token to the first. The annotation of a position is the concatenation of the state of `forward_gru` and the state of `backward_gru` at that position.
+    The layers have PyTorch's default initialisation: `embedding` (`nn.Embedding`, width
+    E) and two `nn.GRU`, batch first, from E to D / 2. `forward_gru` reads from the
+    left, `backward_gru` from the last real token to the first. The annotation of a
+    position is the concatenation of the state of `forward_gru` and the state of
+    `backward_gru` at that position.
 
     Args:
         vocabulary: Number of source tokens V.
         d_embedding: Width E of the embeddings.
-        d_model: Width D of the annotations; even, because each direction gives half of it.
+        d_model: Width D of the annotations; even, because each direction gives half of
+            it.
 
     Raises:
         ValueError: If `d_model` is odd.
@@ -291,13 +322,16 @@ class BidirectionalEncoder(nn.Module):
 
         Args:
             source: Source tokens, integers, (B, S).
-            source_mask: Boolean, (B, S), True at real tokens; padding comes after them. None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens; padding comes after them.
+                None means that all are real.
 
         Returns:
-            Annotations, (B, S, D): zeros at padding. The tokens at padding do not affect the other annotations.
+            Annotations, (B, S, D): zeros at padding. The tokens at padding do not
+            affect the other annotations.
 
         Raises:
-            ValueError: If `source_mask` is not boolean or does not have the shape of `source`.
+            ValueError: If `source_mask` is not boolean or does not have the shape of
+                `source`.
         """
         _check_source_mask(source, source_mask)
         if source_mask is None:
@@ -317,13 +351,21 @@ class BidirectionalEncoder(nn.Module):
 class AttentionDecoder(nn.Module):
     """A decoder that attends to the source before every token.
 
-    The query is the previous state; keys and values are the annotations. Step t gets the target token y at position t and the state s of step t - 1. The initial state is tanh(bridge(·)) of the backward half of the first annotation, which has read the whole source.
+    The query is the previous state; keys and values are the annotations. Step t gets
+    the target token y at position t and the state s of step t - 1. The initial state is
+    tanh(bridge(·)) of the backward half of the first annotation, which has read the
+    whole source.
 
         c = attend(score(s, annotations))        the context, from the previous state
         s = cell([y; c], s)                      the new state
         logits = output([s; c; y])               for the token after y
 
-    Here y is the embedding of the token. The layers have PyTorch's default initialisation: `embedding` (`nn.Embedding`, width E), `bridge` (`nn.Linear`, D / 2 to D), `cell` (`nn.GRUCell`, E + D to D) and `output` (`nn.Linear`, 2 D + E to V). The weights of the score are parameters of the module itself, uniform within ± 1 / sqrt(D). "additive" has `w_q` and `w_k` (D, D) and `v` (D,); "general" has `w` (D, D); "location" has `w` (D, max_source); the other scores have no weights.
+    Here y is the embedding of the token. The layers have PyTorch's default
+    initialisation: `embedding` (`nn.Embedding`, width E), `bridge` (`nn.Linear`, D / 2
+    to D), `cell` (`nn.GRUCell`, E + D to D) and `output` (`nn.Linear`, 2 D + E to V).
+    The weights of the score are parameters of the module itself, uniform within ± 1 /
+    sqrt(D). "additive" has `w_q` and `w_k` (D, D) and `v` (D,); "general" has `w`
+    (D, D); "location" has `w` (D, max_source); the other scores have no weights.
 
     Args:
         vocabulary: Number of target tokens V.
@@ -333,11 +375,12 @@ class AttentionDecoder(nn.Module):
         max_source: Largest source length for the score "location".
 
     Raises:
-        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is not one of `SCORES`.
+        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is
+            not one of `SCORES`.
 
     Source:
-        Bahdanau, Cho and Bengio 2015, section 3.1 and appendix A.2.2 (without the maxout layer); Luong, Pham and Manning
-        2015, section 3.1, for the other scores.
+        Bahdanau, Cho and Bengio 2015, section 3.1 and appendix A.2.2 (without the
+        maxout layer); Luong, Pham and Manning 2015, section 3.1, for the other scores.
     """
 
     def __init__(
@@ -363,7 +406,7 @@ class AttentionDecoder(nn.Module):
             self.w = nn.Parameter(torch.empty(d_model, columns).uniform_(-bound, bound))
 
     def initial_state(self, annotations: Tensor) -> Tensor:
-        """Compute the initial state: tanh(bridge(·)) of the backward half of the first annotation.
+        """Compute the initial state from the backward half of the first annotation.
 
         Args:
             annotations: Annotations of the source, (B, S, D).
@@ -385,7 +428,8 @@ class AttentionDecoder(nn.Module):
             Scores, (B, T, S).
 
         Raises:
-            ValueError: If the score is "location" and the source is longer than `max_source`.
+            ValueError: If the score is "location" and the source is longer than
+                `max_source`.
         """
         if self.score == "content":
             return content_score(queries, annotations)
@@ -408,14 +452,16 @@ class AttentionDecoder(nn.Module):
             token: The token at this step, integers, (B,).
             state: The previous state, (B, D).
             annotations: Annotations of the source, (B, S, D).
-            source_mask: Boolean, (B, S), True at real tokens of the source; None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens of the source; None means
+                that all are real.
 
         Returns:
-            The tuple (logits, state, weights): logits (B, V) for the next token, the new state (B, D), and the
-            alignment weights of this step, (B, S).
+            The tuple (logits, state, weights): logits (B, V) for the next token, the
+            new state (B, D), and the alignment weights of this step, (B, S).
 
         Raises:
-            ValueError: If the source is too long, as in `scores`, or `source_mask` does not fit the annotations.
+            ValueError: If the source is too long, as in `scores`, or `source_mask` does
+                not fit the annotations.
         """
         embedded = self.embedding(token)  # (B, E)
         weights, context = attend(self.scores(state[:, None], annotations), annotations, source_mask)
@@ -430,13 +476,17 @@ class AttentionDecoder(nn.Module):
         Args:
             target: Target tokens, integers, (B, T); the first is BOS.
             annotations: Annotations of the source, (B, S, D).
-            source_mask: Boolean, (B, S), True at real tokens of the source; None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens of the source; None means
+                that all are real.
 
         Returns:
-            The tuple (logits, weights): logits (B, T, V), where position t predicts the token after target[:, t], and the alignment weights of the same steps, (B, T, S).
+            The tuple (logits, weights): logits (B, T, V), where position t predicts the
+            token after target[:, t], and the alignment weights of the same steps,
+            (B, T, S).
 
         Raises:
-            ValueError: If the source is too long, as in `scores`, or `source_mask` does not fit the annotations.
+            ValueError: If the source is too long, as in `scores`, or `source_mask` does
+                not fit the annotations.
         """
         state = self.initial_state(annotations)
         logits, weights = [], []
@@ -448,7 +498,10 @@ class AttentionDecoder(nn.Module):
 
 
 class AttentionSeq2Seq(nn.Module):
-    """A translation model with attention: `encoder` (`BidirectionalEncoder`) and `decoder` (`AttentionDecoder`).
+    """A translation model with attention.
+
+    Its parts are `encoder` (a `BidirectionalEncoder`) and `decoder` (an
+    `AttentionDecoder`).
 
     Args:
         source_vocabulary: Number of source tokens.
@@ -459,7 +512,8 @@ class AttentionSeq2Seq(nn.Module):
         max_source: Largest source length for the score "location".
 
     Raises:
-        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is not one of `SCORES`.
+        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is
+            not one of `SCORES`.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.
@@ -485,7 +539,8 @@ class AttentionSeq2Seq(nn.Module):
         Args:
             source: Source tokens, integers, (B, S).
             target: Target tokens, integers, (B, T); the first is BOS.
-            source_mask: Boolean, (B, S), True at real tokens; padding comes after them. None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens; padding comes after them.
+                None means that all are real.
 
         Returns:
             Logits, (B, T, V): position t predicts the token after target[:, t].
@@ -499,12 +554,14 @@ class AttentionSeq2Seq(nn.Module):
     def align(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Return the alignment weights of each target step over the source.
 
-        Row t belongs to the step whose logits predict the token *after* target[:, t], which is word t of the target without BOS.
+        Row t belongs to the step whose logits predict the token *after* target[:, t],
+        which is word t of the target without BOS.
 
         Args:
             source: Source tokens, integers, (B, S).
             target: Target tokens, integers, (B, T), beginning with BOS.
-            source_mask: Boolean, (B, S), True at real tokens; None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
             Alignment weights, (B, T, S).
@@ -522,24 +579,36 @@ def ibm_model_1(
     target_vocabulary: int,
     iterations: int,
 ) -> Tensor:
-    """Learn translation probabilities from sentence pairs: IBM Model 1, by expectation maximisation (EM).
+    """Learn translation probabilities from sentence pairs: IBM Model 1, trained with EM.
 
-    The model assumes that each target word was generated by one word of its source sentence or by the NULL word, token 0, which is added to every source. Which word generated it is unknown. The table starts uniform. In each iteration the E step distributes every target word over the source words of its pair, in proportion to the table. The M step sums these expected counts over all pairs and normalises them per source word. A word that occurs twice counts twice.
+    EM is expectation maximisation. The model assumes that each target word was
+    generated by one word of its source sentence or by the NULL word, token 0, which is
+    added to every source. Which word generated it is unknown. The table starts uniform.
+    In each iteration the E step distributes every target word over the source words of
+    its pair, in proportion to the table. The M step sums these expected counts over all
+    pairs and normalises them per source word. A word that occurs twice counts twice.
 
     Args:
-        pairs: Sentence pairs (source, target) of token ids from 1 on. Id 0, padding in other chapters, is NULL here; the function adds it to every source. A sentence may be empty.
+        pairs: Sentence pairs (source, target) of token ids from 1 on. Id 0, padding in
+            other chapters, is NULL here; the function adds it to every source. A
+            sentence may be empty.
         source_vocabulary: Number of source tokens, including 0.
         target_vocabulary: Number of target tokens, including 0.
-        iterations: Number of iterations; after 0 iterations every entry is 1 / target_vocabulary.
+        iterations: Number of iterations; after 0 iterations every entry is 1 /
+            target_vocabulary.
 
     Returns:
-        The table, (source_vocabulary, target_vocabulary), float64: entry [w, w'] is the probability that source word w generates target word w'. Rows sum to 1; row 0 is NULL's. The row of a word that occurs in no source stays uniform.
+        The table, (source_vocabulary, target_vocabulary), float64: entry [w, w'] is the
+        probability that source word w generates target word w'. Rows sum to 1; row 0 is
+        NULL's. The row of a word that occurs in no source stays uniform.
 
     Raises:
-        ValueError: If a token is less than 1 or outside its vocabulary, or `iterations` is negative.
+        ValueError: If a token is less than 1 or outside its vocabulary, or `iterations`
+            is negative.
 
     Source:
-        Brown, Della Pietra, Della Pietra and Mercer 1993, The Mathematics of Statistical Machine Translation, section 4.1.
+        Brown, Della Pietra, Della Pietra and Mercer 1993, The Mathematics of
+        Statistical Machine Translation, section 4.1.
     """
     _check_tokens("source", (token for source, _ in pairs for token in source), source_vocabulary)
     _check_tokens("target", (token for _, target in pairs for token in target), target_vocabulary)
@@ -561,12 +630,14 @@ def ibm_model_1(
 
 
 def best_alignment(table: Tensor, source: Sequence[int], target: Sequence[int]) -> list[int | None]:
-    """Return Model 1's hard alignment: the most probable source position for each target word.
+    """Return Model 1's hard alignment: the best source position for each target word.
 
-    Positions count from 0. If several source words are equally probable, the first wins; NULL wins only if it is more probable than all of them.
+    Positions count from 0. If several source words are equally probable, the first
+    wins; NULL wins only if it is more probable than all of them.
 
     Args:
-        table: Translation probabilities, (source vocabulary, target vocabulary), as returned by `ibm_model_1`; row 0 is NULL's.
+        table: Translation probabilities, (source vocabulary, target vocabulary), as
+            returned by `ibm_model_1`; row 0 is NULL's.
         source: Token ids of the source, without NULL; it may be empty.
         target: Token ids of the target.
 
@@ -574,7 +645,9 @@ def best_alignment(table: Tensor, source: Sequence[int], target: Sequence[int]) 
         One entry per target word: the position of its source word, or None for NULL.
 
     Source:
-        Brown, Della Pietra, Della Pietra and Mercer 1993, section 4.1: under Model 1 the most probable (Viterbi) alignment can be chosen separately for each target word.
+        Brown, Della Pietra, Della Pietra and Mercer 1993, section 4.1: under Model 1
+        the most probable (Viterbi) alignment can be chosen separately for each target
+        word.
     """
     if table.ndim != 2:
         raise ValueError(f"expected a table of two dimensions, got {tuple(table.shape)}")

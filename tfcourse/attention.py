@@ -1,9 +1,14 @@
-"""Scaled dot-product attention: the lookup, its masks, its variants, its gradients and its cost.
+"""Scaled dot-product attention: lookup, masks, variants, gradients and cost.
 
-Shapes: B batch, T query length, S key/value length, D model width, Dh head width, Dv value width; `...` stands for any
-number of leading dimensions. Boolean masks are True where a query may attend. This is the convention of `torch.nn.functional.scaled_dot_product_attention`; `torch.nn.MultiheadAttention` uses the opposite one.
+Shapes: B batch, T query length, S key/value length, D model width, Dh head width, Dv
+value width; `...` stands for any number of leading dimensions. Boolean masks are True
+where a query may attend. This is the convention of
+`torch.nn.functional.scaled_dot_product_attention`; `torch.nn.MultiheadAttention` uses
+the opposite one.
 
-Half precision: the largest float16 number is 65504, and bfloat16 has 8 significant bits. Scores and their softmax are therefore computed in float32 or wider (`torch.promote_types`), and the result is rounded to the dtype of the inputs.
+Half precision: the largest float16 number is 65504, and bfloat16 has 8 significant
+bits. Scores and their softmax are therefore computed in float32 or wider
+(`torch.promote_types`), and the result is rounded to the dtype of the inputs.
 """
 
 import math
@@ -68,11 +73,12 @@ def _check_inputs(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor | 
 
 
 def soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Look up a query in a soft dictionary: average all values, weighted by how well their keys match.
+    """Look up a query in a soft dictionary: average the values by how well keys match.
 
-    The score of an entry is the dot product of its key with the query, not scaled. A softmax over the S entries turns
-    the scores into weights, and the answer is the weighted sum of the values. Scores and softmax are computed in
-    float32 if the inputs are float16 or bfloat16.
+    The score of an entry is the dot product of its key with the query, not scaled. A
+    softmax over the S entries turns the scores into weights, and the answer is the
+    weighted sum of the values. Scores and softmax are computed in float32 if the inputs
+    are float16 or bfloat16.
 
     Args:
         query: The query vector, (Dh,).
@@ -83,7 +89,8 @@ def soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         The weighted average of the values, (Dv,), in the dtype of `values`.
 
     Source:
-        Graves et al. 2014, Neural Turing Machines, section 3.1, equation 2 (reading); the weights follow Vaswani et al. 2017, section 3.2, without the scaling.
+        Graves et al. 2014, Neural Turing Machines, section 3.1, equation 2 (reading);
+        the weights follow Vaswani et al. 2017, section 3.2, without the scaling.
     """
     if keys.ndim != 2 or query.shape != keys.shape[1:]:
         raise ValueError(f"query (Dh,) and keys (S, Dh) do not fit: {tuple(query.shape)} and {tuple(keys.shape)}")
@@ -98,12 +105,15 @@ def soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
     """Compute the attention weights: a softmax over the keys of q·k / sqrt(Dh).
 
-    Masked pairs have weight exactly 0, and the weights of each query sum to 1. A fully masked row gives zeros, and its gradients are zeros too, never NaN. Large scores do not overflow: float16 and bfloat16 inputs are scored in float32.
+    Masked pairs have weight exactly 0, and the weights of each query sum to 1. A fully
+    masked row gives zeros, and its gradients are zeros too, never NaN. Large scores do
+    not overflow: float16 and bfloat16 inputs are scored in float32.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
 
     Returns:
         Weights, (..., T, S), in the dtype of `q`.
@@ -112,7 +122,8 @@ def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -
         ValueError: If `mask` is not boolean.
 
     Source:
-        Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1; the mask: section 3.2.3.
+        Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1; the
+        mask: section 3.2.3.
     """
     _check_inputs(q, k, mask=mask)
     wide = torch.promote_types(q.dtype, torch.float32)
@@ -127,7 +138,7 @@ def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -
 
 
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Compute scaled dot-product attention: the average of the values, weighted per query.
+    """Compute scaled dot-product attention: a weighted average of the values per query.
 
     A fully masked query gives zeros, and its gradients are zeros.
 
@@ -135,7 +146,8 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
@@ -167,17 +179,23 @@ def padding_mask(lengths: Tensor, S: int | None = None) -> Tensor:
     """Return the mask of a padded batch: no query may attend to padding.
 
     Args:
-        lengths: Number of real positions of each sequence, (B,), of an integer dtype. A length of 0 or less permits no key; a length of S or more permits every key.
-        S: Length to which the batch is padded; None means the largest of `lengths`. None needs the values of `lengths`, so it does not work on the `meta` device.
+        lengths: Number of real positions of each sequence, (B,), of an integer dtype. A
+            length of 0 or less permits no key; a length of S or more permits every key.
+        S: Length to which the batch is padded; None means the largest of `lengths`.
+            None needs the values of `lengths`, so it does not work on the `meta`
+            device.
 
     Returns:
-        Boolean, (B, 1, S), on the device of `lengths`, True where the index of the key is smaller than the length. The middle dimension broadcasts over the queries.
+        Boolean, (B, 1, S), on the device of `lengths`, True where the index of the key
+        is smaller than the length. The middle dimension broadcasts over the queries.
 
     Raises:
-        ValueError: If `lengths` does not have an integer dtype or does not have the shape (B,).
+        ValueError: If `lengths` does not have an integer dtype or does not have the
+            shape (B,).
 
     Source:
-        Vaswani et al. 2017, section 3.2.3 (illegal connections are masked before the softmax; here also padding).
+        Vaswani et al. 2017, section 3.2.3 (illegal connections are masked before the
+        softmax; here also padding).
     """
     if lengths.ndim != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise ValueError(f"lengths must be integers of shape (B,), got {lengths.dtype} of shape {tuple(lengths.shape)}")
@@ -192,7 +210,8 @@ def attention_projections(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Project inputs to queries, keys and values, without biases.
 
-    Inputs are rows, one per position. Queries come from `x_q`, keys and values from `x_kv`; in self-attention both are the same sequence.
+    Inputs are rows, one per position. Queries come from `x_q`, keys and values from
+    `x_kv`; in self-attention both are the same sequence.
 
     Args:
         x_q: Sequence for the queries, (..., T, D).
@@ -216,7 +235,7 @@ def attention_projections(
 def projected_attention(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """Compute attention in matrix form: softmax(X_Q W_Q (X_KV W_K)ᵀ / sqrt(Dk)) X_KV W_V.
+    """Compute attention from inputs: softmax(X_Q W_Q (X_KV W_K)ᵀ / sqrt(Dk)) X_KV W_V.
 
     Args:
         x_q: Sequence for the queries, (..., T, D).
@@ -224,29 +243,35 @@ def projected_attention(
         w_q: Query matrix, (D, Dk).
         w_k: Key matrix, (D, Dk).
         w_v: Value matrix, (D, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair. A fully masked query gives zeros.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair. A fully masked query gives zeros.
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Source:
-        Vaswani et al. 2017, sections 3.2.1 and 3.2.2 (one head, before the output projection).
+        Vaswani et al. 2017, sections 3.2.1 and 3.2.2 (one head, before the output
+        projection).
     """
     q, k, v = attention_projections(x_q, x_kv, w_q, w_k, w_v)
     return scaled_dot_product_attention(q, k, v, mask)
 
 
 def cosine_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """Compute attention with cosine scores: the weights are softmax(scale · cos(q_i, k_j)).
+    """Compute attention with cosine scores: weights softmax(scale · cos(q_i, k_j)).
 
-    The cosine is between -1 and 1, so it is not divided by sqrt(Dh); `scale` sharpens the weights instead. The zero vector has cosine 0 with every vector, never NaN. A fully masked query gives zeros.
+    The cosine is between -1 and 1, so it is not divided by sqrt(Dh); `scale` sharpens
+    the weights instead. The zero vector has cosine 0 with every vector, never NaN. A
+    fully masked query gives zeros.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
-        scale: Factor before the softmax (an inverse temperature, "key strength" in the source).
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
+        scale: Factor before the softmax (an inverse temperature, "key strength" in the
+            source).
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
@@ -268,9 +293,12 @@ def cosine_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 
 
 def score_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """Compute the variance of the attention scores, the reason for the factor 1 / sqrt(Dh).
+    """Compute the variance of the scores, the reason for the factor 1 / sqrt(Dh).
 
-    If the components of q and k are independent with mean 0 and variance 1, the variance is about Dh without scaling and about 1 with it. It is the population variance (divided by the number of scores, without Bessel's correction) of the T·S scores of each leading index. float16 and bfloat16 inputs are computed in float32.
+    If the components of q and k are independent with mean 0 and variance 1, the
+    variance is about Dh without scaling and about 1 with it. It is the population
+    variance (divided by the number of scores, without Bessel's correction) of the T·S
+    scores of each leading index. float16 and bfloat16 inputs are computed in float32.
 
     Args:
         q: Queries, (..., T, Dh).
@@ -292,9 +320,11 @@ def score_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
 
 
 def merge_query_key(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """Merge the query and the key matrix into one matrix W, with x_q W x_kᵀ as the unscaled scores.
+    """Merge the query and key matrices into W; x_q W x_kᵀ are the unscaled scores.
 
-    The scores depend on the two matrices only through this product. Its rank is at most Dk, and it has D·D parameters instead of 2·D·Dk: four times as many for D = 512 and Dk = 64. Inputs are rows: a query is x_q @ w_q.
+    The scores depend on the two matrices only through this product. Its rank is at most
+    Dk, and it has D·D parameters instead of 2·D·Dk: four times as many for D = 512 and
+    Dk = 64. Inputs are rows: a query is x_q @ w_q.
 
     Args:
         w_q: Query matrix, (D, Dk).
@@ -304,8 +334,8 @@ def merge_query_key(w_q: Tensor, w_k: Tensor) -> Tensor:
         The merged matrix W, (D, D).
 
     Source:
-        Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the query-key circuit; the sizes:
-        Vaswani et al. 2017, section 3.2.2.
+        Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the
+        query-key circuit; the sizes: Vaswani et al. 2017, section 3.2.2.
     """
     if w_q.ndim != 2 or w_k.ndim != 2 or w_q.shape[1] != w_k.shape[1]:
         raise ValueError(f"w_q and w_k must have the same width Dk, got {tuple(w_q.shape)} and {tuple(w_k.shape)}")
@@ -317,20 +347,26 @@ def attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the gradients of scaled dot-product attention without autograd.
 
-    Given the gradient of a loss with respect to the output of `scaled_dot_product_attention(q, k, v, mask)`, compute the gradients with respect to q, k and v. Masked pairs contribute nothing; a fully masked query has gradient 0 and adds 0 to the gradients of keys and values. float16 and bfloat16 inputs are computed in float32.
+    Given the gradient of a loss with respect to the output of
+    `scaled_dot_product_attention(q, k, v, mask)`, compute the gradients with respect to
+    q, k and v. Masked pairs contribute nothing; a fully masked query has gradient 0 and
+    adds 0 to the gradients of keys and values. float16 and bfloat16 inputs are computed
+    in float32.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
         grad_output: Gradient of the loss with respect to the output, (..., T, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
 
     Returns:
         The tuple (grad_q, grad_k, grad_v), with the shapes and the dtype of q, k and v.
 
     Source:
-        The chain rule; Dao et al. 2022, FlashAttention, appendix B.2 has the same equations.
+        The chain rule; Dao et al. 2022, FlashAttention, appendix B.2 has the same
+        equations.
     """
     _check_inputs(q, k, v, mask)
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2] or grad_output.shape != (*q.shape[:-1], v.shape[-1]):
@@ -352,7 +388,12 @@ def attention_backward(
 def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
     """Compute scaled dot-product attention tile by tile, without storing all weights.
 
-    The output equals that of `scaled_dot_product_attention(q, k, v)`, but no intermediate tensor has T·S elements: the largest has T·tile_size, so memory grows linearly with the length. Each query keeps three running quantities (an online softmax), which are corrected when a tile contains a larger score. Large scores do not overflow. Autograd works but stores every tile; training in linear memory would need to recompute the tiles in the backward pass.
+    The output equals that of `scaled_dot_product_attention(q, k, v)`, but no
+    intermediate tensor has T·S elements: the largest has T·tile_size, so memory grows
+    linearly with the length. Each query keeps three running quantities (an online
+    softmax), which are corrected when a tile contains a larger score. Large scores do
+    not overflow. Autograd works but stores every tile; training in linear memory would
+    need to recompute the tiles in the backward pass.
 
     Args:
         q: Queries, (..., T, Dh).
@@ -364,11 +405,12 @@ def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Ten
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `tile_size` is less than 1, if there are no keys, or if keys and values differ in number.
+        ValueError: If `tile_size` is less than 1, if there are no keys, or if keys and
+            values differ in number.
 
     Source:
-        Milakov and Gimelshein 2018, algorithm 3 (online softmax); Rabe and Staats 2021, section 2; Dao et al. 2022,
-        FlashAttention, section 3.1.
+        Milakov and Gimelshein 2018, algorithm 3 (online softmax); Rabe and Staats 2021,
+        section 2; Dao et al. 2022, FlashAttention, section 3.1.
     """
     _check_inputs(q, k, v)
     S = k.shape[-2]
@@ -394,7 +436,10 @@ def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Ten
 def attention_cost(T: int, S: int, Dh: int, Dv: int, itemsize: int = 4) -> AttentionCost:
     """Count the FLOP and bytes of attention for one head and one sequence.
 
-    FLOP are counted for the two matrix products (scores, and weights times values), two per multiply-add; scaling and softmax are not counted. Bytes are counted for all tensors that are in memory at once: queries, keys, values, one matrix of T·S weights, and the output.
+    FLOP are counted for the two matrix products (scores, and weights times values), two
+    per multiply-add; scaling and softmax are not counted. Bytes are counted for all
+    tensors that are in memory at once: queries, keys, values, one matrix of T·S
+    weights, and the output.
 
     Args:
         T: Number of queries.
@@ -407,7 +452,8 @@ def attention_cost(T: int, S: int, Dh: int, Dv: int, itemsize: int = 4) -> Atten
         An `AttentionCost` with the integers `flops` and `bytes`.
 
     Source:
-        Vaswani et al. 2017, section 4, table 1 (complexity per layer of self-attention).
+        Vaswani et al. 2017, section 4, table 1 (complexity per layer of
+        self-attention).
     """
     flops = 2 * T * S * Dh + 2 * T * S * Dv
     numbers = T * Dh + S * Dh + S * Dv + T * S + T * Dv

@@ -1,8 +1,11 @@
-"""BERT and related models: masking, bidirectional encoders, heads, losses and fine-tuning.
+"""BERT and related models: masking, encoders, heads, losses and fine-tuning.
 
-Boolean masks are True at real tokens. The label -100 marks a position that is ignored by the loss.
+Boolean masks are True at real tokens. The label -100 marks a position that is ignored
+by the loss.
 
-Shapes: B batch, T length, V vocabulary, D model width, E embedding width where it differs, H heads, F feed-forward width, L layers. N is the context length, n the number of selected positions; `...` stands for any number of leading dimensions.
+Shapes: B batch, T length, V vocabulary, D model width, E embedding width where it
+differs, H heads, F feed-forward width, L layers. N is the context length, n the number
+of selected positions; `...` stands for any number of leading dimensions.
 """
 
 from collections.abc import Sequence
@@ -47,23 +50,31 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Select the positions that BERT has to predict, and mask their tokens.
 
-    Each position that is not special is selected with `probability`. At 80 % of the selected positions the model gets the mask token, at 10 % a random token, and at 10 % the original token. Four draws are made, in this order, each with the shape of `tokens`:
+    Each position that is not special is selected with `probability`. At 80 % of the
+    selected positions the model gets the mask token, at 10 % a random token, and at 10
+    % the original token. Four draws are made, in this order, each with the shape of
+    `tokens`:
 
-        1. `torch.bernoulli` of a float32 tensor of `probability` (0 at special positions): the selected positions;
+        1. `torch.bernoulli` of a float32 tensor of `probability` (0 at special
+           positions): the selected positions;
         2. `torch.bernoulli` of a float32 tensor of 0.8: which of them are masked;
-        3. `torch.bernoulli` of a float32 tensor of 0.5: which of the others become random;
+        3. `torch.bernoulli` of a float32 tensor of 0.5: which of the others become
+           random;
         4. `torch.randint(vocab_size, shape)`: the random tokens.
 
     Args:
         tokens: The sequences, integers (B, T); they are not changed.
-        special: Boolean (B, T), True where a token must not be selected: padding, BOS and EOS.
+        special: Boolean (B, T), True where a token must not be selected: padding, BOS
+            and EOS.
         mask_id: The mask token.
         vocab_size: V; random tokens are drawn from the whole vocabulary.
         probability: Probability that a position is selected.
         generator: Source of the draws; None means PyTorch's own.
 
     Returns:
-        The model's input, integers (B, T), and the labels, integers (B, T): the original token at selected positions, -100 elsewhere. Both have the dtype of `tokens`.
+        The model's input, integers (B, T), and the labels, integers (B, T): the
+        original token at selected positions, -100 elsewhere. Both have the dtype of
+        `tokens`.
 
     Source:
         Devlin et al. 2019, BERT, section 3.1.
@@ -82,7 +93,11 @@ def mask_tokens(
 class BertEmbeddings(nn.Module):
     """The normalised sum of token, position and segment embeddings.
 
-    Its parts are `token_embedding`, `position_embedding` and `segment_embedding` (three `nn.Embedding` of width D) and `norm`, an `nn.LayerNorm(d_model, eps=1e-12)`. The embeddings are initialised from a normal distribution with standard deviation 0.02. In training mode, dropout is applied after the norm. The embeddings are not scaled by the square root of the width.
+    Its parts are `token_embedding`, `position_embedding` and `segment_embedding` (three
+    `nn.Embedding` of width D) and `norm`, an `nn.LayerNorm(d_model, eps=1e-12)`. The
+    embeddings are initialised from a normal distribution with standard deviation 0.02.
+    In training mode, dropout is applied after the norm. The embeddings are not scaled
+    by the square root of the width.
 
     Args:
         vocab_size: V.
@@ -112,7 +127,8 @@ class BertEmbeddings(nn.Module):
 
         Args:
             tokens: Integers (B, T).
-            segments: Segment of each token, integers (B, T); None means that all tokens belong to segment 0.
+            segments: Segment of each token, integers (B, T); None means that all tokens
+                belong to segment 0.
 
         Returns:
             Vectors, (B, T, D).
@@ -131,14 +147,15 @@ class BertEmbeddings(nn.Module):
 
 
 def roberta_positions(tokens: Tensor, pad: int) -> Tensor:
-    """Return RoBERTa's position ids: real tokens count from `pad` + 1, padding has `pad`.
+    """Return RoBERTa's position ids: real tokens count from `pad` + 1.
 
     Args:
         tokens: Integers (B, T).
         pad: The padding token.
 
     Returns:
-        Position ids, integers (B, T): the n-th real token of a row, counted from 1, has `pad` + n.
+        Position ids, integers (B, T): the n-th real token of a row, counted from 1, has
+        `pad` + n.
 
     Source:
         Liu et al. 2019, RoBERTa, the published code.
@@ -150,8 +167,9 @@ def roberta_positions(tokens: Tensor, pad: int) -> Tensor:
 class Bert(nn.Module):
     """A bidirectional Transformer encoder over BERT's embeddings.
 
-    Its parts are `embeddings` (a `BertEmbeddings`), `layers` (an `nn.ModuleList` of `EncoderLayer`, post-norm, with the exact
-    GELU and norms of eps 1e-12) and `pooler`, an `nn.Linear(d_model, d_model)`.
+    Its parts are `embeddings` (a `BertEmbeddings`), `layers` (an `nn.ModuleList` of
+    `EncoderLayer`, post-norm, with the exact GELU and norms of eps 1e-12) and `pooler`,
+    an `nn.Linear(d_model, d_model)`.
 
     Args:
         vocab_size: V.
@@ -192,10 +210,12 @@ class Bert(nn.Module):
         Args:
             tokens: Integers (B, T); each sequence begins with the classification token.
             segments: As in `BertEmbeddings`.
-            mask: Boolean (B, T), True at real tokens; other tokens are not attended to. None means that all are real.
+            mask: Boolean (B, T), True at real tokens; other tokens are not attended to.
+                None means that all are real.
 
         Returns:
-            Hidden states, (B, T, D), and the pooled state of each sequence, (B, D): tanh(pooler(·)) of the first token's hidden state.
+            Hidden states, (B, T, D), and the pooled state of each sequence, (B, D):
+            tanh(pooler(·)) of the first token's hidden state.
 
         Raises:
             ValueError: If a sequence is longer than N.
@@ -210,7 +230,10 @@ class Bert(nn.Module):
 class MaskedLanguageHead(nn.Module):
     """The head for masked language modelling: from hidden states to logits.
 
-    It applies `transform` (a linear layer D -> D), the exact GELU, and `norm`, an `nn.LayerNorm(d_model, eps=1e-12)`. The result is multiplied by the model's embedding matrix, which is an argument of `forward`, and the head's own `bias` (V,), initially zero, is added.
+    It applies `transform` (a linear layer D -> D), the exact GELU, and `norm`, an
+    `nn.LayerNorm(d_model, eps=1e-12)`. The result is multiplied by the model's
+    embedding matrix, which is an argument of `forward`, and the head's own `bias` (V,),
+    initially zero, is added.
 
     Args:
         d_model: Width D.
@@ -248,7 +271,8 @@ def masked_language_loss(logits: Tensor, labels: Tensor) -> Tensor:
         labels: The correct tokens, integers (...); -100 at positions to ignore.
 
     Returns:
-        A scalar, (): the mean of -log p over all labelled positions of all rows. If no position is labelled, the loss and its gradients are 0.
+        A scalar, (): the mean of -log p over all labelled positions of all rows. If no
+        position is labelled, the loss and its gradients are 0.
 
     Source:
         Devlin et al. 2019, section 3.1.
@@ -329,7 +353,8 @@ class SpanHead(nn.Module):
 
         Args:
             hidden: Hidden states, (B, T, D).
-            mask: Boolean (B, T), True where an answer may be; elsewhere both scores are -inf. None permits all positions.
+            mask: Boolean (B, T), True where an answer may be; elsewhere both scores are
+                -inf. None permits all positions.
 
         Returns:
             Start scores and end scores, (B, T) each.
@@ -349,7 +374,9 @@ def best_span(start: Tensor, end: Tensor, *, max_length: int) -> tuple[Tensor, T
         max_length: Maximum number of tokens of an answer, at least 1.
 
     Returns:
-        First index i and last index j of each row, integers (B,) each, with i ≤ j < i + `max_length` and the largest start[i] + end[j]. Ties go to the smallest i, then the smallest j.
+        First index i and last index j of each row, integers (B,) each, with i ≤ j < i +
+        `max_length` and the largest start[i] + end[j]. Ties go to the smallest i, then
+        the smallest j.
 
     Raises:
         ValueError: If `max_length` is less than 1.
@@ -370,9 +397,10 @@ def best_span(start: Tensor, end: Tensor, *, max_length: int) -> tuple[Tensor, T
 def replaced_token_detection(
     tokens: Tensor, chosen: Tensor, generator_logits: Tensor, *, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Replace some tokens by samples of a generator, and label the replaced ones: ELECTRA's task.
+    """Replace tokens by a generator's samples, and label the changes: ELECTRA's task.
 
-    The tokens at the n chosen positions are drawn by one call of `torch.multinomial` on the probabilities (n, V). No gradient flows into the generator.
+    The tokens at the n chosen positions are drawn by one call of `torch.multinomial` on
+    the probabilities (n, V). No gradient flows into the generator.
 
     Args:
         tokens: The sequences, integers (B, T); they are not changed.
@@ -381,7 +409,9 @@ def replaced_token_detection(
         generator: Source of the draws; None means PyTorch's own.
 
     Returns:
-        The corrupted sequences, integers (B, T) in the dtype of `tokens`, and labels in the dtype of the logits, (B, T): 1 where a token differs from the original, 0 elsewhere. A sample that equals the original token gets label 0.
+        The corrupted sequences, integers (B, T) in the dtype of `tokens`, and labels in
+        the dtype of the logits, (B, T): 1 where a token differs from the original, 0
+        elsewhere. A sample that equals the original token gets label 0.
 
     Source:
         Clark et al. 2020, ELECTRA, section 2.
@@ -396,8 +426,9 @@ def replaced_token_detection(
 class Albert(nn.Module):
     """A BERT with one layer shared by all depths and with factorised embeddings.
 
-    Its parts are `embeddings` (a `BertEmbeddings` of width E), `project`, an `nn.Linear(E, D)`, one `layer` (an
-    `EncoderLayer` as in `Bert`) that is applied L times, and `pooler`, an `nn.Linear(D, D)`.
+    Its parts are `embeddings` (a `BertEmbeddings` of width E), `project`, an
+    `nn.Linear(E, D)`, one `layer` (an `EncoderLayer` as in `Bert`) that is applied L
+    times, and `pooler`, an `nn.Linear(D, D)`.
 
     Args:
         vocab_size: V.
@@ -437,7 +468,7 @@ class Albert(nn.Module):
     def forward(
         self, tokens: Tensor, segments: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Encode a batch of sequences, with the same arguments, results and errors as `Bert.forward`."""
+        """Encode a batch of sequences; arguments, results and errors are as in `Bert`."""
         x = self.project(self.embeddings(tokens, segments))  # (B, T, D)
         keys = None if mask is None else mask[:, None, :]  # (B, 1, T)
         for _ in range(self.n_layers):
@@ -448,7 +479,8 @@ class Albert(nn.Module):
 def distillation_loss(student: Tensor, teacher: Tensor, temperature: float, mask: Tensor | None = None) -> Tensor:
     """Compute the divergence of a student's softened distributions from its teacher's.
 
-    It is the Kullback-Leibler divergence of softmax(student / τ) from softmax(teacher / τ), times τ², so that the scale of the gradients does not depend on τ.
+    It is the Kullback-Leibler divergence of softmax(student / τ) from softmax(teacher /
+    τ), times τ², so that the scale of the gradients does not depend on τ.
 
     Args:
         student: Logits, (..., V).
@@ -463,7 +495,8 @@ def distillation_loss(student: Tensor, teacher: Tensor, temperature: float, mask
         ValueError: If `temperature` is not above 0.
 
     Source:
-        Hinton et al. 2015, Distilling the Knowledge in a Neural Network, section 2; Sanh et al. 2019, DistilBERT.
+        Hinton et al. 2015, Distilling the Knowledge in a Neural Network, section 2;
+        Sanh et al. 2019, DistilBERT.
     """
     if not temperature > 0:
         raise ValueError(f"a temperature is above 0, got {temperature}")
@@ -503,14 +536,21 @@ def finetune(
     rate: float,
     freeze: bool = False,
 ) -> list[float]:
-    """Fine-tune a pre-trained model and a new head to classify sequences by their pooled state.
+    """Fine-tune a pre-trained model and a new head for sequence classification.
 
-    Each batch is one step, with model and head in training mode: set the rate, compute the logits `head(pooled)` and their cross-entropy, zero the gradients, compute them, and update the weights. The rate of step n of N, counted from 1, is given by `linear_warmup_rate` with peak `rate`, max(1, N // 10) warm-up steps and `total` = N + 1. With `freeze` no gradient flows into the model, which is then in evaluation mode.
+    Each batch is one step, with model and head in training mode: set the rate, compute
+    the logits `head(pooled)` and their cross-entropy, zero the gradients, compute them,
+    and update the weights. The head classifies the pooled states. The rate of step n of
+    N, counted from 1, is given by `linear_warmup_rate` with peak `rate`,
+    max(1, N // 10) warm-up steps and `total` = N + 1. With `freeze` no gradient flows
+    into the model, which is then in evaluation mode.
 
     Args:
-        model: Returns hidden states and pooled states; called as `model(tokens, mask=tokens != PAD)`.
+        model: Returns hidden states and pooled states; called as
+            `model(tokens, mask=tokens != PAD)`.
         head: Maps pooled states (B, D) to logits (B, C) of C classes.
-        optimizer: Updates the trained weights; the rate is set in all its parameter groups.
+        optimizer: Updates the trained weights; the rate is set in all its parameter
+            groups.
         batches: Tokens, integers (B, T), and classes, integers (B,).
         rate: Peak learning rate.
         freeze: Train only the head.

@@ -1,8 +1,11 @@
-"""Transformers for other data: feature maps, sets of objects, table rows, and image-text pairs.
+"""Transformers for feature maps, sets of objects, table rows and image-text pairs.
 
-Boolean masks are True where a query may attend. A box is (centre x, centre y, width, height), relative to the image size.
+Boolean masks are True where a query may attend. A box is (centre x, centre y, width,
+height), relative to the image size.
 
-Shapes: B batch, T text length, S regions or positions, C channels, Hg and Wg of a grid, N predictions per image, O objects in it. K is the number of object classes, J the number of table columns, D model width, H heads, F feed-forward width.
+Shapes: B batch, T text length, S regions or positions, C channels, Hg and Wg of a grid,
+N predictions per image, O objects in it. K is the number of object classes, J the
+number of table columns, D model width, H heads, F feed-forward width.
 """
 
 from collections.abc import Sequence
@@ -28,11 +31,15 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 class SelfAttention2d(nn.Module):
     """Self-attention over all positions of a feature map, for convolutional networks.
 
-    Its parts are four 1 x 1 convolutions, `q_proj`, `k_proj` and `v_proj` (C -> inner) and `o_proj` (inner -> C), and the scalar parameter `gamma` of shape (). The output is x + gamma · o, and scores are not scaled. `gamma` is initially 0, so the attention has no effect at first.
+    Its parts are four 1 x 1 convolutions, `q_proj`, `k_proj` and `v_proj` (C -> inner)
+    and `o_proj` (inner -> C), and the scalar parameter `gamma` of shape (). The output
+    is x + gamma · o, and scores are not scaled. `gamma` is initially 0, so the
+    attention has no effect at first.
 
     Args:
         channels: C.
-        inner: Width of queries, keys and values; None means C / 8, rounded down, but at least 1.
+        inner: Width of queries, keys and values; None means C / 8, rounded down, but at
+            least 1.
 
     Source:
         Zhang et al. 2019, Self-Attention Generative Adversarial Networks, section 3.
@@ -66,7 +73,9 @@ class SelfAttention2d(nn.Module):
 def generalized_iou(a: Tensor, b: Tensor) -> Tensor:
     """Compute the generalised intersection over union (IoU) of all pairs of boxes.
 
-    U is the area of the union and H the area of the smallest box around both. The result is intersection / U - (H - U) / H: 1 for equal boxes, near -1 for small boxes that are far apart. A quotient with divisor zero is zero, and gradients stay finite.
+    U is the area of the union and H the area of the smallest box around both. The
+    result is intersection / U - (H - U) / H: 1 for equal boxes, near -1 for small boxes
+    that are far apart. A quotient with divisor zero is zero, and gradients stay finite.
 
     Args:
         a: Boxes, (N, 4), as centre x, centre y, width and height.
@@ -108,8 +117,10 @@ def matching_cost(
 ) -> Tensor:
     """Compute the cost of matching each prediction to each object in one image.
 
-    The cost is -class_weight · p(label) + l1_weight · d - iou_weight · generalised IoU, where d is the sum of the absolute differences
-    of the four numbers. The probabilities are a softmax over all K + 1 classes, the last of which is "no object".
+    The cost is -class_weight · p(label) + l1_weight · d - iou_weight · generalised IoU,
+    where d is the sum of the absolute differences of the four numbers. The
+    probabilities are a softmax over all K + 1 classes, the last of which is "no
+    object".
 
     Args:
         logits: (N, K + 1).
@@ -132,19 +143,21 @@ def matching_cost(
 
 
 def assign(cost: Tensor) -> Tensor:
-    """Assign a different prediction to every object at the least total cost (Hungarian algorithm).
+    """Assign a different prediction to every object at the least total cost.
 
     Args:
         cost: Costs, (N, O), with O at most N; no NaN.
 
     Returns:
-        The prediction of each object, integers (O,), on the device of `cost`. On the meta device, which has no values, only the shape is meaningful.
+        The prediction of each object, integers (O,), on the device of `cost`. On the
+        meta device, which has no values, only the shape is meaningful.
 
     Raises:
         ValueError: If there are more objects than predictions.
 
     Source:
-        Kuhn 1955, The Hungarian Method for the Assignment Problem, by shortest augmenting paths.
+        Kuhn 1955, The Hungarian Method for the Assignment Problem, here by shortest
+        augmenting paths.
     """
     n, m = cost.shape
     if m > n:
@@ -191,11 +204,19 @@ def hungarian_matching_loss(
 ) -> Tensor:
     """Compute the loss of a detector that predicts a set: match, then compare.
 
-    In each image the predictions are matched to the objects at the least `matching_cost` (by `assign`, without gradients). The loss is the sum of a class loss and a box loss.
+    In each image the predictions are matched to the objects at the least
+    `matching_cost` (by `assign`, without gradients). The loss is the sum of a class
+    loss and a box loss.
 
-    The class loss is the weighted mean of the cross-entropies of all predictions. The target of a matched prediction is the class of its object, with weight 1; the target of any other is "no object", with weight `no_object_weight`. The mean divides by the sum of the weights.
+    The class loss is the weighted mean of the cross-entropies of all predictions. The
+    target of a matched prediction is the class of its object, with weight 1; the target
+    of any other is "no object", with weight `no_object_weight`. The mean divides by the
+    sum of the weights.
 
-    The box loss is the sum over all matched pairs of l1_weight · d + iou_weight · (1 - generalised IoU), where d is the sum of the absolute differences of the four numbers. It is divided by the number of objects in the batch, or by 1 in a batch without objects.
+    The box loss is the sum over all matched pairs of l1_weight · d + iou_weight · (1 -
+    generalised IoU), where d is the sum of the absolute differences of the four
+    numbers. It is divided by the number of objects in the batch, or by 1 in a batch
+    without objects.
 
     Args:
         logits: (B, N, K + 1); the last class is "no object".
@@ -234,7 +255,9 @@ def hungarian_matching_loss(
 class FeatureTokenizer(nn.Module):
     """Turn the columns of a table row into tokens, with a class token first.
 
-    The token of a number is the number times the column's vector plus the column's bias. The token of a category is its embedding plus the column's bias. The parts are:
+    The token of a number is the number times the column's vector plus the column's
+    bias. The token of a category is its embedding plus the column's bias. The parts
+    are:
 
     - the parameters `weight` and `bias` (J_num, D), one row per numerical column;
     - `embedding`, one `nn.Embedding` with the rows of all categories, column by column;
@@ -249,7 +272,8 @@ class FeatureTokenizer(nn.Module):
         d_token: Width D of a token.
 
     Source:
-        Gorishniy et al. 2021, Revisiting Deep Learning Models for Tabular Data, section 3.3.
+        Gorishniy et al. 2021, Revisiting Deep Learning Models for Tabular Data, section
+        3.3.
     """
 
     offsets: Tensor
@@ -274,7 +298,8 @@ class FeatureTokenizer(nn.Module):
             categorical: Categories, integers (B, J_cat), counted from 0 in each column.
 
         Returns:
-            Tokens, (B, 1 + J_num + J_cat, D): the class token, then numbers, then categories.
+            Tokens, (B, 1 + J_num + J_cat, D): the class token, then numbers, then
+            categories.
         """
         numbers = numerical[..., None] * self.weight + self.bias  # (B, J_num, D)
         categories = self.embedding(categorical + self.offsets) + self.category_bias  # (B, J_cat, D)
@@ -285,7 +310,12 @@ class FeatureTokenizer(nn.Module):
 class CoAttentionLayer(nn.Module):
     """Cross-attention in both directions between a text stream and an image stream.
 
-    Each stream has its own sublayers: a `MultiHeadAttention` (`text_cross_attention`, `image_cross_attention`) and a `FeedForward` with the exact GELU (`text_feed_forward`, `image_feed_forward`). After each residual sum comes an `nn.LayerNorm` (`text_cross_attention_norm`, `text_feed_forward_norm`, and the same for `image`). Both streams attend to the other stream's input. In training mode, dropout is applied to the outputs of the sublayers.
+    Each stream has its own sublayers: a `MultiHeadAttention` (`text_cross_attention`,
+    `image_cross_attention`) and a `FeedForward` with the exact GELU
+    (`text_feed_forward`, `image_feed_forward`). After each residual sum comes an
+    `nn.LayerNorm` (`text_cross_attention_norm`, `text_feed_forward_norm`, and the same
+    for `image`). Both streams attend to the other stream's input. In training mode,
+    dropout is applied to the outputs of the sublayers.
 
     Args:
         d_model: Width D of both streams.
@@ -317,7 +347,8 @@ class CoAttentionLayer(nn.Module):
         Args:
             text: Text, (B, T, D).
             image: Regions or patches, (B, S, D).
-            text_mask: Boolean, True at real text tokens, (B, 1, T); None means that all are real.
+            text_mask: Boolean, True at real text tokens, (B, 1, T); None means that all
+                are real.
             image_mask: The same for the image, (B, 1, S).
 
         Returns:

@@ -1,8 +1,11 @@
 """Data sets: number names, dates and parallel text to translate, prose to tokenize, and recorded results.
 
-Numbers and dates are generated offline by num2words and Babel. Both are imported only when they are needed. The split of a number or date depends only on that number or date, so training data of one call never appears in the test data of another.
+Numbers and dates are generated offline by num2words and Babel. Both are imported only
+when they are needed. The split of a number or date depends only on that number or date,
+so training data of one call never appears in the test data of another.
 
-Shapes: B batch, T target length, S source length. Boolean masks are True at real tokens.
+Shapes: B batch, T target length, S source length. Boolean masks are True at real
+tokens.
 """
 
 import datetime
@@ -152,12 +155,17 @@ def number_pairs(
 ) -> list[Pair]:
     """Spell out different numbers in two languages.
 
-    The number of digits is drawn first, uniformly, and then the digits, so that both short and long numbers occur. When all short numbers are used, the rest are longer. A number belongs to the same split in every call. All numbers below 100 belong to the training split and are always among its pairs, because the names of larger numbers are composed of theirs.
+    The number of digits is drawn first, uniformly, and then the digits, so that both
+    short and long numbers occur. When all short numbers are used, the rest are longer.
+    A number belongs to the same split in every call. All numbers below 100 belong to
+    the training split and are always among its pairs, because the names of larger
+    numbers are composed of theirs.
 
     Args:
         source: Language of the sources, one of `NUMBER_LANGUAGES`.
         target: Language of the targets.
-        split: "train", "validation" or "test": about 80 %, 10 % and 10 % of all numbers.
+        split: "train", "validation" or "test": about 80 %, 10 % and 10 % of all
+            numbers.
         count: Number of pairs.
         largest: Largest number that may occur.
         seed: Seed for the choice of numbers and their order.
@@ -166,7 +174,8 @@ def number_pairs(
         The pairs, all for different numbers.
 
     Raises:
-        ValueError: If a language or split is unknown, `count` is negative, or the split has fewer than `count` numbers.
+        ValueError: If a language or split is unknown, `count` is negative, or the split
+            has fewer than `count` numbers.
         ImportError: If num2words is not installed.
     """
     if count < 0:
@@ -204,7 +213,9 @@ def date_pairs(
 ) -> list[Pair]:
     """Write dates in local formats and in ISO 8601: "Dienstag, 3. November 2026" and "2026-11-03".
 
-    The medium, long and full formats of a locale occur equally often. A date belongs to the same split in every call and every language. All kinds of spaces become plain spaces, and directional marks are removed.
+    The medium, long and full formats of a locale occur equally often. A date belongs to
+    the same split in every call and every language. All kinds of spaces become plain
+    spaces, and directional marks are removed.
 
     Args:
         split: "train", "validation" or "test": about 80 %, 10 % and 10 % of all dates.
@@ -215,10 +226,12 @@ def date_pairs(
         seed: Seed for the dates, locales, formats and their order.
 
     Returns:
-        The pairs; no source occurs twice. If the locales write two dates in the same way, the pair that was drawn first is kept.
+        The pairs; no source occurs twice. If the locales write two dates in the same
+        way, the pair that was drawn first is kept.
 
     Raises:
-        ValueError: If the split is unknown, there are no locales or no years, `count` is negative, or the split has fewer than `count` different pairs.
+        ValueError: If the split is unknown, there are no locales or no years, `count`
+            is negative, or the split has fewer than `count` different pairs.
         babel.UnknownLocaleError: If Babel does not know a locale.
         ImportError: If Babel is not installed.
     """
@@ -255,7 +268,8 @@ def parallel_pairs(source: Path, target: Path, *, count: int | None = None) -> l
     Args:
         source: File with the sources, UTF-8.
         target: File with the targets.
-        count: Maximum number of pairs; None means all of them. The files are not read beyond this point, so later mismatches are not detected.
+        count: Maximum number of pairs; None means all of them. The files are not read
+            beyond this point, so later mismatches are not detected.
 
     Returns:
         The different pairs without a blank side, in the order of the files.
@@ -283,20 +297,24 @@ def wmt_pairs(
 ) -> list[Pair]:
     """Load sentences and their translations from a shared task of the Conference on Machine Translation (WMT).
 
-    This needs the package `datasets` and, the first time, a network connection. At most `count` pairs are downloaded.
+    This needs the package `datasets` and, the first time, a network connection. At most
+    `count` pairs are downloaded.
 
     Args:
         source: Language of the sources. One of the two is "en".
         target: Language of the targets.
         split: "train", "validation" or "test", as defined by the task.
-        count: Maximum number of pairs, from the beginning of the split; None means all of them.
-        dataset: Name of the task's data set, or a folder of the same layout on this machine.
+        count: Maximum number of pairs, from the beginning of the split; None means all
+            of them.
+        dataset: Name of the task's data set, or a folder of the same layout on this
+            machine.
 
     Returns:
         The different pairs without a blank side.
 
     Raises:
-        ValueError: If the languages are not English and one other language, or the split is unknown.
+        ValueError: If the languages are not English and one other language, or the
+            split is unknown.
         ImportError: If `datasets` is not installed.
     """
     if source == target or "en" not in (source, target):
@@ -313,10 +331,13 @@ def wmt_pairs(
 def prose() -> str:
     """Return English prose that comes with Python: the language reference, as shown by `help()`.
 
-    It has about 465,000 characters in paragraphs, tables and examples, with more than a hundred different characters. The text changes slightly with every version of Python, so compute statistics instead of relying on fixed numbers.
+    It has about 465,000 characters in paragraphs, tables and examples, with more than a
+    hundred different characters. The text changes slightly with every version of
+    Python, so compute statistics instead of relying on fixed numbers.
 
     Returns:
-        All topics of `pydoc_data.topics` in alphabetical order of their names, with an empty line between two.
+        All topics of `pydoc_data.topics` in alphabetical order of their names, with an
+        empty line between two.
     """
     from pydoc_data.topics import topics
 
@@ -326,7 +347,8 @@ def prose() -> str:
 def recorded_bert() -> dict[str, Any]:
     """Return recorded results of a small BERT: predictions for masked tokens, and the effect of pre-training.
 
-    The entry "generated" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -337,7 +359,8 @@ def recorded_bert() -> dict[str, Any]:
 def recorded_gpt() -> dict[str, Any]:
     """Return recorded results of small GPTs: a comparison with bigram counts, six model sizes at one budget, and fine-tuning.
 
-    The entry "generated" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -348,7 +371,8 @@ def recorded_gpt() -> dict[str, Any]:
 def recorded_t5() -> dict[str, Any]:
     """Return recorded results of small T5s: three tasks, from scratch and after span corruption, with learning curves.
 
-    The entry "generated" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -359,7 +383,8 @@ def recorded_t5() -> dict[str, Any]:
 def recorded_grouped_queries() -> dict[str, Any]:
     """Return recorded results of small Llamas: losses with shared keys, and the effect of pooling heads.
 
-    The entry "command" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "command" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -370,7 +395,8 @@ def recorded_grouped_queries() -> dict[str, Any]:
 def recorded_positions() -> dict[str, Any]:
     """Return recorded results of six position encodings beyond the training length, and of context extension for RoPE.
 
-    The entry "generated" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -381,7 +407,8 @@ def recorded_positions() -> dict[str, Any]:
 def recorded_translation() -> dict[str, Any]:
     """Return recorded results of six translation models on one task: learning curves, exact matches and attention maps.
 
-    The entry "generated" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -392,7 +419,8 @@ def recorded_translation() -> dict[str, Any]:
 def recorded_sampling() -> dict[str, Any]:
     """Return recorded samples of small GPTs with filters and temperatures, and repetitive greedy outputs.
 
-    The entry "generated" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -403,7 +431,8 @@ def recorded_sampling() -> dict[str, Any]:
 def recorded_vision() -> dict[str, Any]:
     """Return recorded results of Transformers and earlier models on digits, scenes and tables.
 
-    The entry "generated" contains the command that creates the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -414,8 +443,9 @@ def recorded_vision() -> dict[str, Any]:
 def recorded_vocabularies() -> dict[str, Any]:
     """Return texts tokenized by GPT-2, CLIP and two Mistral tokenizers, and nearest neighbours in a published embedding matrix.
 
-    The entry "generated" names the command that makes the record, "sources" the packages from which it was created, with their licences;
-    docs/data.md describes the other entries.
+    The entry "generated" names the command that makes the record, "sources" the
+    packages from which it was created, with their licences; docs/data.md describes the
+    other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -426,7 +456,8 @@ def recorded_vocabularies() -> dict[str, Any]:
 def gpt2_merges() -> list[tuple[str, str]]:
     """Return GPT-2's 50,000 merges, the earliest learnt first, written in byte characters.
 
-    The vocabulary of GPT-2 is the 256 byte characters, sorted, then the results of these merges, then the end-of-text token.
+    The vocabulary of GPT-2 is the 256 byte characters, sorted, then the results of
+    these merges, then the end-of-text token.
 
     Returns:
         Pairs of symbols, left and right.
@@ -561,7 +592,11 @@ def _missing(package: str, purpose: str, extra: str = "data") -> ImportError:
 def tokenize(text: str) -> list[str]:
     """Split a text into tokens, by a rule that `detokenize` can undo.
 
-    Words are separated by spaces. A word is split into pieces: a run of letters with a hyphen, comma or full stop after it, a single digit, or any other single character. A run of letters that is a German number is split into its parts. All pieces of a word except the first begin with "##": "einundzwanzig" becomes `ein ##und ##zwanzig`, units before tens.
+    Words are separated by spaces. A word is split into pieces: a run of letters with a
+    hyphen, comma or full stop after it, a single digit, or any other single character.
+    A run of letters that is a German number is split into its parts. All pieces of a
+    word except the first begin with "##": "einundzwanzig" becomes
+    `ein ##und ##zwanzig`, units before tens.
 
     Args:
         text: Any text.
@@ -577,7 +612,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def detokenize(tokens: Iterable[str]) -> str:
-    """Join tokens into text: the inverse of `tokenize`, except that all white space becomes single spaces.
+    """Join tokens into text: the inverse of `tokenize`, up to white space.
 
     Args:
         tokens: Tokens; a token that continues a word begins with "##".
@@ -615,7 +650,7 @@ def _german_number(letters: str) -> list[str]:
 
 
 class Vocabulary:
-    """The tokens of a language and their ids: first the special tokens `PAD`, `BOS`, `EOS` and `UNK`.
+    """The tokens of a language and their ids: first `PAD`, `BOS`, `EOS` and `UNK`.
 
     Args:
         tokens: The tokens in the order of their ids, without the special tokens.
@@ -634,7 +669,7 @@ class Vocabulary:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], *, at_least: int = 1) -> "Vocabulary":
-        """Build a vocabulary from texts: the most frequent tokens first, ties in alphabetical order.
+        """Build a vocabulary from texts, sorted by frequency, then alphabetically.
 
         Args:
             texts: The training texts, and no others.
@@ -666,7 +701,7 @@ class Vocabulary:
         return [BOS] * bos + ids + [EOS] * eos
 
     def decode(self, ids: Iterable[int] | Tensor) -> str:
-        """Convert token ids to text up to the first EOS, without BOS and PAD; UNK becomes "<unk>".
+        """Convert token ids to text up to the first EOS; UNK becomes "<unk>".
 
         Args:
             ids: Token ids, as a sequence or a one-dimensional tensor.
@@ -680,7 +715,7 @@ class Vocabulary:
         return detokenize(self.pieces(ids))
 
     def pieces(self, ids: Iterable[int] | Tensor) -> list[str]:
-        """Return the tokens with these ids, for example to label the rows and columns of an attention map.
+        """Return the tokens with these ids, for example to label an attention map.
 
         The list ends before the first EOS; BOS and PAD are omitted.
 
@@ -714,7 +749,8 @@ def pad_batch(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         sequences: B sequences of token ids.
 
     Returns:
-        The tokens, (B, T) int64 with T the longest length, and a mask, (B, T) bool, True at real tokens.
+        The tokens, (B, T) int64 with T the longest length, and a mask, (B, T) bool,
+        True at real tokens.
 
     Raises:
         ValueError: If there are no sequences.
@@ -745,8 +781,11 @@ def batches(
         source_vocabulary: Vocabulary of the sources.
         target_vocabulary: Vocabulary of the targets.
         batch_size: Number of pairs per batch; the last batch may have fewer.
-        seed: Seed for the order of the pairs; use a different one in every epoch. None keeps the order.
-        bucketed: Whether to batch pairs of similar length, which needs less padding. `seed` then determines the order of the batches; without a seed, short batches come first.
+        seed: Seed for the order of the pairs; use a different one in every epoch. None
+            keeps the order.
+        bucketed: Whether to batch pairs of similar length, which needs less padding.
+            `seed` then determines the order of the batches; without a seed, short
+            batches come first.
 
     Returns:
         The batches; the same arguments give the same batches.

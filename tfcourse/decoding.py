@@ -1,8 +1,11 @@
 """Decoding: greedy search, beam search, and scoring for contrastive search.
 
-A language model is called as `model(tokens)` with integers (B, T) and returns logits (B, T, V): position t predicts the token after `tokens[:, t]`. At each step, a search passes the whole sequence so far to the model.
+A language model is called as `model(tokens)` with integers (B, T) and returns logits
+(B, T, V): position t predicts the token after `tokens[:, t]`. At each step, a search
+passes the whole sequence so far to the model.
 
-Shapes: B batch, T length of a prompt, K beam width or number of candidates, V vocabulary, D width of a hidden state.
+Shapes: B batch, T length of a prompt, K beam width or number of candidates, V
+vocabulary, D width of a hidden state.
 """
 
 from collections.abc import Callable
@@ -22,11 +25,14 @@ def greedy_search(
 ) -> Tensor:
     """Continue each sequence with the most probable token, step by step.
 
-    A sequence ends with `eos`; after that, its row is filled with `pad`. The search stops when all sequences have ended, and after `max_new_tokens` at the latest. Ties go to the smallest token id.
+    A sequence ends with `eos`; after that, its row is filled with `pad`. The search
+    stops when all sequences have ended, and after `max_new_tokens` at the latest. Ties
+    go to the smallest token id.
 
     Args:
         model: A language model; its mode (training or evaluation) is not changed.
-        prompt: The prompts, integers (B, T), all of one length. An `eos` in a prompt does not end the sequence.
+        prompt: The prompts, integers (B, T), all of one length. An `eos` in a prompt
+            does not end the sequence.
         max_new_tokens: Maximum number n of new tokens, 0 or more.
         eos: The token that ends a sequence.
         pad: The token with which shorter sequences are padded.
@@ -38,7 +44,8 @@ def greedy_search(
         ValueError: If `max_new_tokens` is negative.
 
     Source:
-        Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks, section 3.2, with a beam of 1.
+        Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks,
+        section 3.2, with a beam of 1.
     """
     if max_new_tokens < 0:
         raise ValueError(f"the number of new tokens is 0 or more, got {max_new_tokens}")
@@ -55,11 +62,12 @@ def greedy_search(
 
 
 def length_penalty(length: int, alpha: float, *, kind: Literal["power", "wu"] = "power") -> float:
-    """Compute the divisor of a log-probability that removes the advantage of short sequences.
+    """Compute the divisor of log-probabilities that compensates for sequence length.
 
     Args:
         length: Number of generated tokens, including `eos`, at least 1.
-        alpha: Strength; 0 gives a divisor of 1, which compares the probabilities themselves.
+        alpha: Strength; 0 gives a divisor of 1, which compares the probabilities
+            themselves.
         kind: `power` is `length`^alpha; `wu` is ((5 + `length`) / 6)^alpha.
 
     Returns:
@@ -69,7 +77,8 @@ def length_penalty(length: int, alpha: float, *, kind: Literal["power", "wu"] = 
         ValueError: If `length` is less than 1, or `kind` is unknown.
 
     Source:
-        Wu et al. 2016, Google's Neural Machine Translation System, section 7 (`wu`); `power` follows Hugging Face.
+        Wu et al. 2016, Google's Neural Machine Translation System, section 7 (`wu`);
+        `power` follows Hugging Face.
     """
     if length < 1:
         raise ValueError(f"a text has at least one token, got length {length}")
@@ -92,9 +101,17 @@ def beam_search(
 ) -> list[tuple[float, list[int]]]:
     """Search for probable continuations of a prompt with a beam of width K.
 
-    The search starts with one running sequence, the prompt, not with K copies. Each step extends all running sequences by one token and takes the 2 K most probable extensions, best first. An extension that ends in `eos` is finished if it is among the first K; its log-probability is divided by the length penalty. The first K of the other extensions keep running.
+    The search starts with one running sequence, the prompt, not with K copies. Each
+    step extends all running sequences by one token and takes the 2 K most probable
+    extensions, best first. An extension that ends in `eos` is finished if it is among
+    the first K; its log-probability is divided by the length penalty. The first K of
+    the other extensions keep running.
 
-    The best K finished sequences are kept. The search stops when there are K of them and one of two conditions holds: `early_stopping` is set, or the best running sequence is not better than the worst finished one. Its log-probability is divided by the penalty of its current length for this comparison. Step `max_new_tokens` is the last: there, all of the first K extensions are finished, with or without `eos`.
+    The best K finished sequences are kept. The search stops when there are K of them
+    and one of two conditions holds: `early_stopping` is set, or the best running
+    sequence is not better than the worst finished one. Its log-probability is divided
+    by the penalty of its current length for this comparison. Step `max_new_tokens` is
+    the last: there, all of the first K extensions are finished, with or without `eos`.
 
     Args:
         model: A language model; its mode (training or evaluation) is not changed.
@@ -106,13 +123,17 @@ def beam_search(
         early_stopping: Stop as soon as K sequences are finished.
 
     Returns:
-        Score and new tokens, including `eos`, of at most K sequences, best first. A score is a log-probability divided by a length penalty. Continuations of probability 0 are excluded.
+        Score and new tokens, including `eos`, of at most K sequences, best first. A
+        score is a log-probability divided by a length penalty. Continuations of
+        probability 0 are excluded.
 
     Raises:
-        ValueError: If there is not exactly one prompt, or `beam_width` or `max_new_tokens` is less than 1.
+        ValueError: If there is not exactly one prompt, or `beam_width` or
+            `max_new_tokens` is less than 1.
 
     Source:
-        Graves 2012, Sequence Transduction with Recurrent Neural Networks, section 2.5; the stopping rules follow Hugging Face.
+        Graves 2012, Sequence Transduction with Recurrent Neural Networks, section 2.5;
+        the stopping rules follow Hugging Face.
     """
     if prompt.shape[:-1] != (1,):
         raise ValueError(f"expected one prompt of shape (1, T), got {tuple(prompt.shape)}")
@@ -159,11 +180,14 @@ def _continuations(
 def contrastive_scores(probabilities: Tensor, hidden: Tensor, context: Tensor, alpha: float) -> Tensor:
     """Score candidates for the next token: reward probability, penalise repetition.
 
-    A candidate's score is (1 - alpha) times its probability, minus alpha times the largest cosine similarity of its hidden state to a hidden state of the sequence so far. Contrastive search takes the candidate with the largest score.
+    A candidate's score is (1 - alpha) times its probability, minus alpha times the
+    largest cosine similarity of its hidden state to a hidden state of the sequence so
+    far. Contrastive search takes the candidate with the largest score.
 
     Args:
         probabilities: Probabilities of K candidates, (B, K).
-        hidden: Hidden state of each candidate when it is appended to the sequence, (B, K, D).
+        hidden: Hidden state of each candidate when it is appended to the sequence,
+            (B, K, D).
         context: Hidden states of the sequence so far, (B, T, D).
         alpha: Weight of the repetition penalty, from 0 to 1.
 

@@ -1,9 +1,11 @@
 """GPT: loss and measures of a language model, attention with a cache, the model, generation, counts and scaling laws.
 
-Boolean masks are True where a query may attend. A cache is a list with one pair per block: its keys and its values so far.
+Boolean masks are True where a query may attend. A cache is a list with one pair per
+block: its keys and its values so far.
 
-Shapes: B batch, T length, P cached tokens, V vocabulary, D model width, H heads, Dh = D / H head width, F feed-forward width, L blocks.
-In the scaling laws: N parameters, M training tokens, C FLOP of training.
+Shapes: B batch, T length, P cached tokens, V vocabulary, D model width, H heads, Dh = D
+/ H head width, F feed-forward width, L blocks. In the scaling laws: N parameters, M
+training tokens, C FLOP of training.
 """
 
 import math
@@ -58,8 +60,9 @@ def next_token_loss(logits: Tensor, tokens: Tensor, pad: int | None = None) -> T
         pad: A token that is never a target; None means that every token is one.
 
     Returns:
-        A scalar, (): the mean over all targets of all sequences, or 0 without targets. The first token is not a target, and the logits at the last
-        position are not used.
+        A scalar, (): the mean over all targets of all sequences, or 0 without targets.
+        The first token is not a target, and the logits at the last position are not
+        used.
 
     Source:
         Radford et al. 2018, Improving Language Understanding by Generative
@@ -223,7 +226,8 @@ class Gpt(nn.Module):
         dropout: Probability of dropout, on the embeddings and in every block.
 
     Source:
-        Radford et al. 2019, section 2.3; the standard deviation is from Radford et al. 2018, section 4.1.
+        Radford et al. 2019, section 2.3; the standard deviation is from Radford et al.
+        2018, section 4.1.
     """
 
     def __init__(
@@ -258,7 +262,8 @@ class Gpt(nn.Module):
 
         Args:
             tokens: New tokens, integers (B, T).
-            cache: Keys and values of the previous tokens, one pair per block; None means an empty cache. It is not changed.
+            cache: Keys and values of the previous tokens, one pair per block; None
+                means an empty cache. It is not changed.
 
         Returns:
             Logits, (B, T, V), and the cache with the new tokens in it.

@@ -1,9 +1,12 @@
-"""The layers of a Transformer: layer norm, feed-forward network, residual connections, encoder and decoder layer.
+"""Transformer layers: layer norm, feed-forward network, residuals, encoder and decoder.
 
-Shapes: B batch, T target length, S source length, D model width, F feed-forward width, H heads; `...` stands for any
-number of leading dimensions. Boolean masks are True where a query may attend. The default is post-norm, as in the original paper: add, then normalise.
+Shapes: B batch, T target length, S source length, D model width, F feed-forward width,
+H heads; `...` stands for any number of leading dimensions. Boolean masks are True where
+a query may attend. The default is post-norm, as in the original paper: add, then
+normalise.
 
-Half precision: statistics of float16 and bfloat16 inputs are computed in float32, and the result is rounded to the input dtype.
+Half precision: statistics of float16 and bfloat16 inputs are computed in float32, and
+the result is rounded to the input dtype.
 """
 
 import math
@@ -29,19 +32,22 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
     """Normalise every row to mean 0 and variance 1, then scale and shift each column.
 
-    Mean and variance are computed over the D numbers of each row; the variance divides by D (not by D - 1). The result is (x - mean) / sqrt(variance + eps) · gamma + beta.
+    Mean and variance are computed over the D numbers of each row; the variance divides
+    by D (not by D - 1). The result is (x - mean) / sqrt(variance + eps) · gamma + beta.
 
     Args:
         x: Rows, (..., D).
         gamma: One learned factor per column, (D,).
         beta: One learned shift per column, (D,).
-        eps: Added to the variance; avoids division by zero if all numbers of a row are equal.
+        eps: Added to the variance; avoids division by zero if all numbers of a row are
+            equal.
 
     Returns:
         Normalised rows, (..., D), in the dtype of `x`.
 
     Raises:
-        ValueError: If `x` is not floating point, or `gamma` or `beta` does not have the shape (D,).
+        ValueError: If `x` is not floating point, or `gamma` or `beta` does not have the
+            shape (D,).
 
     Source:
         Ba et al. 2016, Layer Normalization, equation 4.
@@ -60,9 +66,11 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Ten
 
 
 def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
-    """Apply the Gaussian error linear unit: x times the standard normal distribution function at x.
+    """Apply the Gaussian error linear unit, x · Φ(x), exactly or approximately.
 
-    The exact form is x · Φ(x) = x / 2 · (1 + erf(x / sqrt(2))). The approximation, which GPT-2 and the original BERT code use, is x / 2 · (1 + tanh(sqrt(2 / π) · (x + 0.044715 x³))).
+    Φ is the standard normal distribution function. The exact form is x · Φ(x) = x / 2 ·
+    (1 + erf(x / sqrt(2))). The approximation, which GPT-2 and the original BERT code
+    use, is x / 2 · (1 + tanh(sqrt(2 / π) · (x + 0.044715 x³))).
 
     Args:
         x: Tensor of any shape.
@@ -86,14 +94,17 @@ def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    """The position-wise feed-forward network: D -> F, an activation, F -> D, for each row separately.
+    """The position-wise feed-forward network: D -> F, an activation, F -> D.
 
-    Its parts are two `nn.Linear` layers with biases and PyTorch's default initialisation, `up_proj` (D -> F) and `down_proj` (F -> D). It has no residual connection, normalisation or dropout.
+    Its parts are two `nn.Linear` layers with biases and PyTorch's default
+    initialisation, `up_proj` (D -> F) and `down_proj` (F -> D). It has no residual
+    connection, normalisation or dropout.
 
     Args:
         d_model: Width D of inputs and outputs.
         d_ff: Inner width F; 4 · D in the original.
-        activation: `"relu"`, max(0, x), as in the original, or `"gelu"`, the exact form.
+        activation: `"relu"`, max(0, x), as in the original, or `"gelu"`, the exact
+            form.
 
     Raises:
         ValueError: If `activation` is unknown.
@@ -134,13 +145,16 @@ def residual_post_norm(
     dropout: float = 0.0,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Apply a sublayer with a residual connection and post-norm: layer_norm(x + dropout(sublayer(x))).
+    """Apply a sublayer with post-norm: layer_norm(x + dropout(sublayer(x))).
 
-    Dropout is applied to the output of the sublayer, never to `x` itself: each number is replaced by 0 with probability `dropout`, and the others are divided by 1 - `dropout`.
+    Dropout is applied to the output of the sublayer, never to `x` itself: each number
+    is replaced by 0 with probability `dropout`, and the others are divided by 1 -
+    `dropout`.
 
     Args:
         x: Rows, (..., D).
-        sublayer: Attention, a feed-forward network, or any other function from rows (..., D) to rows (..., D).
+        sublayer: Attention, a feed-forward network, or any other function from rows
+            (..., D) to rows (..., D).
         gamma: The norm's factors, (D,).
         beta: The norm's shifts, (D,).
         dropout: Probability from 0 to 1. The caller passes 0 in evaluation mode.
@@ -164,13 +178,16 @@ def residual_pre_norm(
     dropout: float = 0.0,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Apply a sublayer with a residual connection and pre-norm: x + dropout(sublayer(layer_norm(x))).
+    """Apply a sublayer with pre-norm: x + dropout(sublayer(layer_norm(x))).
 
-    The residual path adds `x` without normalisation, so gradients reach the first layer through an identity. Dropout is applied to the output of the sublayer, as in `residual_post_norm`.
+    The residual path adds `x` without normalisation, so gradients reach the first layer
+    through an identity. Dropout is applied to the output of the sublayer, as in
+    `residual_post_norm`.
 
     Args:
         x: Rows, (..., D).
-        sublayer: Attention, a feed-forward network, or any other function from rows (..., D) to rows (..., D).
+        sublayer: Attention, a feed-forward network, or any other function from rows
+            (..., D) to rows (..., D).
         gamma: The norm's factors, (D,).
         beta: The norm's shifts, (D,).
         dropout: Probability from 0 to 1. The caller passes 0 in evaluation mode.
@@ -180,27 +197,33 @@ def residual_pre_norm(
         Rows, (..., D), in the dtype of `x`.
 
     Source:
-        Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.1.
+        Xiong et al. 2020, On Layer Normalization in the Transformer Architecture,
+        section 3.1.
     """
     return x + nn.functional.dropout(sublayer(layer_norm(x, gamma, beta, eps)), dropout)
 
 
 class EncoderLayer(nn.Module):
-    """An encoder layer: self-attention and a feed-forward network, each with a residual connection and a norm.
+    """An encoder layer: self-attention and a feed-forward network.
 
-    Its parts are named `self_attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`), and
-    `self_attention_norm` and `feed_forward_norm`: two `nn.LayerNorm(d_model)`, whose weight is gamma and whose bias is beta. In training mode, dropout is applied to the output of each sublayer.
+    Each sublayer has a residual connection and a norm. Its parts are named
+    `self_attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`), and
+    `self_attention_norm` and `feed_forward_norm`: two `nn.LayerNorm(d_model)`, whose
+    weight is gamma and whose bias is beta. In training mode, dropout is applied to the
+    output of each sublayer.
 
     Args:
         d_model: Width D of inputs and outputs.
         n_heads: Number of heads H; divides D.
         d_ff: Feed-forward width F.
         dropout: Probability of residual dropout.
-        pre_norm: Put each norm before its sublayer; by default it comes after the sum, as in the original.
+        pre_norm: Put each norm before its sublayer; by default it comes after the sum,
+            as in the original.
         activation: Activation of the feed-forward network, `"relu"` or `"gelu"`.
 
     Source:
-        Vaswani et al. 2017, sections 3.1 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
+        Vaswani et al. 2017, sections 3.1 and 5.4; Xiong et al. 2020, figure 1
+        (pre-norm).
     """
 
     def __init__(
@@ -226,8 +249,9 @@ class EncoderLayer(nn.Module):
 
         Args:
             x: Sequences, (B, S, D).
-            mask: Boolean, True where a position may attend, in a shape that `MultiHeadAttention` takes, for example
-                (B, 1, S) for padding; None permits every pair.
+            mask: Boolean, True where a position may attend, in a shape that
+                `MultiHeadAttention` takes, for example (B, 1, S) for padding; None
+                permits every pair.
 
         Returns:
             Sequences, (B, S, D).
@@ -243,22 +267,27 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """A decoder layer: causal self-attention, cross-attention to the encoder's output, and a feed-forward network.
+    """A decoder layer: causal self-attention, cross-attention and a feed-forward network.
 
-    Its parts are named `self_attention` and `cross_attention` (two `MultiHeadAttention`), `feed_forward` (a
-    `FeedForward`), and `self_attention_norm`, `cross_attention_norm` and `feed_forward_norm` (three
-    `nn.LayerNorm(d_model)`). Self-attention is always causal: the layer creates this mask itself. In training mode, dropout is applied to the output of each sublayer.
+    Each sublayer has a residual connection and a norm. Its parts are named
+    `self_attention` and `cross_attention` (two `MultiHeadAttention`), `feed_forward` (a
+    `FeedForward`), and `self_attention_norm`, `cross_attention_norm` and
+    `feed_forward_norm` (three `nn.LayerNorm(d_model)`). Self-attention is always
+    causal: the layer creates this mask itself. In training mode, dropout is applied to
+    the output of each sublayer.
 
     Args:
         d_model: Width D of inputs and outputs.
         n_heads: Number of heads H; divides D.
         d_ff: Feed-forward width F.
         dropout: Probability of residual dropout.
-        pre_norm: Put each norm before its sublayer; by default it comes after the sum, as in the original. The encoder's output is not normalised here.
+        pre_norm: Put each norm before its sublayer; by default it comes after the sum,
+            as in the original. The encoder's output is not normalised here.
         activation: Activation of the feed-forward network, `"relu"` or `"gelu"`.
 
     Source:
-        Vaswani et al. 2017, sections 3.1, 3.2.3 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
+        Vaswani et al. 2017, sections 3.1, 3.2.3 and 5.4; Xiong et al. 2020, figure 1
+        (pre-norm).
     """
 
     def __init__(
@@ -282,13 +311,14 @@ class DecoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(d_model)
 
     def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        """Apply causal self-attention, then cross-attention to the source, then the feed-forward network.
+        """Apply causal self-attention, cross-attention and the feed-forward network.
 
         Args:
             x: Target sequences, (B, T, D).
             memory: Output of the encoder, (B, S, D).
-            memory_mask: Boolean, True where a target position may attend to a source position, in a shape that
-                `MultiHeadAttention` takes, for example (B, 1, S) for padding; None permits every pair.
+            memory_mask: Boolean, True where a target position may attend to a source
+                position, in a shape that `MultiHeadAttention` takes, for example
+                (B, 1, S) for padding; None permits every pair.
 
         Returns:
             Target sequences, (B, T, D).

@@ -1,8 +1,12 @@
 """Llama: grouped-query attention, RMS norm, gated network, the model, and the cost of a token in bytes and seconds.
 
-Boolean masks are True where a query may attend. A cache is a list with one pair per layer: its rotated keys and its values so far.
+Boolean masks are True where a query may attend. A cache is a list with one pair per
+layer: its rotated keys and its values so far.
 
-Shapes: B batch, T query length, S key/value length, P tokens in the cache, V vocabulary, D model width. H is the number of query heads, G of key/value heads, and R = H / G query heads share one of these. Dh and Dv are head widths, F feed-forward width, L layers.
+Shapes: B batch, T query length, S key/value length, P tokens in the cache, V
+vocabulary, D model width. H is the number of query heads, G of key/value heads, and
+R = H / G query heads share one of these. Dh and Dv are head widths, F feed-forward
+width, L layers.
 """
 
 import math
@@ -207,7 +211,8 @@ class GroupedQueryAttention(nn.Module):
         Args:
             x: New tokens, (B, T, D).
             frequencies: Angle per position, (Dh / 2,).
-            past: Rotated keys, and values, of the previous tokens, (B, G, P, Dh) each; None means an empty cache. It is left unchanged.
+            past: Rotated keys, and values, of the previous tokens, (B, G, P, Dh) each;
+                None means an empty cache. It is left unchanged.
 
         Returns:
             Outputs, (B, T, D), and the keys and values to cache, (B, G, P + T, Dh)
@@ -257,11 +262,12 @@ class LlamaLayer(nn.Module):
         Args:
             x: New tokens, (B, T, D).
             frequencies: Angle per position, (Dh / 2,).
-            past: Keys and values of the previous tokens, (B, G, P, Dh) each; None means an empty cache.
+            past: Keys and values of the previous tokens, (B, G, P, Dh) each; None means
+                an empty cache.
 
         Returns:
-            New tokens, (B, T, D), and the keys and values to cache,
-            (B, G, P + T, Dh) each.
+            New tokens, (B, T, D), and the keys and values to cache, (B, G, P + T, Dh)
+            each.
         """
         seen, cache = self.self_attention(self.self_attention_norm(x), frequencies, past)
         x = x + seen
@@ -327,10 +333,12 @@ class Llama(nn.Module):
 
         Args:
             tokens: New tokens, integers (B, T).
-            cache: One pair of keys and values per layer, of the previous tokens; None means an empty cache. It is left unchanged.
+            cache: One pair of keys and values per layer, of the previous tokens; None
+                means an empty cache. It is left unchanged.
 
         Returns:
-            Logits, (B, T, V), and the cache with the new tokens in it. A sequence processed in pieces gets the same logits as in one pass.
+            Logits, (B, T, V), and the cache with the new tokens in it. A sequence
+            processed in pieces gets the same logits as in one pass.
         """
         # Made here: a stored tensor would stay behind when the model moves.
         frequencies = rotary_frequencies(self.d_head, self.theta, tokens.device)
@@ -514,7 +522,8 @@ def largest_batch(memory_bytes: int, weight_bytes: int, cache_bytes_per_sequence
     Args:
         memory_bytes: Memory of all devices together.
         weight_bytes: The weights, which are stored once.
-        cache_bytes_per_sequence: Bytes of the keys and values of one sequence, at least 1.
+        cache_bytes_per_sequence: Bytes of the keys and values of one sequence, at least
+            1.
 
     Returns:
         An integer; 0 if nothing fits.
@@ -523,8 +532,8 @@ def largest_batch(memory_bytes: int, weight_bytes: int, cache_bytes_per_sequence
         ValueError: If `cache_bytes_per_sequence` is less than 1.
 
     Source:
-        Kwon et al. 2023, Efficient Memory Management for Large Language Model
-        Serving with PagedAttention, section 1.
+        Kwon et al. 2023, Efficient Memory Management for Large Language Model Serving
+        with PagedAttention, section 1.
     """
     if cache_bytes_per_sequence < 1:
         raise ValueError(f"keys and values of a text have at least one byte, got {cache_bytes_per_sequence}")

@@ -1,6 +1,8 @@
-"""Number names, a language with a known grammar: it gives exact counts of the tokens that fit a [MASK].
+"""Number names, a language with a known grammar that gives exact counts for a [MASK].
 
-The numbers are 0 to 999,999, in English, tokenized by `tfcourse.data.tokenize`. A sequence begins with BOS (BERT's [CLS]) and ends with EOS (BERT's [SEP]); [MASK] is a separate token.
+The numbers are 0 to 999,999, in English, tokenized by `tfcourse.data.tokenize`. A
+sequence begins with BOS (BERT's [CLS]) and ends with EOS (BERT's [SEP]); [MASK] is a
+separate token.
 
 Shapes: B batch, T length of a sequence, N names, V vocabulary.
 """
@@ -23,9 +25,10 @@ _THOUSAND = 1000
 
 
 class NumberNames:
-    """The names of all numbers below a million, with exact counts that need no list of a million names.
+    """The names of all numbers below a million, with exact counts of what fits.
 
-    Counting is cheap because a name consists of the name of the thousands, which are below 1,000, and a rest.
+    Counting is cheap because a name consists of the name of the thousands, which are
+    below 1,000, and a rest.
 
     Attributes:
         vocabulary: The tokens, with [MASK] as the last one.
@@ -65,13 +68,16 @@ class NumberNames:
         return pad_batch([self.encode(number) for number in numbers])[0]
 
     def fitting(self, tokens: Sequence[int] | Tensor) -> tuple[int, Tensor]:
-        """Count the names that fit: they have the same length and the same tokens at all unmasked positions.
+        """Count the names of the same length with the same tokens at unmasked positions.
 
         Args:
-            tokens: The tokens of a name with masked positions, (T,), without BOS and EOS.
+            tokens: The tokens of a name with masked positions, (T,), without BOS and
+                EOS.
 
         Returns:
-            The number of fitting names, and the fraction of them that has each token at each position, (T, V). The fractions are the best possible prediction from the grammar alone. They are zero if no name fits.
+            The number of fitting names, and the fraction of them that has each token at
+            each position, (T, V). The fractions are the best possible prediction from
+            the grammar alone. They are zero if no name fits.
         """
         asked = torch.as_tensor(tokens)
         length, counts, total = len(asked), torch.zeros(len(asked), len(self.vocabulary)), 0
@@ -95,7 +101,7 @@ class NumberNames:
         return len(asked) > 0 and not bool((asked == self.mask).any()) and self.fitting(asked)[0] > 0
 
     def acceptability(self, numbers: Sequence[int], *, seed: int = 0) -> tuple[Tensor, Tensor]:
-        """Return names and non-names: in every second name, two neighbouring tokens are swapped so that it is no longer a name.
+        """Return names and non-names, which have two neighbouring tokens swapped.
 
         Args:
             numbers: The numbers. A number is omitted if every swap gives a valid name.

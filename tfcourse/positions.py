@@ -1,6 +1,8 @@
 """Position encodings: sinusoidal, learned and relative.
 
-Shapes: B batch, T length, S key/value length, N rows of a position table, D model width, Dh and Dv widths of a head's keys and values. Positions count from 0; an offset is the key's position minus the query's position.
+Shapes: B batch, T length, S key/value length, N rows of a position table, D model
+width, Dh and Dv widths of a head's keys and values. Positions count from 0; an offset
+is the key's position minus the query's position.
 """
 
 import math
@@ -16,7 +18,10 @@ __all__ = ["sinusoidal_positions", "add_positions", "relative_attention"]  # noq
 def sinusoidal_positions(length: int, d_model: int, device: torch.device | str | None = None) -> Tensor:
     """Compute sinusoidal position encodings: sines and cosines with D / 2 wavelengths.
 
-    Row t contains, for every i from 0 to D / 2 - 1, sin(t / 10000^(2i / D)) in column 2i and the cosine of the same angle in column 2i + 1. The wavelengths grow from 2π in the first pair of columns towards 10000 · 2π in the last. Angles are computed in float64, so that large positions are as accurate as small ones.
+    Row t contains, for every i from 0 to D / 2 - 1, sin(t / 10000^(2i / D)) in column
+    2i and the cosine of the same angle in column 2i + 1. The wavelengths grow from 2π
+    in the first pair of columns towards 10000 · 2π in the last. Angles are computed in
+    float64, so that large positions are as accurate as small ones.
 
     Args:
         length: Number of positions T.
@@ -45,7 +50,9 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
 def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
     """Add to every row of a sequence the table row of its position.
 
-    The table is fixed (sinusoids) or learned; gradients flow into the rows that are used. All examples of the batch get the same rows. `start` allows a sequence to be processed in pieces.
+    The table is fixed (sinusoids) or learned; gradients flow into the rows that are
+    used. All examples of the batch get the same rows. `start` allows a sequence to be
+    processed in pieces.
 
     Args:
         x: Sequences, (B, T, D).
@@ -56,11 +63,12 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
         Sequences with their positions, (B, T, D), in the dtype of `x`.
 
     Raises:
-        ValueError: If `x` is not a floating-point tensor (B, T, D), the table is not (N, D), or it lacks a row for a position (`start` + T > N, or `start` < 0).
+        ValueError: If `x` is not a floating-point tensor (B, T, D), the table is not
+            (N, D), or it lacks a row for a position (`start` + T > N, or `start` < 0).
 
     Source:
-        Vaswani et al. 2017, section 3.5 (fixed); Gehring et al. 2017, Convolutional Sequence to Sequence Learning,
-        section 3.1 (learned).
+        Vaswani et al. 2017, section 3.5 (fixed); Gehring et al. 2017, Convolutional
+        Sequence to Sequence Learning, section 3.1 (learned).
     """
     if x.ndim != 3 or positions.ndim != 2 or x.shape[-1] != positions.shape[-1]:
         raise ValueError(f"x (B, T, D) and positions (N, D) do not fit: {tuple(x.shape)} and {tuple(positions.shape)}")
@@ -80,14 +88,14 @@ def relative_attention(
     value_offsets: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Compute attention in which each offset has its own vector, for keys and for values.
+    """Compute attention with a vector per offset, for keys and for values.
 
-    Query i and key j have the offset j - i, clipped to -K … K; its vector is row
-    K + offset of a table. The two tables may have different numbers of rows; each then
-    has its own K. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with the
-    vectors r of `key_offsets`. Output i is the sum over j of the weight times
-    (v_j + u_offset) with the vectors u of `value_offsets`. Queries and keys both count
-    from 0. A fully masked row gives zeros.
+    Query i and key j have the offset j - i, clipped to -K … K; its vector is row K +
+    offset of a table. The two tables may have different numbers of rows; each then has
+    its own K. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with the vectors r
+    of `key_offsets`. Output i is the sum over j of the weight times (v_j + u_offset)
+    with the vectors u of `value_offsets`. Queries and keys both count from 0. A fully
+    masked row gives zeros.
 
     Args:
         q: Queries, (..., T, Dh).
@@ -95,22 +103,22 @@ def relative_attention(
         v: Values, (..., S, Dv).
         key_offsets: One vector per offset, from -K to K, (2K + 1, Dh); all heads share
             them.
-        value_offsets: The same for the values, (2K' + 1, Dv), where K' may differ from K;
-            None adds nothing to them.
+        value_offsets: The same for the values, (2K' + 1, Dv), where K' may differ from
+            K; None adds nothing to them.
         mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None
             permits every pair.
 
     Returns:
-        Outputs, (..., T, Dv), in the dtype of `q`. Half precision is computed in float32
-        and rounded once.
+        Outputs, (..., T, Dv), in the dtype of `q`. Half precision is computed in
+        float32 and rounded once.
 
     Raises:
-        ValueError: If the number of rows of a table is even, or its width is not that of
-            the keys or values.
+        ValueError: If the number of rows of a table is even, or its width is not that
+            of the keys or values.
 
     Source:
-        Shaw et al. 2018, Self-Attention with Relative Position Representations,
-        section 3 (equations 3 and 4).
+        Shaw et al. 2018, Self-Attention with Relative Position Representations, section
+        3 (equations 3 and 4).
     """
     for name, table, width in (
         ("key_offsets", key_offsets, k.shape[-1]),

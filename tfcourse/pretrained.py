@@ -1,6 +1,8 @@
 """Load published checkpoints in Hugging Face's format into the course's BERT, GPT-2, T5, ViT and Llama.
 
-A checkpoint is a folder with `config.json` and `model.safetensors`, or with several files and `model.safetensors.index.json`. Loading needs no network, runs no code from the folder, and does not use `transformers`.
+A checkpoint is a folder with `config.json` and `model.safetensors`, or with several
+files and `model.safetensors.index.json`. Loading needs no network, runs no code from
+the folder, and does not use `transformers`.
 """
 
 import importlib
@@ -71,13 +73,15 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a checkpoint folder in Hugging Face's format.
 
     Args:
-        folder: Folder with `config.json`, and `model.safetensors` or the files listed in `model.safetensors.index.json`.
+        folder: Folder with `config.json`, and `model.safetensors` or the files listed
+            in `model.safetensors.index.json`.
 
     Returns:
         The configuration, and all tensors, keyed by their names in the files.
 
     Raises:
-        CheckpointError: If the folder does not exist, a file is missing or cannot be read, or the index lists a file outside the folder.
+        CheckpointError: If the folder does not exist, a file is missing or cannot be
+            read, or the index lists a file outside the folder.
     """
     folder = Path(folder)
     config = read_config(folder)
@@ -124,10 +128,12 @@ def hugging_face_names(config: Mapping[str, Any]) -> dict[str, Source]:
     """Map each of our weights to its source in a Hugging Face checkpoint.
 
     Args:
-        config: Contents of `config.json`; `model_type`, the number of layers and the kind of feed-forward network are used.
+        config: Contents of `config.json`; `model_type`, the number of layers and the
+            kind of feed-forward network are used.
 
     Returns:
-        The source of each name in the `state_dict` of our class. Optional weights are included: the output matrix (T5, Llama), the head (ViT) and the pooler (BERT).
+        The source of each name in the `state_dict` of our class. Optional weights are
+        included: the output matrix (T5, Llama), the head (ViT) and the pooler (BERT).
 
     Raises:
         CheckpointError: If `model_type` is not one of the five.
@@ -143,18 +149,22 @@ def load_pretrained(
 ) -> nn.Module:
     """Load a published checkpoint into the course's model of the same type.
 
-    `nn.Identity` replaces the pooler of a BERT without one, and the head of a ViT without a classifier. BERT's heads are not loaded.
+    `nn.Identity` replaces the pooler of a BERT without one, and the head of a ViT
+    without a classifier. BERT's heads are not loaded.
 
     Args:
         folder: As in `read_checkpoint`.
-        into: Your class, with the arguments and part names that the exercise requires; None means ours.
+        into: Your class, with the arguments and part names that the exercise requires;
+            None means ours.
         dtype: Dtype of the weights; None keeps the dtype of the file.
 
     Returns:
         The model on the CPU, in eval mode.
 
     Raises:
-        CheckpointError: If the folder cannot be read, its model is not one of the five or has features that the course's classes lack, or names or shapes of tensors do not match.
+        CheckpointError: If the folder cannot be read, its model is not one of the five
+            or has features that the course's classes lack, or names or shapes of
+            tensors do not match.
     """
     folder = Path(folder)
     config, tensors = read_checkpoint(folder)
