@@ -39,7 +39,7 @@ MAX_TOTAL_BYTES = 1024**3
 MAX_CONTENTS = 8 * 1024**2
 # No platform hands out folders as deep as this.
 MAX_DEPTH = 40
-# Text shrinks to a tenth, a notebook full of figures hardly at all; what shrinks to a two-hundredth is made to burst.
+# Text shrinks to a tenth, a notebook full of figures hardly at all; a file that shrinks to a two-hundredth is a zip bomb.
 MAX_RATIO = 200
 _ALONE = "Ask for the notebook alone, as .ipynb."
 _TOO_DEEP = f"What is in it lies in more than {MAX_DEPTH} folders within each other."
@@ -47,7 +47,7 @@ _NEVER_MEANT = frozenset({"__MACOSX", ".ipynb_checkpoints", "__pycache__", ".git
 
 
 class RefusedError(Exception):
-    """A file that is not read; the text says why."""
+    """A file was refused; the message gives the reason."""
 
 
 @dataclass
@@ -76,10 +76,10 @@ class Entry:
     """A file of a download.
 
     Attributes:
-        path: where it is, relative to the download; without any step upwards.
-        date: when it was last changed, as far as that is known; of a zip archive without a time zone, taken for UTC.
-        open: returns its content; raises :class:`RefusedError` if it must not or cannot be read.
-        submitted: when it was handed in, as the download's own list of submissions says; empty if there is none.
+        path: its path relative to the download, without ``..``.
+        date: its modification time, if known. Times in a zip archive have no time zone and count as UTC.
+        open: returns its content; raises :class:`RefusedError` if it is refused or cannot be read.
+        submitted: the submission time from the download's list of submissions; empty without such a list.
     """
 
     path: PurePosixPath
@@ -227,7 +227,7 @@ def _checked(data: bytes) -> bytes:
 
 
 class _Frugal:
-    """A file that gives no more at once than an archive's table of contents may have; what else it can, it can do as before.
+    """A file wrapper whose ``read`` returns at most the maximum size of an archive's central directory.
 
     Args:
         file: the archive.
@@ -286,10 +286,10 @@ class _Archive:
         return self._zip
 
     def members(self, limit: int) -> list[zipfile.ZipInfo]:
-        """Return what the archive says that it holds.
+        """Return the members listed in the archive's central directory.
 
         Raises:
-            RefusedError: if it cannot be read, or is made to burst.
+            RefusedError: if it cannot be read or looks like a zip bomb.
         """
         try:
             members = self._opened().infolist()
@@ -302,7 +302,7 @@ class _Archive:
         end = 0
         for member in sorted(members, key=lambda member: member.header_offset):
             if member.header_offset < end:
-                raise RefusedError("Files in the archive share their bytes; it is made to burst.")
+                raise RefusedError("Entries in the archive overlap; it looks like a zip bomb.")
             end = member.header_offset + member.compress_size
         return members
 
@@ -317,10 +317,10 @@ class _Archive:
         return f"it is {kind if begin else 'empty'}"
 
     def read(self, number: int) -> bytes:
-        """Read a member as far as it is allowed to go, whatever the archive says of its size.
+        """Read a member up to the size limit, regardless of the size in the archive's directory.
 
         Raises:
-            RefusedError: if that is too far, or it cannot be unpacked.
+            RefusedError: if the member exceeds the limit or cannot be unpacked.
         """
         try:
             archive = self._opened()

@@ -1,11 +1,11 @@
-"""Submissions of several notebooks: they lie side by side in ``submitted/STUDENT/CHAPTER/`` until a person has chosen one.
+"""Submissions with several notebooks, which stay in ``submitted/STUDENT/CHAPTER/`` until the lecturer chooses one.
 
-The one that counts is copied to ``CHAPTER.ipynb``. What was chosen, and among what, is kept in ``choices/CHAPTER/STUDENT.json``: it is
-written before the copy is made, so a choice that was cut short is carried out by whoever looks next.
+The chosen notebook is copied to ``CHAPTER.ipynb``. The choice and the alternatives are recorded in ``choices/CHAPTER/STUDENT.json``. The
+record is written before the copy, so the next reader completes a choice that was interrupted.
 
-The notebooks of a download that do not count lie in ``uncounted/CHAPTER/STUDENT/``, with the time at which each was handed in, where that
-is known. So a person can take one without editing the download. That decides for its content: the same download brings the same notebook
-the next time, until the student hands in another one.
+The other notebooks of a download are kept in ``uncounted/CHAPTER/STUDENT/``, with their submission times if known, so that the lecturer can
+choose one without editing the download. Such a choice applies to the notebook's content: collecting the same download again keeps it, until
+the student hands in another notebook.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _PREFERENCE = "taken.json"
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person has decided.
+    """The lecturer's choice of one notebook.
 
     Attributes:
         file: the name of the notebook that counts.
-        notebooks: the names of all the notebooks that there were to choose from, with a hash of each.
+        notebooks: the names of all candidate notebooks, each with its hash.
     """
 
     file: str
@@ -160,7 +160,7 @@ def uncounted_folder(course: Course, chapter: str, student: str) -> Path:
 
 
 def keep_uncounted(course: Course, chapter: str, student: str, notebooks: Mapping[str, Uncounted]) -> None:
-    """Keep the notebooks of the last collection that do not count, by name; those of an earlier one go."""
+    """Keep the uncounted notebooks of this collection, by name, and delete the ones from earlier collections."""
     folder = uncounted_folder(course, chapter, student)
     preference = read_preference(course, chapter, student)
     shutil.rmtree(folder, ignore_errors=True)

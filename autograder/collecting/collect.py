@@ -60,22 +60,22 @@ def collect(
     trust_dates: bool = False,
     chapters: Iterable[str] = (),
 ) -> Collection:
-    """Bring submissions in.
+    """Collect submissions into the course folder.
 
     Args:
         course: the course, with the chapter released.
         chapter: the chapter.
         submissions: a zip archive or a folder: nbgrader's layout, a download of Canvas or of Moodle, one folder per student, or a flat
-            folder of notebooks. By default the course's own ``submitted`` folder, in which nothing but a missing name is added.
-        trust_dates: let the files' dates decide who is late. A platform's download usually carries the date of the download.
-        chapters: names of chapters that the gradebook need not know: a notebook or folder that is called like one is no student.
+            folder of notebooks. By default the course's own ``submitted`` folder, in which only missing names are added.
+        trust_dates: use the files' dates as submission times. In most platforms' downloads they are the date of the download.
+        chapters: additional chapter names, which may be missing from the gradebook: a notebook or folder of such a name is not a student.
 
     Returns:
-        Who was brought in, and the problems; one bad file never keeps another out.
+        The collected students and the problems. A bad file never prevents the collection of another file.
 
     Raises:
-        CourseError: if the chapter is not released, the source is not there or cannot be read at all, or there is no room to write down
-            what is to come; then nothing was brought in.
+        CourseError: if the chapter is not released, the source is missing or unreadable, or the list of pending submissions cannot be
+            written. Nothing is collected then.
     """
     manifest = released_manifest(course, chapter)
     others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
@@ -218,9 +218,9 @@ def _not_brought_in(course: Course, chapter: str, item: Chosen, error: OSError |
 def _bring_files(
     course: Course, chapter: str, owned: Mapping[str, Sequence[Upload]], found: Collection
 ) -> list[Student]:
-    """Bring in what was handed in by those who handed in no notebook, and name them; return who they are.
+    """Collect the files of students without a notebook, report these students, and return their ids.
 
-    Grading finds their folder without a notebook, so they are not absent but cannot be graded.
+    Grading then finds their folder without a notebook, so the students are "not gradable", not absent.
     """
     students = []
     for student, uploads in sorted(owned.items()):
@@ -287,9 +287,10 @@ class _Read:
 def _choose(
     uploads: Sequence[Upload], manifest: Manifest, found: Collection, preference: Preference | None
 ) -> tuple[list[_Read], list[_Read]]:
-    """Return which of a student's uploads counts, and those that do not count and could be graded.
+    """Return the uploads of a student that count, and the other gradable uploads.
 
-    One counts, several if a person has to choose, or none if none can be read. What a person has taken before comes first.
+    One upload counts, several if the lecturer has to choose, and none if no upload can be read. An earlier choice by the lecturer has
+    priority.
     """
     series: dict[tuple[str, ...], list[_Read]] = defaultdict(list)
     ordered = sorted(uploads, key=lambda upload: upload.order)
@@ -344,7 +345,7 @@ def _tell_uncounted(best: _Read, reads: Iterable[_Read], why: str, found: Collec
 
 
 def _named_apart(reads: Sequence[_Read], chapter: str, *, alone: bool = True) -> dict[str, _Read]:
-    """Return one notebook under the chapter's name; several under those that their student gave them, and none under the chapter's.
+    """Name the notebooks: a single one like the chapter; several by their own names, none of them like the chapter.
 
     Args:
         reads: the notebooks.

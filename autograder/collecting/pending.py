@@ -1,8 +1,7 @@
-"""Whose submission a collection was to bring and has not brought, kept in ``COURSE/journal/CHAPTER.intake.json``.
+"""Record pending submissions, which a collection has announced but not yet copied, in ``COURSE/journal/CHAPTER.intake.json``.
 
-Only the collection has seen the download. So that whoever grades or reports later knows of submissions that were not copied, because the
-disk was full or the process was killed, what is to come is written down before anything is copied. Whether it has come is seen by the
-files themselves: a file that is still what it was before the collection has not come.
+Only the collection reads the download. If the disk is full or the process is killed, later commands must know which submissions are
+missing. So the collection writes the list before it copies any file. A file that still has its old hash has not been copied.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ KIND = "not brought in"
 
 @dataclass(frozen=True)
 class PendingSubmission:
-    """A submission that a collection is to bring.
+    """A submission that a collection is about to copy.
 
     Attributes:
         student: the student's id.
-        source: the download that it is in.
+        source: the download that contains it.
         upload: the file in the download.
-        files: for each file of the submission its hash before the collection and its hash after it; empty if there was none.
+        files: per file of the submission its hash before and after the collection; empty for a missing file.
     """
 
     student: str
@@ -62,10 +61,10 @@ def planned_changes(folder: Path, new: Mapping[str, str]) -> dict[str, tuple[str
 
 
 def record_pending(course: Course, chapter: str, coming: Sequence[PendingSubmission]) -> None:
-    """Write down what is to come, beside what an earlier collection has left out.
+    """Record the pending submissions, in addition to those left by an earlier collection.
 
     Raises:
-        CourseError: if that cannot be written; then nothing must be copied, for nobody would know what is missing.
+        CourseError: if the record cannot be written. The caller must then copy nothing, because missing submissions would go unnoticed.
     """
     new = [item for item in coming if _has_not_come(course, chapter, item)]
     if not new:

@@ -1,4 +1,4 @@
-"""Put submissions in their places in the course folder, and keep the ones that they replace."""
+"""Store submissions in the course folder, and keep earlier versions."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from autograder.submission.problem import Problem
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is to be brought in of one student.
+    """The uploads to collect for one student.
 
     Attributes:
         student: the student's id.
-        uploads: by the names that they get, the upload that counts, or all those of which a person has to choose one. Their contents are
-            read again when they are needed: a class's would fill the memory.
-        digests: hashes of the notebooks, by the same names.
-        stamp: when it was handed in, or None if that is not known.
-        uncounted: by the names that they get, the uploads that do not count and could be graded.
-        companions: the files that come along, by their paths beside the notebook.
+        uploads: the upload that counts, or all uploads from which the lecturer has to choose, keyed by the new file name. Contents are read
+            again when needed, because a whole class could fill the memory.
+        digests: hashes of the notebooks, keyed by the same names.
+        stamp: the submission time, or None if it is unknown.
+        uncounted: gradable uploads that do not count, keyed by the new file name.
+        companions: accompanying files, keyed by their path relative to the notebook.
     """
 
     student: str
@@ -59,7 +59,7 @@ def what_to_do(error: OSError, otherwise: str) -> str:
 
 
 def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
-    """Return where a student's notebook of a chapter stands in the course folder."""
+    """Return the path of a student's notebook of a chapter in the course folder."""
     return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
 
 
@@ -73,7 +73,7 @@ def remove_drafts(course: Course, chapter: str) -> None:
 
 
 def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None:
-    """Put what a student has handed in in its place: the notebook that counts, or all those of which a person has to choose one."""
+    """Store a student's submission: the notebook that counts, or all notebooks from which the lecturer has to choose."""
     student, where = item.student, str(item.upload.entry.path)
     path = submitted_notebook(course, chapter, student)
     if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
@@ -111,13 +111,13 @@ def put(
     stamp: bytes | None,
     companions: Mapping[str, bytes] = MappingProxyType({}),
 ) -> str:
-    """Put a submission in its place; return where the earlier one is kept, or nothing if there was none.
+    """Store a submission; return the path of the archived earlier submission, or None without one.
 
-    Files beside the notebook come with it. Those of the earlier submission are kept with that one.
+    Companion files are stored with the notebook, and archived with the earlier one.
 
-    Whenever this is cut short, there is what was handed in before or what is handed in now, and collecting again comes to the same end:
-    nothing is changed before all that is new lies on the disk, nothing is taken away before it is kept, and the time comes first, so
-    that no new notebook has an old time.
+    If this is interrupted, the course folder contains either the earlier or the new submission, and collecting again gives the same final
+    state. The order ensures this. All new files are on the disk before anything is changed, and old files are archived before they are
+    removed. The time stamp is written first, so that no new notebook has an old time.
     """
     path, kept = submitted_notebook(course, chapter, student), ""
     when = path.with_name("timestamp.txt")
@@ -184,12 +184,12 @@ def time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> b
 
 
 def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) -> str:
-    """Keep an earlier submission, time stamp and all, before another takes its place; return where it is kept.
+    """Archive an earlier submission, including its time stamp, before it is replaced; return the archive's path.
 
     Args:
         course: the course.
         chapter: the chapter.
-        student: whose submission it is.
+        student: the student's id.
         stamp: the new submission's time stamp.
     """
     path = submitted_notebook(course, chapter, student)
@@ -250,7 +250,7 @@ def _keep(old: Path, kept: Path) -> None:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return what a file in the course holds; None if there is none, or a link, or something else."""
+    """Return the contents of a file in the course; None unless it is a regular file."""
     try:
         return read_file(path)
     except UnreadableError:

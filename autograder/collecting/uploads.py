@@ -23,19 +23,19 @@ ALONE = "Give each student a file or a folder of their name, directly in the fol
 
 @dataclass(frozen=True)
 class Upload:
-    """A submitted notebook and what its name says about it.
+    """A submitted notebook and the information in its name.
 
     Attributes:
         entry: the file.
-        owner: the student's name or id, as it is written there.
+        owner: the student's name or id, as written in the name.
         platform: ``"canvas"``, ``"moodle"``, ``"blackboard"``, ``"brightspace"``, ``"nbgrader"`` or empty.
         user: the student's number on Canvas, the same in every assignment.
         upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
-        late: whether Canvas calls it late.
-        attempt: which of several uploads of the same name it is, from 0.
-        folder: nbgrader's folder of the submission, which holds its time stamp; None on other platforms.
-        named: the part of the path that a platform has named, and what the student called it; None if no platform has.
-        submitted: when it was handed in, as the platform has written it into the name; empty if it has not.
+        late: whether Canvas marks it as late.
+        attempt: its index among several uploads of the same name, from 0.
+        folder: nbgrader's folder of the submission, which contains its time stamp; None on other platforms.
+        named: the platform's part of the path, and the student's file name; None without a platform.
+        submitted: the submission time in the name, as written by the platform; empty if the name has no time.
     """
 
     entry: Entry
@@ -71,7 +71,7 @@ class Upload:
         return self.series[-1]
 
     def is_named_after(self, chapter: str) -> bool:
-        """Whether the file is called like its chapter; a student's name may stand beside it."""
+        """Return whether the file is named after its chapter, possibly with a student's name added."""
         if self.title.casefold() == chapter.casefold():
             return True
         rest = safe_id(_without(self.title, chapter))
@@ -96,19 +96,19 @@ class Unowned:
 def uploads_of(
     entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
 ) -> tuple[list[Upload], list[Unowned], list[Entry]]:
-    """Find out whose the notebooks of a download are.
+    """Determine the owners of the notebooks in a download.
 
-    What a platform or a lecturer has named tells it: the outermost folders that differ, or the files where there are none. Whatever lies
-    below was named by a student, and says nothing about anybody.
+    The owner is read from names that a platform or a lecturer has given: the outermost folders with different names or, without such
+    folders, the files. Names below that level come from students and are ignored.
 
     Args:
         entries: the notebooks.
-        chapter: the chapter that is collected.
+        chapter: the chapter to collect.
         others: the names of the course's other chapters.
-        known: ids of students that the course knows already.
+        known: ids of students in the course.
 
     Returns:
-        The uploads for this chapter, the notebooks whose owner cannot be told, and those that belong to another chapter by their name.
+        The uploads for this chapter, the notebooks without an identifiable owner, and the notebooks whose names belong to another chapter.
     """
     found: list[Upload] = []
     unknown: list[Unowned] = []
@@ -138,16 +138,16 @@ def uploads_of(
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a download is laid out.
+    """The layout of a download.
 
     Attributes:
-        platform: the level at which a platform names the students, if one does.
-        level: the level of folders at which they are named, chapters left out; None if files are named after them.
-        chapters: names of chapters, which are nobody's.
-        owner: whose everything is, if all lies in a folder or archive of somebody the course knows.
-        doubtful: names at that level of which it cannot be told whether they are a student's.
-        kinds: the kinds of download that it may be, the likeliest first.
-        title: the title of the assignment, where a platform writes it in front of a login.
+        platform: the folder level at which a platform names the students, if any.
+        level: the folder level named after students, not counting chapters; None if files are named after them.
+        chapters: names of chapters, which belong to no student.
+        owner: the owner of all files, if they are all in a folder or archive named after a known student.
+        doubtful: names at that level that may or may not be a student's name.
+        kinds: the possible kinds of download, the most likely first.
+        title: the assignment title, if a platform writes it before a login.
     """
 
     platform: int | None
@@ -208,7 +208,7 @@ def _named_file(place: PurePosixPath, chapters: frozenset[str]) -> bool:
 
 
 def _owned(entry: Entry, layout: _Layout, chapter: str) -> Upload | None:
-    """Return what the layout says about a notebook that no platform has named, if it says anything."""
+    """Return the upload for a notebook that no platform has named, if the layout determines its owner."""
     place, folders = _outside(entry), layout.folders(_outside(entry))
     attempt = _attempt(entry.path.name, _SAVED_AGAIN)
     if layout.owner and (not folders or folders[0][1] != layout.owner):
@@ -243,13 +243,13 @@ def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterat
 def other_files(
     entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
 ) -> tuple[list[Upload], list[Upload], list[Unowned]]:
-    """Return the files that are no notebooks: of those without a notebook, of those with one, and those of which several may be the owner.
+    """Return the other files: of students without a notebook, of students with one, and with an ambiguous owner.
 
     Args:
         entries: all files of a download.
-        chapter: the chapter that is collected.
+        chapter: the chapter to collect.
         others: the names of the course's other chapters.
-        known: ids of students that the course knows already.
+        known: ids of students in the course.
     """
     meant = list(notebooks(list(entries)))
     places, chapters = [_outside(entry) for entry in meant], others | {chapter}
@@ -329,7 +329,7 @@ def _depth(places: Sequence[PurePosixPath], known: frozenset[str]) -> int | None
 
 
 def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
-    """Return what a platform's name says of a file; nothing if no platform has named it."""
+    """Parse a platform's name of a file; return None if no platform has named it."""
     parts, level = _outside(entry).parts, layout.platform
     if level is None or level >= len(parts):
         return None

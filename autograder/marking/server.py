@@ -34,9 +34,9 @@ class MarkingApplication(LocalApplication):
     Args:
         course: the course.
         chapter: the chapter's full name.
-        marker: who marks, for the journal.
+        marker: the marker's name, for the journal.
         rubrics: reads the chapter's rubrics by question; each page reads them again, because a marker may change them meanwhile.
-        names: whether the page shows who wrote an answer.
+        names: whether the page shows the author of an answer.
         tell: called with a message for each answer that takes too long to render.
     """
 
@@ -128,7 +128,7 @@ class QuestionHandler(MarkingHandler):
 
 
 class CodeHandler(MarkingHandler):
-    """Gives one member's code, which the page shows when it is asked for."""
+    """Serves one member's code, which the page requests when it is expanded."""
 
     def get(self, name: str, member: str) -> None:
         """Send the code's lines, and its difference from the code that stands for its group."""

@@ -147,7 +147,7 @@ class _WithoutSentences(ast.NodeTransformer):
 
 
 class _WithNumberedLocals(ast.NodeTransformer):
-    """Replaces the names of a function's local variables, those of functions inside it included, by their order of appearance."""
+    """Replaces the names of a function's local variables, including inner functions, by their order of appearance."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         renamed: ast.AST = _Renamed(_local_variables(node)).visit(node)

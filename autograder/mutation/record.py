@@ -24,7 +24,7 @@ MEASURES = FOLDER / "mutants.json"
 
 
 def measures_of(exercise: Exercise) -> Measures:
-    """Return the measures of an exercise: those that are committed or kept, if what they depend on is the same, else new ones."""
+    """Return the measures of an exercise: committed or cached measures if their key is current, otherwise new ones."""
     key = key_of(exercise)
     committed = _lines(MEASURES).get(exercise.name)
     if committed is not None and committed["key"] == key:

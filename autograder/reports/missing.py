@@ -89,7 +89,7 @@ def _open_times(course: Course, grades: Sequence[Grade]) -> dict[str, dict[str, 
 
 
 def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
-    """Return a sentence per chapter on the students who are charged nothing because nobody knows how late they are."""
+    """Return a sentence per chapter on students without a late penalty because their submission time is unknown."""
     return [
         f"{_count(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
         f"{_some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "

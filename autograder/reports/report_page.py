@@ -93,7 +93,7 @@ def write_report(
     commands: Mapping[str, str] = {},
     overall: Sequence[Total] = (),
 ) -> Path:
-    """Write the report and return its path; the arguments are those of :func:`render`.
+    """Write the report and return its path; the arguments are as in :func:`render`.
 
     Raises:
         CourseError: if it cannot be written.

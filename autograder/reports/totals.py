@@ -48,14 +48,14 @@ class Total:
 
 
 def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
-    """Return the totals of all students, ordered by id; none if there are no weights.
+    """Return the totals of all students, ordered by id; empty without weights.
 
-    Chapters for which nobody handed in anything do not count yet.
+    Chapters without any submission do not count yet.
 
     Args:
         grades: the grades.
-        weights: how much a chapter counts; those that are not named count for nothing.
-        rule: how the total becomes a grade, and how many chapters are dropped.
+        weights: the weight of each chapter; chapters without a weight do not count.
+        rule: the conversion of a total to a grade, and the number of dropped chapters.
     """
     everyone = list(grades)
     begun = sorted({grade.chapter for grade in everyone if grade.handed_in and weights.get(grade.chapter)})

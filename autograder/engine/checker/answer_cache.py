@@ -1,4 +1,4 @@
-"""Cache questions, the reference's answers and those of the known mistakes, for the checkers that a worker forks."""
+"""Cache test cases and the answers of the reference and the known mistakes, for the checkers that a worker forks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def exercises_of(chapter: str) -> list[str]:
 
 
 def forbidden_in(chapter: str) -> set[frozenset[str]]:
-    """Return the sets of functions that a chapter's exercises forbid. Each set has a process of its own."""
+    """Return the sets of functions that a chapter's exercises forbid. Each set has its own process."""
     from autograder.checks import exercises
 
     every = (frozenset(one.forbidden) for one in exercises().values() if one.chapter == chapter)
@@ -33,11 +33,11 @@ def forbidden_in(chapter: str) -> set[frozenset[str]]:
 
 
 class AnswerCache:
-    """A cache of question sheets and their answers.
+    """A cache of test sheets and their answers.
 
     Args:
-        seed: the seed of the hidden questions.
-        device: where the checks put their tensors.
+        seed: the seed of the hidden tests.
+        device: the device for the checks' tensors.
     """
 
     def __init__(self, seed: int, device: str) -> None:
@@ -89,7 +89,7 @@ class AnswerCache:
                 self._learn(name, lists)
 
     def news(self) -> bytes:
-        """Return the known mistakes' answers since the last call of this method or of :meth:`learn`; empty if there are none."""
+        """Return the known mistakes' answers added since the last call of this method or of :meth:`learn`; empty without new answers."""
         answers: dict[str, list[Any]] = {}
         for name, sheets in self._sheets.items():
             lists = [self._unsent_answers(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]

@@ -1,20 +1,20 @@
-"""Send requests to a student's process under limits; report any other behaviour than an answer as a broken limit.
+"""Send requests to a student's process under limits; report any behaviour other than an answer as an exceeded limit.
 
 Protects against:
 
-- no answer, or none in time: the process is interrupted, then killed
-- too much memory, CPU time, output or answers, children of the process included
-- malformed messages: each counts as a broken limit of the cell, and never as a crash of the checker
+- a missing or late answer: the process is interrupted, then killed
+- too much memory, CPU time, output or answers, including child processes
+- malformed messages: each counts as an exceeded limit of the cell, never as a crash of the checker
 - parts of an answer to an earlier request: the channel and the count of outputs keep requests apart
 
 Does not protect against:
 
 - wrong or forged answers: the checks judge them
-- processes that start and end between two looks at the accounting
+- processes that start and end between two samples of the accounting
 
-A sheet is sent in one message and answered in parts. Two processes that wait for each other at every question spend more time on waking
-up than on answering. Each group of requests is sent back as soon as it is done, so when a limit is broken in the middle, earlier answers
-count.
+A sheet is sent in one message and answered in parts, because two processes that wait for each other at every test would spend more time on
+context switches than on answers. Each group of requests is answered as soon as it is done, so earlier answers count if a limit is exceeded
+later.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class CellLimits:
     """Limits of one cell.
 
     Attributes:
-        seconds: of wall time.
-        cpu_seconds: of CPU time, all its processes together.
-        memory_mb: MiB of memory, all its processes together.
-        output: characters of output.
-        answers_mb: MiB of answers, all together: the checker keeps them until the cell is over.
+        seconds: elapsed time in seconds.
+        cpu_seconds: CPU time in seconds, summed over all processes.
+        memory_mb: memory in MiB, summed over all processes.
+        output: number of output characters.
+        answers_mb: total size of the answers in MiB; the checker keeps them until the cell ends.
     """
 
     seconds: float

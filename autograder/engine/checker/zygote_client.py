@@ -44,7 +44,7 @@ _END_SECONDS = 1.0
 
 
 class ZygoteError(Exception):
-    """No student process could be started; the text says why."""
+    """A student process could not be started; the message gives the reason."""
 
 
 class StudentProcess:
@@ -344,17 +344,17 @@ class ZygoteClient:
         connection: Mapping[str, Any] | None = None,
         sockets: str = "",
     ) -> StudentProcess:
-        """Fork a sandboxed child from a zygote that is ready.
+        """Fork a sandboxed child from a zygote when it is ready.
 
         Args:
-            max_bytes: the longest message that is accepted from it.
-            limits: its limits; by default those of the settings.
+            max_bytes: the longest message accepted from it, in bytes.
+            limits: its limits; by default the limits in the settings.
             forbidden: names of functions that it refuses until it ends.
             connection: for a kernel, the contents of Jupyter's connection file. A second message follows when its sockets are bound.
             sockets: for a kernel, the name of its folder below :attr:`sockets`.
 
         Raises:
-            ZygoteError: if none could be started, or it has less isolation than the settings require.
+            ZygoteError: if the child cannot be started, or it has less isolation than the settings require.
         """
         # Imported late: it imports PyTorch, and a zygote started before does the same in parallel.
         from autograder.engine.transport.serialization import ProtocolError, unpack
@@ -393,7 +393,7 @@ class ZygoteClient:
             raise ZygoteError(f"a student process did not start ({type(error).__name__})") from error
         if "failed" in answer_of_child:
             child.close()
-            raise ZygoteError(f"a student process could not be locked in: {answer_of_child['failed']}")
+            raise ZygoteError(f"a student process could not be isolated: {answer_of_child['failed']}")
         child.layers = tuple(answer_of_child["ready"])
         if not is_at_least(child.isolation, self.settings.isolation):
             child.close()

@@ -1,13 +1,13 @@
 """Fork one sandboxed student process per notebook from a warm zygote.
 
-The zygote is a program of its own and speaks with one worker over an inherited socket. It has one thread, no event loop, no message queue
-and no CUDA context, because none of these survives a fork.
+The zygote is a separate program that communicates with one worker over an inherited socket. It has one thread, no event loop, no message
+queue and no CUDA context, because these do not survive a fork.
 
 Protects against:
 
-- student code that imports the grader: its folder leaves ``sys.path``, and its packages find no further modules
-- secrets in memory: the zygote never holds the reference, the hidden questions or the seed, so no fork can
-- one submission that influences the next: each has its own fork, and student code never runs in the zygote
+- student code that imports the grader: its folder is removed from ``sys.path``, and its packages find no further modules
+- secrets in memory: neither the zygote nor its forks contain the reference, the hidden tests or the seed
+- a submission that influences the next one: each has its own fork, and student code never runs in the zygote
 
 Does not protect against:
 
@@ -126,7 +126,7 @@ def _start() -> _Start:
 
 
 def _take_environment(variables: Mapping[str, str]) -> None:
-    """Replace the environment variables; those that imports have added stay. A fork has those of its server."""
+    """Replace the environment variables inherited from the server, but keep variables that imports have added."""
     added = {name: os.environ[name] for name in os.environ.keys() - _start().variables}
     os.environ.clear()
     os.environ.update({**variables, **added})

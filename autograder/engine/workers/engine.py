@@ -1,12 +1,15 @@
 """Grade submissions in a worker: run them in forks of a zygote, and check them in forks of this process.
 
-A checker grades up to 32 submissions, each in its own shell, if their graded cells only call checks. A checker for each submission would
-cost a fork, an exit, and everything that a process does slowly the first time: half of the checker's processor time. Three rules keep
-submissions independent. The points of a submission do not depend on those before it, which a test asserts. Graded cells that do more than
-import, name values and call `check` could change something in their process, so a new checker follows them; a new one also follows a
-checker that has grown by 256 MiB. A checker that crashes or hangs costs no points: a new one grades the submission again. If that one
-crashes too, the grader has failed, and only a submission that loses its checkers again in the next run gets no points. The fork was never
-a security boundary: a checker is not sandboxed, so code that took over a checker would not need a second submission.
+A checker grades up to 32 submissions, each in its own shell, if their graded cells only call checks. A checker per submission would need a
+fork, an exit and all first-time costs of a process: half of the checker's CPU time. Three rules keep submissions independent:
+
+- The points of a submission do not depend on earlier submissions; a test asserts this.
+- Graded cells that do more than import, name values and call `check` could change global state, so a new checker starts after them. A new
+  checker also starts when the old one has grown by 256 MiB.
+- A checker that crashes or hangs costs no points: a new checker grades the submission again. If that checker crashes too, the grader has
+  failed. Only a submission whose checkers crash again in the next run gets no points.
+
+The fork was never a security boundary: a checker is not sandboxed, so code that took over a checker would not need a second submission.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ _SUBMISSIONS = 32
 
 @cache
 def warm_up_worker() -> None:
-    """Import what checkers need, and run a shell once: those that are forked from here inherit it."""
+    """Import what checkers need and start one IPython shell, so that forked processes inherit both."""
     import torch
 
     import tfcourse
@@ -224,7 +227,7 @@ class Engine:
 
     @contextlib.contextmanager
     def _preparing(self) -> Iterator[None]:
-        """Keep what all submissions profit from out of the time of the one that happens to come first."""
+        """Exclude shared preparation from the time limit of the first submission."""
         begin = monotonic()
         try:
             yield
@@ -258,8 +261,8 @@ class Engine:
     def _serve(self, channel: Channel) -> None:
         """Grade submissions from a connection in a checker, until it closes or a new checker should take over.
 
-        Graded cells that do more than call checks may change global state of the process (a default of PyTorch, an attribute of a module)
-        and fail to restore it: then the next submission gets a new checker.
+        Graded cells that do more than call checks may change global state (a default of PyTorch, an attribute of a module) without
+        restoring it. The next submission then gets a new checker.
         """
         # A huge answer fails in this process, and does not use up the machine's memory.
         limit_memory(_CHECKER_MB)

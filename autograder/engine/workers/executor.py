@@ -54,8 +54,8 @@ class WorkerExecutor:
 
     Args:
         settings: limits, device and seed.
-        news: the answers that it shares with other workers of the same seed and device; by default it shares none.
-        servers: fork the worker and its zygote; without them, or when they have died, the worker is a program of its own.
+        news: the answers that it shares with other workers of the same seed and device; by default it shares no answers.
+        servers: fork servers for the worker and its zygote; without them, or after they have died, the worker is a separate program.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class WorkerPool:
             self._servers = ForkServers(settings)
 
     def cpu_capability(self) -> str:
-        """Return the vector instructions that PyTorch uses in workers, such as ``"AVX512"``; empty if no fork server says so."""
+        """Return the vector instructions that PyTorch uses in workers, such as ``"AVX512"``; empty if no fork server reports them."""
         return self._servers.cpu_capability() if self._servers is not None else ""
 
     def executor_for(self, settings: GradingSettings) -> Executor:
