@@ -68,10 +68,10 @@ def use(notebook: str | Path) -> OwnCode:
 @cache
 def _installed_check() -> Callable[..., Any]:
     """Return the check of this installation, cached: finding it takes longer than most checks."""
-    found = tuple(entry_points(group="tfcourse.checks"))
-    if not found:
+    checks = tuple(entry_points(group="tfcourse.checks"))
+    if not checks:
         raise RuntimeError(
             "no checks are installed: install the course's package (pip install <the tfcourse wheel of your chapter>)"
         )
-    check: Callable[..., Any] = found[0].load()
+    check: Callable[..., Any] = checks[0].load()
     return check

@@ -180,7 +180,7 @@ def number_pairs(
     """
     if count < 0:
         raise ValueError(f"expected a count of 0 or more, got {count}")
-    rng = random.Random(f"numbers {_known(split)} {seed}")
+    rng = random.Random(f"numbers {_check_split(split)} {seed}")
     words = [n for n in range(min(_WORDS_BELOW, largest + 1)) if number_split(n) == split]
     chosen = dict.fromkeys(words if len(words) <= count else rng.sample(words, count))
     for _ in range(100 * count + 1000):
@@ -240,21 +240,21 @@ def date_pairs(
             f"expected locales, years and a count, got {len(locales)} locales, {first_year} to {last_year}, count={count}"
         )
     write = _format_date()
-    rng = random.Random(f"dates {_known(split)} {seed}")
+    rng = random.Random(f"dates {_check_split(split)} {seed}")
     first, last = datetime.date(first_year, 1, 1), datetime.date(last_year, 12, 31)
-    found: dict[str, str] = {}
+    dates: dict[str, str] = {}
     for _ in range(100 * count + 1000):
-        if len(found) == count:
+        if len(dates) == count:
             break
         date = first + datetime.timedelta(rng.randint(0, (last - first).days))
         locale, form = rng.choice(locales), rng.choice(_DATE_FORMATS)
         if date_split(date) == split:
-            found.setdefault(_plain(write(date, format=form, locale=locale)), date.isoformat())
+            dates.setdefault(_plain(write(date, format=form, locale=locale)), date.isoformat())
     else:
         raise ValueError(
-            f"could not find {count} dates from {first_year} to {last_year} in the split {split!r}, only {len(found)}"
+            f"could not find {count} dates from {first_year} to {last_year} in the split {split!r}, only {len(dates)}"
         )
-    return [Pair(source, target) for source, target in found.items()]
+    return [Pair(source, target) for source, target in dates.items()]
 
 
 def date_split(date: datetime.date) -> Split:
@@ -319,7 +319,7 @@ def wmt_pairs(
     """
     if source == target or "en" not in (source, target):
         raise ValueError(f"expected English and another language, got {source!r} and {target!r}")
-    other, split = (target if source == "en" else source), _known(split)
+    other, split = (target if source == "en" else source), _check_split(split)
     try:
         from datasets import load_dataset
     except ImportError as error:
@@ -515,16 +515,16 @@ def scenes(count: int, size: int = 24, seed: int = 0) -> Scenes:
     return Scenes(images, labels, boxes)
 
 
-def _draw_box(place: Tensor, kind: int) -> None:
+def _draw_box(region: Tensor, kind: int) -> None:
     """Draw a box of a kind on a piece of an image: 0 filled, 1 hollow, 2 crossed."""
-    height, width = place.shape
-    place[[0, -1]] = 1.0
-    place[:, [0, -1]] = 1.0
+    height, width = region.shape
+    region[[0, -1]] = 1.0
+    region[:, [0, -1]] = 1.0
     if kind == 0:
-        place.fill_(1.0)
+        region.fill_(1.0)
     elif kind == 2:
-        place[height // 2] = 1.0
-        place[:, width // 2] = 1.0
+        region[height // 2] = 1.0
+        region[:, width // 2] = 1.0
 
 
 def _recorded(name: str) -> dict[str, Any]:
@@ -534,23 +534,23 @@ def _recorded(name: str) -> dict[str, Any]:
 
 
 def _distinct(texts: Iterable[tuple[str, str]], count: int | None) -> list[Pair]:
-    found: dict[Pair, None] = {}
+    pairs: dict[Pair, None] = {}
     for source, target in texts:
         pair = Pair(_plain(source), _plain(target))
         if pair.source and pair.target:
-            found[pair] = None
-        if count is not None and len(found) >= count:
+            pairs[pair] = None
+        if count is not None and len(pairs) >= count:
             break
-    return list(found)
+    return list(pairs)
 
 
 def _plain(text: str) -> str:
     """Compose characters, replace white space by single spaces, and remove directional marks."""
-    seen = "".join(c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) != "Cf")
-    return " ".join(seen.split())
+    cleaned = "".join(c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) != "Cf")
+    return " ".join(cleaned.split())
 
 
-def _known(split: Split) -> Split:
+def _check_split(split: Split) -> Split:
     if split not in ("train", "validation", "test"):
         raise ValueError(f"expected the split 'train', 'validation' or 'test', got {split!r}")
     return split
@@ -568,8 +568,8 @@ def _num2words() -> Callable[..., Any]:
         from num2words import num2words
     except ImportError as error:
         raise _missing("num2words", "numbers in words") from error
-    found: Callable[..., Any] = num2words
-    return found
+    convert: Callable[..., Any] = num2words
+    return convert
 
 
 def _format_date() -> Callable[..., str]:
@@ -728,15 +728,15 @@ class Vocabulary:
         Raises:
             IndexError: If an id is not in the vocabulary.
         """
-        found = []
+        pieces = []
         for number in map(int, ids):
             if number == EOS:
                 break
             if not 0 <= number < len(self.tokens):
                 raise IndexError(f"the token {number} is not in a vocabulary of {len(self.tokens)}")
             if number not in (PAD, BOS):
-                found.append(self.tokens[number])
-        return found
+                pieces.append(self.tokens[number])
+        return pieces
 
 
 # ----------------------------------------------------------------------------------------------------------- the batches

@@ -79,17 +79,17 @@ class NumberNames:
             each position, (T, V). The fractions are the best possible prediction from
             the grammar alone. They are zero if no name fits.
         """
-        asked = torch.as_tensor(tokens)
-        length, counts, total = len(asked), torch.zeros(len(asked), len(self.vocabulary)), 0
+        masked = torch.as_tensor(tokens)
+        length, counts, total = len(masked), torch.zeros(len(masked), len(self.vocabulary)), 0
         if length in self._small:
-            names = self._matching(self._small[length], asked)
+            names = self._matching(self._small[length], masked)
             total += len(names)
             _count(names, counts)
         for border in range(1, length):
             if border not in self._high or length - border not in self._low:
                 continue
-            high = self._matching(self._high[border], asked[:border])
-            low = self._matching(self._low[length - border], asked[border:])
+            high = self._matching(self._high[border], masked[:border])
+            low = self._matching(self._low[length - border], masked[border:])
             total += len(high) * len(low)
             _count(high, counts[:border], times=len(low))
             _count(low, counts[border:], times=len(high))
@@ -97,8 +97,8 @@ class NumberNames:
 
     def is_name(self, tokens: Sequence[int] | Tensor) -> bool:
         """Return whether tokens, without BOS and EOS, are the name of a number."""
-        asked = torch.as_tensor(tokens)
-        return len(asked) > 0 and not bool((asked == self.mask).any()) and self.fitting(asked)[0] > 0
+        masked = torch.as_tensor(tokens)
+        return len(masked) > 0 and not bool((masked == self.mask).any()) and self.fitting(masked)[0] > 0
 
     def acceptability(self, numbers: Sequence[int], *, seed: int = 0) -> tuple[Tensor, Tensor]:
         """Return names and non-names, which have two neighbouring tokens swapped.
@@ -139,9 +139,9 @@ class NumberNames:
             return ["thousand"]
         return [*(["thousand", "and"] if low < 100 else ["thousand,"]), *self._below[low]]
 
-    def _matching(self, names: Tensor, asked: Tensor) -> Tensor:
+    def _matching(self, names: Tensor, masked: Tensor) -> Tensor:
         """Return the names, out of (N, T), that fit."""
-        return names[((names == asked) | (asked == self.mask)).all(dim=1)]
+        return names[((names == masked) | (masked == self.mask)).all(dim=1)]
 
 
 def _by_length(names: Sequence[list[int]]) -> dict[int, Tensor]:
@@ -154,8 +154,8 @@ def _by_length(names: Sequence[list[int]]) -> dict[int, Tensor]:
 
 def _count(names: Tensor, counts: Tensor, *, times: int = 1) -> None:
     """Add to counts (T, V) how often each token occurs at each position of names (N, T)."""
-    for place, column in enumerate(names.T):
-        counts[place] += times * torch.bincount(column, minlength=counts.shape[1])
+    for position, column in enumerate(names.T):
+        counts[position] += times * torch.bincount(column, minlength=counts.shape[1])
 
 
 def _swaps(row: list[int]) -> list[list[int]]:

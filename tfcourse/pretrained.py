@@ -89,9 +89,9 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return config, _tensors(folder / WEIGHTS)
     if not (folder / INDEX).is_file():
         pickled = sorted(file.name for file in folder.glob("*.bin"))
-        found = f"it holds {pickled[0]}, which can run code when read: convert it" if pickled else "download them"
+        remedy = f"it holds {pickled[0]}, which can run code when read: convert it" if pickled else "download them"
         raise CheckpointError(
-            f"{folder}: it holds neither {WEIGHTS} nor {INDEX}; {found}. "
+            f"{folder}: it holds neither {WEIGHTS} nor {INDEX}; {remedy}. "
             "`save_pretrained` of transformers writes safetensors."
         )
     places = _json(folder / INDEX).get("weight_map")
@@ -179,7 +179,7 @@ def _filled(
 ) -> nn.Module:
     kind = _kind(config)
     held = _released_names(kind, tensors)
-    model = _made(kind, config, held, into)
+    model = _create_model(kind, config, held, into)
     names = hugging_face_names(config)
     weights = dict(model.named_parameters())
     if foreign := sorted(set(weights) - set(names)):
@@ -213,14 +213,16 @@ def _filled(
     return model.eval()
 
 
-def _made(kind: str, config: Mapping[str, Any], held: dict[str, Tensor], into: type[nn.Module] | None) -> nn.Module:
+def _create_model(
+    kind: str, config: Mapping[str, Any], held: dict[str, Tensor], into: type[nn.Module] | None
+) -> nn.Module:
     """Create the model without its weights, and drop tensors that repeat the embedding."""
     arguments = {"bert": _bert, "gpt2": _gpt, "t5": _t5, "vit": _vit, "llama": _llama}[kind](config, held)
     module, name = _CLASSES[kind]
-    made: type[nn.Module] = into or getattr(importlib.import_module(module), name)
+    model_class: type[nn.Module] = into or getattr(importlib.import_module(module), name)
     # Another's class may make tensors that are no weights: they must not stay on the meta device.
     with torch.random.fork_rng(devices=[]), torch.device("meta") if into is None else nullcontext():
-        model = made(**arguments)
+        model = model_class(**arguments)
     if kind == "bert" and "pooler.dense.weight" not in held:
         model.pooler = nn.Identity()
     if kind == "vit" and "classifier.weight" not in held:
@@ -336,7 +338,7 @@ def _llama(config: Mapping[str, Any], held: dict[str, Tensor]) -> dict[str, Any]
         "theta": float(rope.get("rope_theta", config.get("rope_theta", 10_000.0))),
         "eps": float(config.get("rms_norm_eps", _EPS["llama"])),
         "tie_weights": tied,
-        "rope_scaling": {ours: rope[theirs] for ours, theirs in scaling.items()} if kind == "llama3" else None,
+        "rope_scaling": {ours: rope[published] for ours, published in scaling.items()} if kind == "llama3" else None,
     }
 
 
@@ -346,21 +348,21 @@ def _bert_names(config: Mapping[str, Any]) -> dict[str, Source]:
         "pooler": "pooler.dense",
     }
     for i in range(_size(config, "num_hidden_layers")):
-        ours, theirs = f"layers.{i}", f"encoder.layer.{i}"
+        ours, published = f"layers.{i}", f"encoder.layer.{i}"
         parts |= {
-            f"{ours}.self_attention.{a}_proj": f"{theirs}.attention.self.{b}"
+            f"{ours}.self_attention.{a}_proj": f"{published}.attention.self.{b}"
             for a, b in (("q", "query"), ("k", "key"), ("v", "value"))
         }
         parts |= {
-            f"{ours}.self_attention.o_proj": f"{theirs}.attention.output.dense",
-            f"{ours}.self_attention_norm": f"{theirs}.attention.output.LayerNorm",
-            f"{ours}.feed_forward.up_proj": f"{theirs}.intermediate.dense",
-            f"{ours}.feed_forward.down_proj": f"{theirs}.output.dense",
-            f"{ours}.feed_forward_norm": f"{theirs}.output.LayerNorm",
+            f"{ours}.self_attention.o_proj": f"{published}.attention.output.dense",
+            f"{ours}.self_attention_norm": f"{published}.attention.output.LayerNorm",
+            f"{ours}.feed_forward.up_proj": f"{published}.intermediate.dense",
+            f"{ours}.feed_forward.down_proj": f"{published}.output.dense",
+            f"{ours}.feed_forward_norm": f"{published}.output.LayerNorm",
         }
     tables = {
-        f"embeddings.{ours}_embedding.weight": Source(f"embeddings.{theirs}_embeddings.weight")
-        for ours, theirs in (("token", "word"), ("position", "position"), ("segment", "token_type"))
+        f"embeddings.{ours}_embedding.weight": Source(f"embeddings.{published}_embeddings.weight")
+        for ours, published in (("token", "word"), ("position", "position"), ("segment", "token_type"))
     }
     return tables | _with_biases(parts)
 
@@ -370,22 +372,22 @@ def _gpt_names(config: Mapping[str, Any]) -> dict[str, Source]:
     names |= _with_biases({"final_norm": "ln_f"})
     thirds: tuple[tuple[str, How], ...] = (("q", "first third"), ("k", "second third"), ("v", "last third"))
     for i in range(_size(config, "n_layer")):
-        ours, theirs = f"blocks.{i}", f"h.{i}"
+        ours, published = f"blocks.{i}", f"h.{i}"
         names |= _with_biases(
-            {f"{ours}.attention_norm": f"{theirs}.ln_1", f"{ours}.feed_forward_norm": f"{theirs}.ln_2"}
+            {f"{ours}.attention_norm": f"{published}.ln_1", f"{ours}.feed_forward_norm": f"{published}.ln_2"}
         )
         names |= {
-            f"{ours}.attention.{letter}_proj.{part}": Source(f"{theirs}.attn.c_attn.{part}", how)
+            f"{ours}.attention.{letter}_proj.{part}": Source(f"{published}.attn.c_attn.{part}", how)
             for letter, how in thirds
             for part in ("weight", "bias")
         }
-        for mine, other in (
+        for our_part, other in (
             ("attention.o_proj", "attn.c_proj"),
             ("up_proj", "mlp.c_fc"),
             ("down_proj", "mlp.c_proj"),
         ):
-            names[f"{ours}.{mine}.weight"] = Source(f"{theirs}.{other}.weight", "transpose")
-            names[f"{ours}.{mine}.bias"] = Source(f"{theirs}.{other}.bias")
+            names[f"{ours}.{our_part}.weight"] = Source(f"{published}.{other}.weight", "transpose")
+            names[f"{ours}.{our_part}.bias"] = Source(f"{published}.{other}.bias")
     return names
 
 
@@ -401,16 +403,16 @@ def _t5_names(config: Mapping[str, Any]) -> dict[str, Source]:
         )
         for i in range(_size(config, "num_layers")):
             ours, block = f"{stack}_layers.{i}", f"{stack}.block.{i}.layer"
-            for j, (mine, theirs) in enumerate(attentions.items()):
-                names |= {f"{ours}.{mine}.{letter}_proj": f"{block}.{j}.{theirs}.{letter}" for letter in "qkvo"}
-                names[f"{ours}.{mine}_norm"] = f"{block}.{j}.layer_norm"
+            for j, (our_part, published) in enumerate(attentions.items()):
+                names |= {f"{ours}.{our_part}.{letter}_proj": f"{block}.{j}.{published}.{letter}" for letter in "qkvo"}
+                names[f"{ours}.{our_part}_norm"] = f"{block}.{j}.layer_norm"
             last = f"{block}.{len(attentions)}"
             names |= {
-                f"{ours}.feed_forward.{mine}": f"{last}.DenseReluDense.{theirs}"
-                for mine, theirs in {**inner, "down_proj": "wo"}.items()
+                f"{ours}.feed_forward.{our_part}": f"{last}.DenseReluDense.{published}"
+                for our_part, published in {**inner, "down_proj": "wo"}.items()
             }
             names[f"{ours}.feed_forward_norm"] = f"{last}.layer_norm"
-    return {f"{ours}.weight": Source(f"{theirs}.weight") for ours, theirs in names.items()}
+    return {f"{ours}.weight": Source(f"{published}.weight") for ours, published in names.items()}
 
 
 def _vit_names(config: Mapping[str, Any]) -> dict[str, Source]:
@@ -422,17 +424,17 @@ def _vit_names(config: Mapping[str, Any]) -> dict[str, Source]:
     }
     parts = {"norm": "layernorm", "head": "classifier"}
     for i in range(_size(config, "num_hidden_layers")):
-        ours, theirs = f"layers.{i}", f"encoder.layer.{i}"
+        ours, published = f"layers.{i}", f"encoder.layer.{i}"
         parts |= {
-            f"{ours}.self_attention.{a}_proj": f"{theirs}.attention.attention.{b}"
+            f"{ours}.self_attention.{a}_proj": f"{published}.attention.attention.{b}"
             for a, b in (("q", "query"), ("k", "key"), ("v", "value"))
         }
         parts |= {
-            f"{ours}.self_attention.o_proj": f"{theirs}.attention.output.dense",
-            f"{ours}.self_attention_norm": f"{theirs}.layernorm_before",
-            f"{ours}.feed_forward.up_proj": f"{theirs}.intermediate.dense",
-            f"{ours}.feed_forward.down_proj": f"{theirs}.output.dense",
-            f"{ours}.feed_forward_norm": f"{theirs}.layernorm_after",
+            f"{ours}.self_attention.o_proj": f"{published}.attention.output.dense",
+            f"{ours}.self_attention_norm": f"{published}.layernorm_before",
+            f"{ours}.feed_forward.up_proj": f"{published}.intermediate.dense",
+            f"{ours}.feed_forward.down_proj": f"{published}.output.dense",
+            f"{ours}.feed_forward_norm": f"{published}.layernorm_after",
         }
     return names | _with_biases(parts)
 
@@ -440,17 +442,19 @@ def _vit_names(config: Mapping[str, Any]) -> dict[str, Source]:
 def _llama_names(config: Mapping[str, Any]) -> dict[str, Source]:
     names = {"embedding": "model.embed_tokens", "norm": "model.norm", "output": "lm_head"}
     for i in range(_size(config, "num_hidden_layers")):
-        ours, theirs = f"layers.{i}", f"model.layers.{i}"
-        names |= {f"{ours}.self_attention.{letter}_proj": f"{theirs}.self_attn.{letter}_proj" for letter in "qkvo"}
-        names |= {f"{ours}.feed_forward.{part}_proj": f"{theirs}.mlp.{part}_proj" for part in ("gate", "up", "down")}
-        names[f"{ours}.self_attention_norm"] = f"{theirs}.input_layernorm"
-        names[f"{ours}.feed_forward_norm"] = f"{theirs}.post_attention_layernorm"
-    return {f"{ours}.weight": Source(f"{theirs}.weight") for ours, theirs in names.items()}
+        ours, published = f"layers.{i}", f"model.layers.{i}"
+        names |= {f"{ours}.self_attention.{letter}_proj": f"{published}.self_attn.{letter}_proj" for letter in "qkvo"}
+        names |= {f"{ours}.feed_forward.{part}_proj": f"{published}.mlp.{part}_proj" for part in ("gate", "up", "down")}
+        names[f"{ours}.self_attention_norm"] = f"{published}.input_layernorm"
+        names[f"{ours}.feed_forward_norm"] = f"{published}.post_attention_layernorm"
+    return {f"{ours}.weight": Source(f"{published}.weight") for ours, published in names.items()}
 
 
 def _with_biases(parts: Mapping[str, str]) -> dict[str, Source]:
     return {
-        f"{ours}.{part}": Source(f"{theirs}.{part}") for ours, theirs in parts.items() for part in ("weight", "bias")
+        f"{ours}.{part}": Source(f"{published}.{part}")
+        for ours, published in parts.items()
+        for part in ("weight", "bias")
     }
 
 
@@ -471,17 +475,17 @@ def _converted(ours: str, tensor: Tensor, source: Source, weight: Tensor) -> Ten
             f"{source.name} holds {tensor.dtype}, and weights are floating-point numbers. "
             "Take the checkpoint that is not quantised."
         )
-    made: Tensor | None
+    converted: Tensor | None
     try:
-        made = _changed(tensor, source.how)
+        converted = _changed(tensor, source.how)
     except (RuntimeError, IndexError, ValueError):
-        made = None
-    if made is None or made.shape != weight.shape:
+        converted = None
+    if converted is None or converted.shape != weight.shape:
         raise CheckpointError(
             f"{ours} has the shape {tuple(weight.shape)}, and {source.name} in the file {tuple(tensor.shape)} "
             f"(taken: {source.how}). Sizes in {CONFIG} and in the file must be those of one model."
         )
-    return made
+    return converted
 
 
 def _changed(tensor: Tensor, how: How) -> Tensor:

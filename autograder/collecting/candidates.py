@@ -66,9 +66,9 @@ def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidat
     fatal = next((problem for problem in restored.problems if problem.fatal), None)
     solved = set()
     for cell in restored.notebook.cells:
-        wanted = manifest.by_name.get(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
-        if wanted is not None and wanted.solution and cell["source"].split() != wanted.source.split():
-            solved.add(wanted.name)
+        released = manifest.by_name.get(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
+        if released is not None and released.solution and cell["source"].split() != released.source.split():
+            solved.add(released.name)
     return Candidate(data, exact, fatal, cells, frozenset(solved), written)
 
 
@@ -86,16 +86,16 @@ def pick_candidate(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
         The index of the notebook that counts, or None if the rules do not decide; and the rule that decided.
     """
     best = max(candidate.worth for candidate in candidates)
-    left = [i for i, candidate in enumerate(candidates) if candidate.worth == best]
-    if len(left) == 1:
-        return left[0], "it holds the work" if best == (True, True) else "the others cannot be graded"
-    if named := [i for i in left if candidates[i].exact]:
-        left = named
-        if len(left) == 1:
-            return left[0], "its name is the chapter's"
-    if not candidates[left[-1]].worth[0]:
-        return left[-1], "none of them can be graded"
-    if len({candidates[i].written for i in left}) == 1:
-        return left[-1], "they say the same"
-    full = [i for i in left if all(candidates[i].covers(candidates[j]) for j in left)]
+    remaining = [i for i, candidate in enumerate(candidates) if candidate.worth == best]
+    if len(remaining) == 1:
+        return remaining[0], "it holds the work" if best == (True, True) else "the others cannot be graded"
+    if named := [i for i in remaining if candidates[i].exact]:
+        remaining = named
+        if len(remaining) == 1:
+            return remaining[0], "its name is the chapter's"
+    if not candidates[remaining[-1]].worth[0]:
+        return remaining[-1], "none of them can be graded"
+    if len({candidates[i].written for i in remaining}) == 1:
+        return remaining[-1], "they say the same"
+    full = [i for i in remaining if all(candidates[i].covers(candidates[j]) for j in remaining)]
     return (full[0], "it has more of the chapter's cells solved") if len(full) == 1 else (None, "")

@@ -75,8 +75,8 @@ def record_pending(course: Course, chapter: str, coming: Sequence[PendingSubmiss
     try:
         write_atomically(path, json.dumps([asdict(item) for item in everything], indent=1).encode())
     except OSError as error:
-        what = f"nothing of {chapter} was brought in: this file cannot be written ({error.strerror})"
-        raise CourseError(what, where=path, do="Make room on the disk, and give the same command again.") from error
+        message = f"nothing of {chapter} was brought in: this file cannot be written ({error.strerror})"
+        raise CourseError(message, where=path, do="Make room on the disk, and give the same command again.") from error
 
 
 def missing(course: Course, chapter: str) -> list[PendingSubmission]:
@@ -85,30 +85,30 @@ def missing(course: Course, chapter: str) -> list[PendingSubmission]:
     Raises:
         CourseError: if what was written down cannot be read.
     """
-    found = (item for item in _recorded(course, chapter) if _has_not_come(course, chapter, item))
-    return sorted(found, key=lambda item: item.student)
+    missing_items = (item for item in _recorded(course, chapter) if _has_not_come(course, chapter, item))
+    return sorted(missing_items, key=lambda item: item.student)
 
 
 def clear_if_done(course: Course, chapter: str) -> list[PendingSubmission]:
     """Return what is missing, as :func:`missing` does; where nothing is, nothing needs to be known of it any more."""
-    found = missing(course, chapter)
-    if not found:
+    missing_items = missing(course, chapter)
+    if not missing_items:
         record_path(course, chapter).unlink(missing_ok=True)
-    return found
+    return missing_items
 
 
-def problems(course: Course, chapter: str, found: Iterable[PendingSubmission]) -> list[Problem]:
+def problems(course: Course, chapter: str, missing_items: Iterable[PendingSubmission]) -> list[Problem]:
     """Name everybody who is missing: a problem for each download."""
-    by_source = groupby(sorted(found, key=lambda item: (item.source, item.student)), lambda item: item.source)
+    by_source = groupby(sorted(missing_items, key=lambda item: (item.source, item.student)), lambda item: item.source)
     return [_problem(course, chapter, source, list(items)) for source, items in by_source]
 
 
 def _problem(course: Course, chapter: str, source: str, items: Sequence[PendingSubmission]) -> Problem:
     are, they = ("is", "it") if len(items) == 1 else ("are", "them")
-    what = f"{_submissions(items)} of {chapter} {are} in this download and not in the course folder: "
-    what += f"{', '.join(item.student for item in items)}."
+    message = f"{_submissions(items)} of {chapter} {are} in this download and not in the course folder: "
+    message += f"{', '.join(item.student for item in items)}."
     again = shell_command(course, "autograde", chapter, "--submissions", source)
-    return Problem(KIND, what, source, f"Make room on the disk and bring {they} in: {again}")
+    return Problem(KIND, message, source, f"Make room on the disk and bring {they} in: {again}")
 
 
 def _submissions(items: Sequence[PendingSubmission]) -> str:

@@ -74,9 +74,9 @@ def readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[Platform
         name: the name of a file or a folder.
         chapters: names of chapters. Where a file is called like one, its number is no number of Canvas's.
     """
-    found = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
-    found |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
-    return {kind: several for kind, several in found.items() if several}
+    matches = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
+    matches |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
+    return {kind: several for kind, several in matches.items() if several}
 
 
 def kinds_by_share(names: Iterable[str], chapters: Iterable[str]) -> list[frozenset[str]]:
@@ -123,16 +123,16 @@ def own_name(name: str) -> str:
 
 
 def _moodle(name: str) -> list[PlatformName]:
-    found = [
+    matches = [
         PlatformName("moodle", name[: match.start()], "", match[1], name[match.end() :])
         for match in _overlapping(_MOODLE, name)
     ]
     # Moodle itself leaves no underscore in a name; where a person has put one, there must be no second way to read it.
-    return found[:1] if found and "_" not in found[0].owner else found
+    return matches[:1] if matches and "_" not in matches[0].owner else matches
 
 
 def _canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
-    found = []
+    matches = []
     for match in _overlapping(_CANVAS, name):
         late, user, upload, file = match[1], match[2], match[3], name[match.end() :]
         # Canvas counts from one, without zeros in front; and a file that is called like its chapter has the chapter's number.
@@ -140,8 +140,8 @@ def _canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
         # The word before the number of a late submission is no part of a name, which Canvas writes in small letters.
         within = name[: match.start()].endswith("_LATE")
         if not (user.startswith("0") or upload.startswith("0") or its_own or within):
-            found.append(PlatformName("canvas", name[: match.start()], user, upload, file, bool(late)))
-    return found
+            matches.append(PlatformName("canvas", name[: match.start()], user, upload, file, bool(late)))
+    return matches
 
 
 def _anonymous(name: str) -> list[PlatformName]:

@@ -78,8 +78,8 @@ def _identity(upload: Upload) -> Identity:
     if upload.user:
         return "canvas", upload.user
     # nbgrader's folder and Blackboard's login are ids, not names.
-    kept = upload.platform in ("nbgrader", "blackboard") and is_safe(upload.owner)
-    return upload.owner if kept else safe_id(upload.owner), upload.owner
+    usable = upload.platform in ("nbgrader", "blackboard") and is_safe(upload.owner)
+    return upload.owner if usable else safe_id(upload.owner), upload.owner
 
 
 def _without_contradictions(
@@ -90,17 +90,17 @@ def _without_contradictions(
     for upload in uploads:
         names[_identity(upload)].add(upload.owner)
     ids = _ids_by_number(roster, chapter)
-    kept, problems = [], []
+    accepted, problems = [], []
     for upload in uploads:
         identity = _identity(upload)
         student = roster.get(ids.get(identity, ""))
         if len(names[identity]) == 1 or (student is not None and is_called(student, upload.owner)):
-            kept.append(upload)
+            accepted.append(upload)
             continue
         message = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
         do = "See on the platform whose it is, rename the others, and collect again."
         problems.append(Problem("same number", message, str(upload.entry.path), do))
-    return kept, problems
+    return accepted, problems
 
 
 def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:

@@ -451,7 +451,7 @@ class _Run:
             "and no name that Windows keeps for a device, such as con or nul."
         )
         problem = Problem("unsafe name", "nbgrader cannot use this student id.", f"submitted/{student}", do, fatal=True)
-        return self._not_recorded(student, digest, problem)
+        return self._record_failure(student, digest, problem)
 
     def _failed(self, student: str, digest: str, reason: str, *, by_submission: bool = False) -> GradeResult:
         message = f"It could not be graded: {reason.rstrip('.')}."
@@ -459,7 +459,7 @@ class _Run:
             # The digest of the file before stays in the result, so that the next run tries again to take its grade back.
             digest, by_submission = self._graded_file(student), False
         problem = Problem("grader failed", message, do="Grade the chapter again.", fatal=True)
-        return self._not_recorded(student, digest, problem, failed_submission=digest if by_submission else "")
+        return self._record_failure(student, digest, problem, failed_submission=digest if by_submission else "")
 
     def _graded_file(self, student: str) -> str:
         stored = read_result(self.course, self.manifest.chapter, student)
@@ -475,7 +475,9 @@ class _Run:
             return False
         return True
 
-    def _not_recorded(self, student: str, digest: str, problem: Problem, *, failed_submission: str = "") -> GradeResult:
+    def _record_failure(
+        self, student: str, digest: str, problem: Problem, *, failed_submission: str = ""
+    ) -> GradeResult:
         result = replace(self._result(student, digest, "not recorded"), problems=(problem,))
         self._keep(result, {})
         write_result(self.course, result)

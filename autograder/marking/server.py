@@ -37,7 +37,7 @@ class MarkingApplication(LocalApplication):
         marker: the marker's name, for the journal.
         rubrics: reads the chapter's rubrics by question; each page reads them again, because a marker may change them meanwhile.
         names: whether the page shows the author of an answer.
-        tell: called with a message for each answer that takes too long to render.
+        report: called with a message for each answer that takes too long to render.
     """
 
     cookie: ClassVar[str] = COOKIE
@@ -50,14 +50,14 @@ class MarkingApplication(LocalApplication):
         rubrics: Callable[[], Mapping[str, Rubric]],
         *,
         names: bool = False,
-        tell: Callable[[str], None] = lambda message: None,
+        report: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.course, self._shows_names = course, names
         self._rubrics = rubrics
         self.marks = Marks(course, chapter, marker)
         self.reader = self.marks.reader
         self.pseudonyms = Pseudonyms(secrets.token_bytes(32))
-        self.texts = AnswerTexts(tell)
+        self.texts = AnswerTexts(report)
         super().__init__(
             chapter,
             [

@@ -64,14 +64,14 @@ def stale(exercise: Exercise, measures: Measures) -> list[Equivalent]:
     return [e for e in equivalents_of(exercise) if not any(matches(exercise, s, e) for s in measures.survivors)]
 
 
-def write(found: Mapping[str, Measures]) -> list[str]:
+def write(measured: Mapping[str, Measures]) -> list[str]:
     """Write measures to the committed file.
 
     Returns:
         A line per exercise that has survivors without an explanation.
     """
     lines, incomplete = _lines(MEASURES), []
-    for name, measures in found.items():
+    for name, measures in measured.items():
         exercise = exercises()[name]
         lines[name] = {"key": key_of(exercise), **cache.to_dict(measures)}
         if number := len(unexplained(exercise, measures)):

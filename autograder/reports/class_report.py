@@ -248,7 +248,7 @@ def _exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
 def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
     who: dict[str, list[str]] = {"full": [], "some": [], "none": []}
     for student, result in results.items():
-        who[mark(result)].append(student)
+        who[score_level(result)].append(student)
     return ExerciseSummary(
         name=name,
         best=max(result.max_score for result in results.values()),
@@ -260,7 +260,7 @@ def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
     )
 
 
-def mark(result: ExerciseResult) -> str:
+def score_level(result: ExerciseResult) -> str:
     """Return ``"full"``, ``"some"`` or ``"none"`` for the earned points of an exercise."""
     if result.score >= result.max_score:
         return "full"

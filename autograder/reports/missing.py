@@ -142,11 +142,11 @@ def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
     return [
         _failed(chapter, students, shell_command(course, "autograde", chapter))
         for chapter in sorted({grade.chapter for grade in grades})
-        if (students := _not_recorded(course, chapter))
+        if (students := _failed_students(course, chapter))
     ]
 
 
-def _not_recorded(course: Course, chapter: str) -> list[str]:
+def _failed_students(course: Course, chapter: str) -> list[str]:
     return [
         result.student
         for result in read_results(course, chapter)

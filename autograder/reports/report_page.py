@@ -12,7 +12,7 @@ import jinja2
 from autograder.atomic_files import write_all_or_none
 from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, markdown, points_text
-from autograder.reports.class_report import ChapterSummary, mark
+from autograder.reports.class_report import ChapterSummary, score_level
 from autograder.reports.course_overview import course_overview
 from autograder.reports.totals import Total, in_each_grade
 
@@ -66,7 +66,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["mark"] = mark
+    environment.filters["score_level"] = score_level
     environment.filters["capitalize_first"] = _capitalized
     environment.filters["in_code"] = in_code
     environment.filters["points"] = points_text

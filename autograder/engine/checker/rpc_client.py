@@ -157,7 +157,7 @@ class StudentClient:
         if self.broken is not None:
             raise self.broken
         try:
-            self._child.tray.take()  # drop late answers of code that ignored an interrupt
+            self._child.mailbox.take()  # drop late answers of code that ignored an interrupt
             self._child.channel.send(question, deadline=self._deadline)
             return self._answer(self._deadline, {} if parts is None else parts, most)
         except DeadlineError:
@@ -191,7 +191,7 @@ class StudentClient:
                     return message
         finally:
             # Parts that were sent after the output that broke the limit do not count.
-            for data in self._child.tray.take():
+            for data in self._child.mailbox.take():
                 part = self._read(data)
                 if _after(part) <= outputs:
                     _add(part, parts, most)

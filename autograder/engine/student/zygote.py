@@ -92,12 +92,12 @@ def _serve_worker(control: socket.socket) -> None:
     try:
         zygote.prepare(order["root"], order["sockets"])
     except Exception:
-        _tell(control, {"failed": traceback.format_exc(limit=3)})
+        _send(control, {"failed": traceback.format_exc(limit=3)})
         return
     # Present objects are never garbage: a child that scanned them would copy every memory page they are on.
     gc.collect()
     gc.freeze()
-    _tell(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
+    _send(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
     zygote.serve()
 
 
@@ -221,7 +221,7 @@ class _Zygote:
                 if not self._enter(order["enter"], order["token"]):
                     return
             else:
-                _tell(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
+                _send(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
 
     def _use_large_pages(self) -> None:
         """Make later forks faster, once, while the first one runs: somebody waits for that one."""
@@ -244,7 +244,7 @@ class _Zygote:
             self._large_pages = False
             gc.collect()
             gc.freeze()
-            _tell(self._control, {"entered": folder, "token": token})
+            _send(self._control, {"entered": folder, "token": token})
             self.serve()
             status = 0
         os._exit(status)
@@ -331,10 +331,10 @@ class _Zygote:
             run_kernel(order["connection"], ready)
         else:
             assert self._shell is not None, "this zygote makes kernels"
-            tray = Mailbox(socket.socket(fileno=descriptors[1]))
+            mailbox = Mailbox(socket.socket(fileno=descriptors[1]))
             called = forbidden.refuse_permanently(order["forbidden"])
             audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
-            RpcServer(channel, tray, self._shell, order["max_bytes"], called).serve()
+            RpcServer(channel, mailbox, self._shell, order["max_bytes"], called).serve()
 
 
 def _report(descriptor: int, text: str) -> None:
@@ -343,7 +343,7 @@ def _report(descriptor: int, text: str) -> None:
     Channel(socket.socket(fileno=descriptor)).send(pack({"failed": text}))
 
 
-def _tell(control: socket.socket, message: dict[str, Any]) -> None:
+def _send(control: socket.socket, message: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         send_with_descriptors(control, json.dumps(message).encode(), [])
 
