@@ -94,11 +94,11 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{folder}: it holds neither {WEIGHTS} nor {INDEX}; {remedy}. "
             "`save_pretrained` of transformers writes safetensors."
         )
-    places = _json(folder / INDEX).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
+    weight_map = _json(folder / INDEX).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(file, str) for file in weight_map.values()):
         raise CheckpointError(f"{folder / INDEX}: it has no weight_map from names to files. Download it again.")
     tensors: dict[str, Tensor] = {}
-    for file in sorted(set(places.values())):
+    for file in sorted(set(weight_map.values())):
         if not file or Path(file).name != file or file == ".." or "\\" in file:
             raise CheckpointError(
                 f"{folder / INDEX}: it names {file!r}, which is not a file of this folder. "
@@ -107,7 +107,7 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if not (folder / file).is_file():
             raise CheckpointError(f"{folder}: {file} is missing, which {INDEX} names. Download this file, too.")
         tensors |= _tensors(folder / file)
-    if absent := sorted(set(places) - set(tensors)):
+    if absent := sorted(set(weight_map) - set(tensors)):
         raise CheckpointError(f"{folder / INDEX}: its files do not hold {_some(absent)}. Download them again.")
     return config, tensors
 
