@@ -227,7 +227,12 @@ def run(root: Path, *, check: bool) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("old", "new", "stub", "solution"),
     [
-        ("Return the causal mask: position i", "Return a mask: position i", "its docstring is not", "its docstring is not"),
+        (
+            "Return the causal mask: position i",
+            "Return a mask: position i",
+            "its docstring is not",
+            "its docstring is not",
+        ),
         (
             "def causal_mask(T: int, device",
             "def causal_mask(T: int, *, device",
