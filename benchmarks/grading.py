@@ -255,12 +255,12 @@ def lower_bound(room: Classroom) -> Turn:
         for path in (Path(folder), packages, *packages.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
         adopt_orphans()
-        nursery = ZygoteClient(engine_settings(settings, str(packages)), student_environment(settings, Path(folder)))
+        zygote = ZygoteClient(engine_settings(settings, str(packages)), student_environment(settings, Path(folder)))
         try:
-            nursery.make_ready()
+            zygote.make_ready()
             begin, cpu = perf_counter(), 0.0
             for notebook in notebooks:
-                child = nursery.child(2**28)
+                child = zygote.child(2**28)
                 for cell in notebook.cells:
                     if cell.cell_type != "code":
                         continue
@@ -273,7 +273,7 @@ def lower_bound(room: Classroom) -> Turn:
                 child.close()
             wall = perf_counter() - begin
         finally:
-            nursery.close()
+            zygote.close()
             wait_for_orphans()
     return Turn(0.0, cpu, wall / len(notebooks))
 

@@ -185,16 +185,16 @@ def alone(room: Classroom, notebooks: list[Any]) -> dict[str, float]:
 def child(room: Classroom, times: int = 50) -> float:
     """Return what it takes to have a sandboxed process and to end it."""
     with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
-        nursery = ZygoteClient(engine_settings(GradingSettings()), student_environment(GradingSettings(), Path(folder)))
+        zygote = ZygoteClient(engine_settings(GradingSettings()), student_environment(GradingSettings(), Path(folder)))
         try:
-            nursery.make_ready()
-            nursery.child(2**20).close()
+            zygote.make_ready()
+            zygote.child(2**20).close()
             before = cpu_seconds(os.getpid())
             for _ in range(times):
-                nursery.child(2**20).close()
+                zygote.child(2**20).close()
             return (cpu_seconds(os.getpid()) - before) / times
         finally:
-            nursery.close()
+            zygote.close()
 
 
 def per_call(action: Callable[[], object], times: int) -> float:

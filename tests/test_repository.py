@@ -149,3 +149,11 @@ def test_files_in_packages_have_the_date_of_the_release():
     released = re.search(r"date-released: (\d+)-(\d+)-(\d+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert released is not None
     assert tuple(map(int, released.groups())) == RELEASED
+
+
+@pytest.mark.parametrize("package", ["engine", "static_analysis"])
+def test_a_test_module_is_called_after_the_module_that_it_tests(package: str) -> None:
+    modules = {path.stem for path in (ROOT / "autograder" / package).rglob("*.py")} - {"__init__"}
+    tests = [path.stem.removeprefix("test_") for path in (ROOT / "tests" / "autograder" / package).glob("test_*.py")]
+    assert tests
+    assert [name for name in tests if not any(f"{name}_".startswith(f"{module}_") for module in modules)] == []

@@ -218,7 +218,10 @@ AREAS: dict[str, Callable[[], Iterator[Passage]]] = {
     "help": help_texts,
     "command output": command_output,
     **{f"docstrings in {package}": partial(docstrings, f"autograder/{package}") for package in PACKAGES},
-    "docstrings in tfcourse": lambda: docstrings("tfcourse"),
+    "docstrings in tfcourse": lambda: (
+        passage for passage in docstrings("tfcourse") if "lessons" not in passage.path.parts
+    ),
+    "docstrings in tfcourse.lessons": partial(docstrings, "tfcourse/lessons"),
     **{f"names in {package}": partial(names, f"autograder/{package}") for package in PACKAGES},
     "names in autograder's own modules": lambda: (
         passage for passage in names("autograder") if passage.path.parent == ROOT / "autograder"

@@ -1,7 +1,8 @@
-"""An open course on attention and Transformers: the reference package, and the stubs that students fill in.
+"""An open course on attention and Transformers: reference package and stubs.
 
-Shapes are written with one legend throughout: ``B`` batch, ``T`` query length, ``S`` key/value length, ``D`` model width, ``H`` heads,
-``Dh`` head width, ``V`` vocabulary. Boolean masks are True where a query may attend.
+Shapes are written with one legend throughout:
+``B`` batch, ``T`` query length, ``S`` key/value length, ``D`` model width, ``H`` heads, ``Dh`` head width, ``V``
+vocabulary. Boolean masks are True where a query may attend.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ def check(
 
     Args:
         candidate: your function or class; the exercise is found by its name.
-        hidden: ask the hidden questions too; only where the reference is installed.
-        seed: the seed of the hidden questions; by default the one that the grader has set, else 0.
+        hidden: also run the hidden tests; this needs the installed reference.
+        seed: the seed of the hidden tests; by default the grader's seed if it is set,
+            otherwise 0.
         device: where to run it, ``"cpu"`` or ``"cuda"``; by default the CPU.
 
     Returns:
-        A verdict: its text form is its score, in a notebook it shows as a table of what was found.
+        A verdict: its text form is the score; a notebook shows it as a table with one
+        row per requirement.
 
     Raises:
         RuntimeError: if no checks are installed.
@@ -44,17 +47,18 @@ def check(
 
 
 def use(notebook: str | Path) -> OwnCode:
-    """Let a lesson's notebook run on your own code: the exercises that you have solved take the place of the course's empty ones.
+    """Run a lesson's notebook on your code: your solutions replace the empty ones.
 
     Args:
-        notebook: the chapter's exercise notebook, for example ``"03_scaled_dot_product.ipynb"``; save it first.
+        notebook: the chapter's exercise notebook, for example
+            ``"03_scaled_dot_product.ipynb"``; save it first.
 
     Returns:
-        What was taken over; it shows as a sentence.
+        The exercises that were replaced; a notebook shows them as a sentence.
 
     Raises:
         FileNotFoundError: if there is no such notebook.
-        ValueError: if the file is no notebook.
+        ValueError: if the file is not a notebook.
     """
     from tfcourse.lessons import use as take_over
 
@@ -63,11 +67,11 @@ def use(notebook: str | Path) -> OwnCode:
 
 @cache
 def _installed_check() -> Callable[..., Any]:
-    """Return the check of this installation. Looking for it takes longer than most checks."""
-    found = tuple(entry_points(group="tfcourse.checks"))
-    if not found:
+    """Return the check of this installation, cached: finding it takes longer than most checks."""
+    checks = tuple(entry_points(group="tfcourse.checks"))
+    if not checks:
         raise RuntimeError(
             "no checks are installed: install the course's package (pip install <the tfcourse wheel of your chapter>)"
         )
-    check: Callable[..., Any] = found[0].load()
+    check: Callable[..., Any] = checks[0].load()
     return check

@@ -1,11 +1,14 @@
-"""Attention as alignment: which source word belongs to which target word, learned softly or counted hard.
+"""Attention as alignment: soft (learned attention) and hard (IBM Model 1).
 
-Shapes: B batch, T length of the target, S length of the source, E width of an embedding, D width of states and annotations,
-Da width of the hidden layer of a score, V vocabulary. The batch comes first. Boolean masks are True where a query may attend,
-so at the real tokens of a source. Matrices are applied from the right: a query is a row.
+Shapes: B batch, T length of the target, S length of the source, E width of an
+embedding, D width of states and annotations, Da width of the hidden layer of a score, V
+vocabulary. The batch comes first. Boolean masks are True where a query may attend,
+which for a source means its real tokens. Queries are rows, so matrices are applied from
+the right.
 
-A score compares what the decoder has in mind (its state, the query) with what stands at each place of the source (an
-annotation, the key). Scores are numbers of any size; `masked_softmax` makes weights of them.
+A score compares the decoder's state (the query) with the encoder's annotation at each
+source position (the key). Scores are any real numbers; `masked_softmax` turns them into
+weights.
 """
 
 import math
@@ -39,10 +42,10 @@ SCORES = ("content", "additive", "location", "general", "dot", "scaled_dot")
 
 
 def content_score(queries: Tensor, keys: Tensor) -> Tensor:
-    """Score by content: the cosine of the angle between a query and a key, between -1 and 1 whatever their lengths.
+    """Score by content: the cosine similarity of query and key, from -1 to 1.
 
-    The zero vector has cosine 0 with every vector, never NaN. For all others the cosine is exact: no small number is added
-    to a length.
+    The zero vector has cosine 0 with every vector, never NaN. For all other vectors the
+    cosine is exact: no epsilon is added to a norm.
 
     Args:
         queries: Queries, (B, T, D).
@@ -64,14 +67,14 @@ def content_score(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: Tensor) -> Tensor:
-    """Score by a small network with one hidden layer: tanh(q W_q + k W_k) · v.
+    """Score by a network with one hidden layer: tanh(q W_q + k W_k) · v.
 
-    One matrix for the two, put side by side, is the same: [q; k] W with W_q on top of W_k. Kept apart, queries and keys are
-    each multiplied once, not once for every pair.
+    This equals [q; k] W, where [q; k] is the concatenation and W has W_q above W_k.
+    With two matrices, each query and each key is multiplied once, not once per pair.
 
     Args:
         queries: Queries, (B, T, Dq).
-        keys: Keys, (B, S, Dk); they need not be as wide as the queries.
+        keys: Keys, (B, S, Dk); Dk may differ from Dq.
         w_q: Query matrix, (Dq, Da).
         w_k: Key matrix, (Dk, Da).
         v: Weights of the hidden layer's output, (Da,).
@@ -80,10 +83,12 @@ def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: T
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w_q` does not fit the queries, `w_k` the keys or `v` the two, or if queries and keys are not of one batch.
+        ValueError: If the shapes of `w_q`, `w_k` or `v` do not fit, or if queries and
+            keys have different batch sizes.
 
     Source:
-        Bahdanau, Cho and Bengio 2015, Neural Machine Translation by Jointly Learning to Align and Translate, appendix A.1.2.
+        Bahdanau, Cho and Bengio 2015, Neural Machine Translation by Jointly Learning to
+        Align and Translate, appendix A.1.2.
     """
     _check_queries(queries, keys, same_width=False)
     if v.ndim != 1 or w_q.shape != (queries.shape[2], len(v)) or w_k.shape != (keys.shape[2], len(v)):
@@ -94,24 +99,26 @@ def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: T
 
 
 def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
-    """Score by place: from the query alone, one score for each of the first S places of the source, q W.
+    """Score by location: q W, one score per source position, from the query alone.
 
-    What stands at those places is not looked at. The matrix has a column for every place that a source may have.
+    The tokens at these positions have no influence. The matrix has one column per
+    possible source position.
 
     Args:
         queries: Queries, (B, T, D).
-        w: Matrix, (D, longest): column j gives the score of place j.
+        w: Matrix, (D, longest): column j gives the score of position j.
         S: Length of the source, at most `longest`.
 
     Returns:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` does not fit the queries or has fewer than `S` columns, or if `S` is negative.
+        ValueError: If `w` does not fit the queries or has fewer than `S` columns, or if
+            `S` is negative.
 
     Source:
-        Luong, Pham and Manning 2015, Effective Approaches to Attention-based Neural Machine Translation, section 3.1,
-        equation 8.
+        Luong, Pham and Manning 2015, Effective Approaches to Attention-based Neural
+        Machine Translation, section 3.1, equation 8.
     """
     _, _, D = queries.shape
     height, longest = w.shape
@@ -123,18 +130,19 @@ def location_score(queries: Tensor, w: Tensor, S: int) -> Tensor:
 
 
 def general_score(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
-    """Score by a matrix in between: q W kᵀ, a dot product after the query was turned into the language of the keys.
+    """Score by a bilinear form, q W kᵀ: W maps the query into the space of the keys.
 
     Args:
         queries: Queries, (B, T, Dq).
-        keys: Keys, (B, S, Dk); they need not be as wide as the queries.
+        keys: Keys, (B, S, Dk); Dk may differ from Dq.
         w: Matrix, (Dq, Dk).
 
     Returns:
         Scores, (B, T, S), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `w` does not fit queries and keys, or if these are not of one batch.
+        ValueError: If `w` does not fit queries and keys, or if these have different
+            batch sizes.
 
     Source:
         Luong, Pham and Manning 2015, section 3.1, equation 7 ("general").
@@ -147,7 +155,7 @@ def general_score(queries: Tensor, keys: Tensor, w: Tensor) -> Tensor:
 
 
 def dot_score(queries: Tensor, keys: Tensor) -> Tensor:
-    """Score by the dot product of query and key: no weights at all.
+    """Score by the dot product of query and key, without parameters.
 
     Args:
         queries: Queries, (B, T, D).
@@ -164,7 +172,7 @@ def dot_score(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def scaled_dot_score(queries: Tensor, keys: Tensor) -> Tensor:
-    """Score by the dot product of query and key, divided by the square root of their width.
+    """Score by the dot product of query and key, divided by sqrt(D).
 
     Args:
         queries: Queries, (B, T, D).
@@ -181,24 +189,28 @@ def scaled_dot_score(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Turn scores into weights: a softmax over the last axis, among the permitted places only.
+    """Turn scores into weights: a softmax over the permitted positions (last axis).
 
-    A forbidden place gets weight exactly 0, and the permitted ones of a row sum to 1. A row in which nothing is permitted
-    gets zeros only; gradients through it are zeros too, never NaN. Scores of any size are safe, as long as the highest
-    permitted one of a row stands above the lowest number of the dtype: of minus infinities alone there is no softmax.
+    Masked positions have weight exactly 0, and the weights of each row sum to 1. A
+    fully masked row gives zeros, and its gradients are zeros too, never NaN. Large
+    scores do not overflow. The largest permitted score of a row must be above the
+    dtype's lowest number, because the softmax of nothing but minus infinities is
+    undefined.
 
     Args:
         scores: Scores, (..., S).
-        mask: Boolean, broadcastable to the scores, True where a query may attend; None permits every place.
+        mask: Boolean, broadcastable to the scores, True where a query may attend; None
+            permits every position.
 
     Returns:
         Weights, (..., S), in the dtype of `scores`.
 
     Raises:
-        ValueError: If `scores` are no floating-point numbers, or `mask` is not boolean or cannot be broadcast to their shape.
+        ValueError: If `scores` is not floating point, or `mask` is not boolean or
+            cannot be broadcast to its shape.
 
     Source:
-        Bahdanau, Cho and Bengio 2015, section 3.1, equation 6, for sources that are padded to one length.
+        Bahdanau, Cho and Bengio 2015, section 3.1, equation 6, here for padded sources.
     """
     if not scores.is_floating_point():
         raise ValueError(f"scores are floating-point numbers, got {scores.dtype}")
@@ -218,17 +230,18 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Attend softly: blend the values, each in proportion to the softmax of its score.
+    """Compute soft attention: average the values with the softmax of the scores.
 
     Args:
         scores: Scores, (B, T, S), from any of the score functions.
-        values: Values, (B, S, D); in this chapter the annotations, which are the keys as well.
-        mask: Boolean, True where a query may attend: (B, S), the same for all queries of an example, or (B, T, S). None
-            permits every place.
+        values: Values, (B, S, D); in this chapter the annotations, which are also the
+            keys.
+        mask: Boolean, True where a query may attend: (B, S), the same for all queries
+            of an example, or (B, T, S). None permits every position.
 
     Returns:
-        The tuple (weights, context): weights (B, T, S), and one context a query, (B, T, D). A query that may attend to
-        nothing has weights and context of zeros.
+        The tuple (weights, context): weights (B, T, S), and one context vector per
+        query, (B, T, D). Both are zeros for a fully masked query.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.1, equations 5 and 6.
@@ -241,23 +254,26 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[
 
 
 def hard_attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Attend hard: each query takes one value, that of its highest permitted score; among equals, the first.
+    """Compute hard attention: each query takes the value with the best permitted score.
 
-    Gradients reach the values that were taken. None reaches the scores: a small change of a score changes nothing, until it
-    changes everything.
+    If several scores are equal, the first position wins. Gradients flow into the
+    selected values, but not into the scores, because the selection is piecewise
+    constant.
 
     Args:
         scores: Scores, (B, T, S), from any of the score functions.
         values: Values, (B, S, D).
-        mask: Boolean, True where a query may attend: (B, S), the same for all queries of an example, or (B, T, S). None
-            permits every place.
+        mask: Boolean, True where a query may attend: (B, S), the same for all queries
+            of an example, or (B, T, S). None permits every position.
 
     Returns:
-        The tuple (weights, context): weights (B, T, S), 1 at the place that was taken and 0 elsewhere, in the dtype of the
-        scores, and one context a query, (B, T, D). A query that may attend to nothing has weights and context of zeros.
+        The tuple (weights, context): weights (B, T, S), 1 at the selected position and
+        0 elsewhere, in the dtype of the scores, and one context vector per query,
+        (B, T, D). Both are zeros for a fully masked query.
 
     Source:
-        Xu et al. 2015, Show, Attend and Tell, section 4.1 ("hard" attention; there the place is drawn, here it is the likeliest).
+        Xu et al. 2015, Show, Attend and Tell, section 4.1 ("hard" attention; the paper
+        samples the position, here it is the most probable one).
     """
     _check_values(scores, values, mask)
     if mask is None:
@@ -272,16 +288,19 @@ def hard_attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> t
 
 
 class BidirectionalEncoder(nn.Module):
-    """Read the source in both directions: one annotation for every place, of what stands before it and behind it.
+    """Encode the source with two GRUs, one per direction: one annotation per position.
 
-    The layers, with PyTorch's default initialisation, are `embedding` (`nn.Embedding`, E wide) and two `nn.GRU`, batch first,
-    from E to D / 2: `forward_gru` reads from the left, `backward_gru` from the last real token to the first. The annotation of
-    a place is the state that the one has there, followed by the state that the other has at the same place.
+    The layers have PyTorch's default initialisation: `embedding` (`nn.Embedding`, width
+    E) and two `nn.GRU`, batch first, from E to D / 2. `forward_gru` reads from the
+    left, `backward_gru` from the last real token to the first. The annotation of a
+    position is the concatenation of the state of `forward_gru` and the state of
+    `backward_gru` at that position.
 
     Args:
         vocabulary: Number of source tokens V.
         d_embedding: Width E of the embeddings.
-        d_model: Width D of the annotations; even, for each direction gives one half.
+        d_model: Width D of the annotations; even, because each direction gives half of
+            it.
 
     Raises:
         ValueError: If `d_model` is odd.
@@ -299,17 +318,20 @@ class BidirectionalEncoder(nn.Module):
         self.backward_gru = nn.GRU(d_embedding, d_model // 2, batch_first=True)
 
     def forward(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Annotate every place of the source.
+        """Compute the annotations of the source.
 
         Args:
             source: Source tokens, integers, (B, S).
-            source_mask: Boolean, (B, S), True at real tokens; padding stands behind them. None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens; padding comes after them.
+                None means that all are real.
 
         Returns:
-            Annotations, (B, S, D). They are zeros at the padding, and what stands there changes no other annotation.
+            Annotations, (B, S, D): zeros at padding. The tokens at padding do not
+            affect the other annotations.
 
         Raises:
-            ValueError: If `source_mask` is not boolean or does not have the shape of `source`.
+            ValueError: If `source_mask` is not boolean or does not have the shape of
+                `source`.
         """
         _check_source_mask(source, source_mask)
         if source_mask is None:
@@ -327,33 +349,38 @@ class BidirectionalEncoder(nn.Module):
 
 
 class AttentionDecoder(nn.Module):
-    """Write the target, looking back at the source before every token: query = the state before, keys = values = annotations.
+    """A decoder that attends to the source before every token.
 
-    Step t is given the token y that stands at t and the state s of step t-1 (at first s = tanh(bridge(·)) of the backward half
-    of the first annotation, which has read the whole source):
+    The query is the previous state; keys and values are the annotations. Step t gets
+    the target token y at position t and the state s of step t - 1. The initial state is
+    tanh(bridge(·)) of the backward half of the first annotation, which has read the
+    whole source.
 
-        c = attend(score(s, annotations))        the context, from the state before
+        c = attend(score(s, annotations))        the context, from the previous state
         s = cell([y; c], s)                      the new state
-        logits = output([s; c; y])               about the token after y
+        logits = output([s; c; y])               for the token after y
 
-    where y is embedded. The layers, with PyTorch's default initialisation, are `embedding` (`nn.Embedding`, E wide), `bridge`
-    (`nn.Linear`, D / 2 to D), `cell` (`nn.GRUCell`, E + D to D) and `output` (`nn.Linear`, 2 D + E to V). The weights of the score
-    are parameters of the module itself, uniform within ± 1 / sqrt(D): for "additive" `w_q` and `w_k` (D, D) and `v` (D,), for "general" `w`
-    (D, D), for "location" `w` (D, max_source); the other scores have none.
+    Here y is the embedding of the token. The layers have PyTorch's default
+    initialisation: `embedding` (`nn.Embedding`, width E), `bridge` (`nn.Linear`, D / 2
+    to D), `cell` (`nn.GRUCell`, E + D to D) and `output` (`nn.Linear`, 2 D + E to V).
+    The weights of the score are parameters of the module itself, uniform within ± 1 /
+    sqrt(D). "additive" has `w_q` and `w_k` (D, D) and `v` (D,); "general" has `w`
+    (D, D); "location" has `w` (D, max_source); the other scores have no weights.
 
     Args:
         vocabulary: Number of target tokens V.
         d_embedding: Width E of the embeddings.
         d_model: Width D of states and annotations; even.
         score: Name of the score, one of `SCORES`; kept in the attribute `score`.
-        max_source: The longest source that the score "location" can look at.
+        max_source: Largest source length for the score "location".
 
     Raises:
-        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is not one of `SCORES`.
+        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is
+            not one of `SCORES`.
 
     Source:
-        Bahdanau, Cho and Bengio 2015, section 3.1 and appendix A.2.2 (without the maxout layer); Luong, Pham and Manning
-        2015, section 3.1, for the other scores.
+        Bahdanau, Cho and Bengio 2015, section 3.1 and appendix A.2.2 (without the
+        maxout layer); Luong, Pham and Manning 2015, section 3.1, for the other scores.
     """
 
     def __init__(
@@ -379,7 +406,7 @@ class AttentionDecoder(nn.Module):
             self.w = nn.Parameter(torch.empty(d_model, columns).uniform_(-bound, bound))
 
     def initial_state(self, annotations: Tensor) -> Tensor:
-        """The state before the first step: tanh(bridge(·)) of the backward half of the first annotation.
+        """Compute the initial state from the backward half of the first annotation.
 
         Args:
             annotations: Annotations of the source, (B, S, D).
@@ -391,7 +418,7 @@ class AttentionDecoder(nn.Module):
         return torch.tanh(self.bridge(annotations[:, 0, D // 2 :]))
 
     def scores(self, queries: Tensor, annotations: Tensor) -> Tensor:
-        """Score the annotations by the chosen score function.
+        """Score the annotations with the chosen score function.
 
         Args:
             queries: States of the decoder, (B, T, D).
@@ -401,7 +428,8 @@ class AttentionDecoder(nn.Module):
             Scores, (B, T, S).
 
         Raises:
-            ValueError: If the score is "location" and the source is longer than `max_source`.
+            ValueError: If the score is "location" and the source is longer than
+                `max_source`.
         """
         if self.score == "content":
             return content_score(queries, annotations)
@@ -418,20 +446,22 @@ class AttentionDecoder(nn.Module):
     def step(
         self, token: Tensor, state: Tensor, annotations: Tensor, source_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Do one step.
+        """Run one decoding step.
 
         Args:
             token: The token at this step, integers, (B,).
-            state: The state of the step before, (B, D).
+            state: The previous state, (B, D).
             annotations: Annotations of the source, (B, S, D).
-            source_mask: Boolean, (B, S), True at real tokens of the source; None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens of the source; None means
+                that all are real.
 
         Returns:
-            The tuple (logits, state, weights): logits (B, V) about the next token, the new state (B, D), and the
-            alignment weights of this step, (B, S).
+            The tuple (logits, state, weights): logits (B, V) for the next token, the
+            new state (B, D), and the alignment weights of this step, (B, S).
 
         Raises:
-            ValueError: If the source is too long, as in `scores`, or `source_mask` does not fit the annotations.
+            ValueError: If the source is too long, as in `scores`, or `source_mask` does
+                not fit the annotations.
         """
         embedded = self.embedding(token)  # (B, E)
         weights, context = attend(self.scores(state[:, None], annotations), annotations, source_mask)
@@ -441,19 +471,22 @@ class AttentionDecoder(nn.Module):
         return logits, state, weights
 
     def forward(self, target: Tensor, annotations: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Go through a whole target with teacher forcing.
+        """Decode a whole target with teacher forcing.
 
         Args:
-            target: Target tokens, integers, (B, T); the first is the token that begins every sentence (BOS).
+            target: Target tokens, integers, (B, T); the first is BOS.
             annotations: Annotations of the source, (B, S, D).
-            source_mask: Boolean, (B, S), True at real tokens of the source; None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens of the source; None means
+                that all are real.
 
         Returns:
-            The tuple (logits, weights): logits (B, T, V), those at t about the token after target[:, t], and the
-            alignment weights, (B, T, S), those at t of the step that gave these logits.
+            The tuple (logits, weights): logits (B, T, V), where position t predicts the
+            token after target[:, t], and the alignment weights of the same steps,
+            (B, T, S).
 
         Raises:
-            ValueError: If the source is too long, as in `scores`, or `source_mask` does not fit the annotations.
+            ValueError: If the source is too long, as in `scores`, or `source_mask` does
+                not fit the annotations.
         """
         state = self.initial_state(annotations)
         logits, weights = [], []
@@ -465,7 +498,10 @@ class AttentionDecoder(nn.Module):
 
 
 class AttentionSeq2Seq(nn.Module):
-    """A translator that looks back: a `BidirectionalEncoder` named `encoder` and an `AttentionDecoder` named `decoder`.
+    """A translation model with attention.
+
+    Its parts are `encoder` (a `BidirectionalEncoder`) and `decoder` (an
+    `AttentionDecoder`).
 
     Args:
         source_vocabulary: Number of source tokens.
@@ -473,10 +509,11 @@ class AttentionSeq2Seq(nn.Module):
         d_embedding: Width E of the embeddings, on both sides.
         d_model: Width D of annotations and states; even.
         score: Name of the decoder's score, one of `SCORES`.
-        max_source: The longest source that the score "location" can look at.
+        max_source: Largest source length for the score "location".
 
     Raises:
-        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is not one of `SCORES`.
+        ValueError: If `d_model` is odd, `max_source` is less than one, or `score` is
+            not one of `SCORES`.
 
     Source:
         Bahdanau, Cho and Bengio 2015, section 3.
@@ -501,11 +538,12 @@ class AttentionSeq2Seq(nn.Module):
 
         Args:
             source: Source tokens, integers, (B, S).
-            target: Target tokens, integers, (B, T); the first is the token that begins every sentence (BOS).
-            source_mask: Boolean, (B, S), True at real tokens; padding stands behind them. None means that all are real.
+            target: Target tokens, integers, (B, T); the first is BOS.
+            source_mask: Boolean, (B, S), True at real tokens; padding comes after them.
+                None means that all are real.
 
         Returns:
-            Logits, (B, T, V): those at t predict the token after target[:, t].
+            Logits, (B, T, V): position t predicts the token after target[:, t].
 
         Raises:
             ValueError: If `source_mask` does not fit, as in the encoder.
@@ -514,15 +552,16 @@ class AttentionSeq2Seq(nn.Module):
         return logits
 
     def align(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Tell where in the source the translator looked while it went through the target.
+        """Return the alignment weights of each target step over the source.
 
-        Row t belongs to the step whose logits predict the token *after* target[:, t]: so it is about the word in place t of a
-        target from which BOS was taken away.
+        Row t belongs to the step whose logits predict the token *after* target[:, t],
+        which is word t of the target without BOS.
 
         Args:
             source: Source tokens, integers, (B, S).
             target: Target tokens, integers, (B, T), beginning with BOS.
-            source_mask: Boolean, (B, S), True at real tokens; None means that all are real.
+            source_mask: Boolean, (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
             Alignment weights, (B, T, S).
@@ -540,29 +579,36 @@ def ibm_model_1(
     target_vocabulary: int,
     iterations: int,
 ) -> Tensor:
-    """Learn a table of translations from sentence pairs alone: IBM Model 1, by expectation and maximisation (EM).
+    """Learn translation probabilities from sentence pairs: IBM Model 1, trained with EM.
 
-    Every target word was made by one word of its source sentence, or by the NULL word, which stands in every source sentence
-    and has number 0. Nobody knows by which one. From a uniform table, each iteration (E) shares every target word out among
-    the words that may have made it, in proportion to the table, and (M) adds the shares up over all pairs and divides them by
-    their sum for each source word. A word that occurs twice takes part twice.
+    EM is expectation maximisation. The model assumes that each target word was
+    generated by one word of its source sentence or by the NULL word, token 0, which is
+    added to every source. Which word generated it is unknown. The table starts uniform.
+    In each iteration the E step distributes every target word over the source words of
+    its pair, in proportion to the table. The M step sums these expected counts over all
+    pairs and normalises them per source word. A word that occurs twice counts twice.
 
     Args:
-        pairs: Sentence pairs (source, target): token numbers from 1 on. The number 0, padding elsewhere, is NULL and stands in
-            neither; the function puts it into every source itself. A sentence may be empty.
-        source_vocabulary: Number of source tokens, with 0.
-        target_vocabulary: Number of target tokens, with 0.
-        iterations: How many times to iterate; after 0 iterations the table is uniform, 1 / target_vocabulary.
+        pairs: Sentence pairs (source, target) of token ids from 1 on. Id 0, padding in
+            other chapters, is NULL here; the function adds it to every source. A
+            sentence may be empty.
+        source_vocabulary: Number of source tokens, including 0.
+        target_vocabulary: Number of target tokens, including 0.
+        iterations: Number of iterations; after 0 iterations every entry is 1 /
+            target_vocabulary.
 
     Returns:
-        The table, (source_vocabulary, target_vocabulary), float64: entry [w, w'] is the probability that source word w
-        makes target word w'. Rows sum to one; row 0 is NULL's. A row whose word occurs in no source stays uniform.
+        The table, (source_vocabulary, target_vocabulary), float64: entry [w, w'] is the
+        probability that source word w generates target word w'. Rows sum to 1; row 0 is
+        NULL's. The row of a word that occurs in no source stays uniform.
 
     Raises:
-        ValueError: If a token is less than 1 or not within its vocabulary, or `iterations` is negative.
+        ValueError: If a token is less than 1 or outside its vocabulary, or `iterations`
+            is negative.
 
     Source:
-        Brown, Della Pietra, Della Pietra and Mercer 1993, The Mathematics of Statistical Machine Translation, section 4.1.
+        Brown, Della Pietra, Della Pietra and Mercer 1993, The Mathematics of
+        Statistical Machine Translation, section 4.1.
     """
     _check_tokens("source", (token for source, _ in pairs for token in source), source_vocabulary)
     _check_tokens("target", (token for _, target in pairs for token in target), target_vocabulary)
@@ -584,23 +630,24 @@ def ibm_model_1(
 
 
 def best_alignment(table: Tensor, source: Sequence[int], target: Sequence[int]) -> list[int | None]:
-    """For every word of a target, the place of the source word that most probably made it: Model 1's hard alignment.
+    """Return Model 1's hard alignment: the best source position for each target word.
 
-    Places count from 0. Among source words that are equally probable the first is taken, and NULL only if it is more probable
-    than all of them.
+    Positions count from 0. If several source words are equally probable, the first
+    wins; NULL wins only if it is more probable than all of them.
 
     Args:
-        table: Probabilities of translation, (source vocabulary, target vocabulary), as `ibm_model_1` returns them; row 0 is
-            NULL's.
-        source: Token numbers of the source, without NULL; it may be empty.
-        target: Token numbers of the target.
+        table: Translation probabilities, (source vocabulary, target vocabulary), as
+            returned by `ibm_model_1`; row 0 is NULL's.
+        source: Token ids of the source, without NULL; it may be empty.
+        target: Token ids of the target.
 
     Returns:
-        One entry for each target word: the place of its source word, or None for NULL.
+        One entry per target word: the position of its source word, or None for NULL.
 
     Source:
-        Brown, Della Pietra, Della Pietra and Mercer 1993, section 4.1: under Model 1 the most probable (Viterbi) alignment
-        chooses for each target word by itself.
+        Brown, Della Pietra, Della Pietra and Mercer 1993, section 4.1: under Model 1
+        the most probable (Viterbi) alignment can be chosen separately for each target
+        word.
     """
     if table.ndim != 2:
         raise ValueError(f"expected a table of two dimensions, got {tuple(table.shape)}")
@@ -637,7 +684,7 @@ def _check_values(scores: Tensor, values: Tensor, mask: Tensor | None) -> None:
 
 
 def _check_tokens(side: str, tokens: Iterable[int], size: int) -> None:
-    """Make sure that words are in a table: a negative number would count its rows from the end, and 0 is NULL."""
+    """Raise a ValueError if a token is not in the table: a negative id would index from the end, and 0 is NULL."""
     strange = sorted({token for token in tokens if not 1 <= token < size})
     if strange:
         raise ValueError(f"tokens of the {side} must be in 1 … {size - 1}, got {strange}")

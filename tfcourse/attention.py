@@ -1,11 +1,14 @@
-"""Scaled dot-product attention: the lookup, its masks, its variants, its gradients and its cost.
+"""Scaled dot-product attention: lookup, masks, variants, gradients and cost.
 
-Shapes: B batch, T query length, S key/value length, D model width, Dh head width, Dv value width; `...` stands for any
-number of leading dimensions. Boolean masks are True where a query may attend, as in
-`torch.nn.functional.scaled_dot_product_attention` and opposite to `torch.nn.MultiheadAttention`.
+Shapes: B batch, T query length, S key/value length, D model width, Dh head width, Dv
+value width; `...` stands for any number of leading dimensions. Boolean masks are True
+where a query may attend. This is the convention of
+`torch.nn.functional.scaled_dot_product_attention`; `torch.nn.MultiheadAttention` uses
+the opposite one.
 
-Half precision: float16 ends at 65504 and bfloat16 keeps 8 significant bits, so scores and their softmax are always
-computed in float32 at least (`torch.promote_types`), and only the result is rounded back to the dtype of the inputs.
+Half precision: the largest float16 number is 65504, and bfloat16 has 8 significant
+bits. Scores and their softmax are therefore computed in float32 or wider
+(`torch.promote_types`), and the result is rounded to the dtype of the inputs.
 """
 
 import math
@@ -34,7 +37,7 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 
 
 class AttentionCost(NamedTuple):
-    """What one call of attention costs: arithmetic and memory."""
+    """The cost of one attention call in FLOP and bytes."""
 
     flops: int
     """Floating-point operations; a multiply-add counts as two."""
@@ -70,23 +73,24 @@ def _check_inputs(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor | 
 
 
 def soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Look a query up in a soft dictionary: every entry answers, in proportion to how well its key fits.
+    """Look up a query in a soft dictionary: average the values by how well keys match.
 
-    The score of an entry is the dot product of its key with the query, not scaled. A softmax over the S entries turns
-    the scores into weights, and the answer is the weighted sum of the values. Scores and softmax are computed in
-    float32 if the inputs are float16 or bfloat16.
+    The score of an entry is the dot product of its key with the query, not scaled. A
+    softmax over the S entries turns the scores into weights, and the answer is the
+    weighted sum of the values. Scores and softmax are computed in float32 if the inputs
+    are float16 or bfloat16.
 
     Args:
-        query: What is looked for, (Dh,).
-        keys: One key an entry, (S, Dh).
-        values: One value an entry, (S, Dv).
+        query: The query vector, (Dh,).
+        keys: One key per entry, (S, Dh).
+        values: One value per entry, (S, Dv).
 
     Returns:
-        The blended value, (Dv,), in the dtype of `values`.
+        The weighted average of the values, (Dv,), in the dtype of `values`.
 
     Source:
-        Graves et al. 2014, Neural Turing Machines, section 3.1, equation 2 (reading); the weights are those of
-        Vaswani et al. 2017, section 3.2, before scaling.
+        Graves et al. 2014, Neural Turing Machines, section 3.1, equation 2 (reading);
+        the weights follow Vaswani et al. 2017, section 3.2, without the scaling.
     """
     if keys.ndim != 2 or query.shape != keys.shape[1:]:
         raise ValueError(f"query (Dh,) and keys (S, Dh) do not fit: {tuple(query.shape)} and {tuple(keys.shape)}")
@@ -99,16 +103,17 @@ def soft_lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """How much each query attends to each key: a softmax over the keys of q·k / sqrt(Dh).
+    """Compute the attention weights: a softmax over the keys of q·k / sqrt(Dh).
 
-    A pair that the mask forbids gets weight exactly 0, and the weights of a query's permitted keys sum to 1. A query
-    that may attend to nothing (a fully masked row) gets zeros only; the gradients that pass through such a row are
-    zeros too, never NaN. Scores of any size are safe: float16 and bfloat16 inputs are scored in float32.
+    Masked pairs have weight exactly 0, and the weights of each query sum to 1. A fully
+    masked row gives zeros, and its gradients are zeros too, never NaN. Large scores do
+    not overflow: float16 and bfloat16 inputs are scored in float32.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
 
     Returns:
         Weights, (..., T, S), in the dtype of `q`.
@@ -117,7 +122,8 @@ def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -
         ValueError: If `mask` is not boolean.
 
     Source:
-        Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1; the mask: section 3.2.3.
+        Vaswani et al. 2017, Attention Is All You Need, section 3.2.1, equation 1; the
+        mask: section 3.2.3.
     """
     _check_inputs(q, k, mask=mask)
     wide = torch.promote_types(q.dtype, torch.float32)
@@ -132,15 +138,16 @@ def masked_attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -
 
 
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Scaled dot-product attention: each query receives the values, averaged with its attention weights.
+    """Compute scaled dot-product attention: a weighted average of the values per query.
 
-    A fully masked query receives zeros (and passes zero gradients).
+    A fully masked query gives zeros, and its gradients are zeros.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
@@ -153,11 +160,11 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
 
 
 def causal_mask(T: int, device: torch.device | str | None = None) -> Tensor:
-    """The mask of a decoder: position i may attend to itself and to what came before, never to the future.
+    """Return the causal mask: position i may attend to itself and to earlier positions.
 
     Args:
         T: Length of the sequence.
-        device: Where the mask is made; None means PyTorch's default device.
+        device: Device of the mask; None means PyTorch's default device.
 
     Returns:
         Boolean, (T, T), True on and below the diagonal.
@@ -169,23 +176,26 @@ def causal_mask(T: int, device: torch.device | str | None = None) -> Tensor:
 
 
 def padding_mask(lengths: Tensor, S: int | None = None) -> Tensor:
-    """The mask of a padded batch: nobody may attend to the padding behind a sequence's end.
+    """Return the mask of a padded batch: no query may attend to padding.
 
     Args:
-        lengths: How many real positions each sequence has, (B,), an integer dtype. A length of 0 or less permits no
-            key, one of S or more permits every key.
-        S: Length to which the batch was padded; None means the longest of `lengths`. With None the values of `lengths`
-            have to be read, which a tensor on the `meta` device does not allow.
+        lengths: Number of real positions of each sequence, (B,), of an integer dtype. A
+            length of 0 or less permits no key; a length of S or more permits every key.
+        S: Length to which the batch is padded; None means the largest of `lengths`.
+            None needs the values of `lengths`, so it does not work on the `meta`
+            device.
 
     Returns:
-        Boolean, (B, 1, S), on the device of `lengths`, True where the index of the key is smaller than the length. The
-        middle dimension stands for the queries, all of which see the same keys.
+        Boolean, (B, 1, S), on the device of `lengths`, True where the index of the key
+        is smaller than the length. The middle dimension broadcasts over the queries.
 
     Raises:
-        ValueError: If `lengths` is not of an integer dtype, or not of shape (B,).
+        ValueError: If `lengths` does not have an integer dtype or does not have the
+            shape (B,).
 
     Source:
-        Vaswani et al. 2017, section 3.2.3 (illegal connections are masked before the softmax; padding is one more).
+        Vaswani et al. 2017, section 3.2.3 (illegal connections are masked before the
+        softmax; here also padding).
     """
     if lengths.ndim != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise ValueError(f"lengths must be integers of shape (B,), got {lengths.dtype} of shape {tuple(lengths.shape)}")
@@ -198,13 +208,14 @@ def padding_mask(lengths: Tensor, S: int | None = None) -> Tensor:
 def attention_projections(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Project inputs to queries, keys and values: one row a position, each row times a matrix, no bias.
+    """Project inputs to queries, keys and values, without biases.
 
-    Queries come from one sequence, keys and values from another; in self-attention the two are the same.
+    Inputs are rows, one per position. Queries come from `x_q`, keys and values from
+    `x_kv`; in self-attention both are the same sequence.
 
     Args:
-        x_q: The sequence that asks, (..., T, D).
-        x_kv: The sequence that is asked, (..., S, D).
+        x_q: Sequence for the queries, (..., T, D).
+        x_kv: Sequence for the keys and values, (..., S, D).
         w_q: Query matrix, (D, Dk).
         w_k: Key matrix, (D, Dk).
         w_v: Value matrix, (D, Dv).
@@ -224,39 +235,43 @@ def attention_projections(
 def projected_attention(
     x_q: Tensor, x_kv: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """Attention in matrix form: softmax(X_Q W_Q (X_KV W_K)ᵀ / sqrt(Dk)) X_KV W_V.
+    """Compute attention from inputs: softmax(X_Q W_Q (X_KV W_K)ᵀ / sqrt(Dk)) X_KV W_V.
 
     Args:
-        x_q: The sequence that asks, (..., T, D).
-        x_kv: The sequence that is asked, (..., S, D).
+        x_q: Sequence for the queries, (..., T, D).
+        x_kv: Sequence for the keys and values, (..., S, D).
         w_q: Query matrix, (D, Dk).
         w_k: Key matrix, (D, Dk).
         w_v: Value matrix, (D, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair. A fully
-            masked query receives zeros.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair. A fully masked query gives zeros.
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Source:
-        Vaswani et al. 2017, sections 3.2.1 and 3.2.2 (one head, before the output projection).
+        Vaswani et al. 2017, sections 3.2.1 and 3.2.2 (one head, before the output
+        projection).
     """
     q, k, v = attention_projections(x_q, x_kv, w_q, w_k, w_v)
     return scaled_dot_product_attention(q, k, v, mask)
 
 
 def cosine_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """Attention by angle: the weights are softmax(scale · cos(q_i, k_j)), whatever the lengths of the vectors.
+    """Compute attention with cosine scores: weights softmax(scale · cos(q_i, k_j)).
 
-    The cosine lies between -1 and 1, so it is not divided by sqrt(Dh); `scale` sharpens it instead. The zero vector has
-    cosine 0 with every vector, never NaN. A fully masked query receives zeros.
+    The cosine is between -1 and 1, so it is not divided by sqrt(Dh); `scale` sharpens
+    the weights instead. The zero vector has cosine 0 with every vector, never NaN. A
+    fully masked query gives zeros.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
-        scale: Factor before the softmax (an inverse temperature, "key strength" in the source).
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
+        scale: Factor before the softmax (an inverse temperature, "key strength" in the
+            source).
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
@@ -278,11 +293,12 @@ def cosine_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 
 
 def score_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """How widely the scores of a set of queries and keys are spread: the reason for the factor 1 / sqrt(Dh).
+    """Compute the variance of the scores, the reason for the factor 1 / sqrt(Dh).
 
-    If the components of q and k are independent with mean 0 and variance 1, the variance is about Dh without scaling
-    and about 1 with it. This is the population variance (divide by the number of scores, not by one less) over all
-    T·S scores of each leading index. float16 and bfloat16 inputs are computed in float32.
+    If the components of q and k are independent with mean 0 and variance 1, the
+    variance is about Dh without scaling and about 1 with it. It is the population
+    variance (divided by the number of scores, without Bessel's correction) of the T·S
+    scores of each leading index. float16 and bfloat16 inputs are computed in float32.
 
     Args:
         q: Queries, (..., T, Dh).
@@ -290,7 +306,7 @@ def score_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
         scaled: Divide the dot products by sqrt(Dh) first.
 
     Returns:
-        Variances, one for each leading index, (...), in the dtype of `q`.
+        Variances, one per leading index, (...), in the dtype of `q`.
 
     Source:
         Vaswani et al. 2017, section 3.2.1, footnote 4.
@@ -304,10 +320,11 @@ def score_variance(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
 
 
 def merge_query_key(w_q: Tensor, w_k: Tensor) -> Tensor:
-    """Merge the query and the key matrix into one matrix W, so that x_q W x_kᵀ are the scores before scaling.
+    """Merge the query and key matrices into W; x_q W x_kᵀ are the unscaled scores.
 
-    Scores depend on the two matrices only through this product. It has rank Dk at most, and D·D parameters in place of
-    2·D·Dk: four times as many for D = 512 and Dk = 64. Inputs are rows: a query is x_q @ w_q.
+    The scores depend on the two matrices only through this product. Its rank is at most
+    Dk, and it has D·D parameters instead of 2·D·Dk: four times as many for D = 512 and
+    Dk = 64. Inputs are rows: a query is x_q @ w_q.
 
     Args:
         w_q: Query matrix, (D, Dk).
@@ -317,8 +334,8 @@ def merge_query_key(w_q: Tensor, w_k: Tensor) -> Tensor:
         The merged matrix W, (D, D).
 
     Source:
-        Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the query-key circuit; the sizes:
-        Vaswani et al. 2017, section 3.2.2.
+        Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the
+        query-key circuit; the sizes: Vaswani et al. 2017, section 3.2.2.
     """
     if w_q.ndim != 2 or w_k.ndim != 2 or w_q.shape[1] != w_k.shape[1]:
         raise ValueError(f"w_q and w_k must have the same width Dk, got {tuple(w_q.shape)} and {tuple(w_k.shape)}")
@@ -328,24 +345,28 @@ def merge_query_key(w_q: Tensor, w_k: Tensor) -> Tensor:
 def attention_backward(
     q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of scaled dot-product attention by hand, without autograd.
+    """Compute the gradients of scaled dot-product attention without autograd.
 
-    Given the gradient of some loss with respect to the output of `scaled_dot_product_attention(q, k, v, mask)`, find
-    the gradients with respect to q, k and v. Forbidden pairs pass nothing back; a fully masked query has gradient 0
-    and adds 0 to the gradients of keys and values. float16 and bfloat16 inputs are computed in float32.
+    Given the gradient of a loss with respect to the output of
+    `scaled_dot_product_attention(q, k, v, mask)`, compute the gradients with respect to
+    q, k and v. Masked pairs contribute nothing; a fully masked query has gradient 0 and
+    adds 0 to the gradients of keys and values. float16 and bfloat16 inputs are computed
+    in float32.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
         grad_output: Gradient of the loss with respect to the output, (..., T, Dv).
-        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None permits every pair.
+        mask: Boolean, broadcastable to (..., T, S), True where a query may attend; None
+            permits every pair.
 
     Returns:
         The tuple (grad_q, grad_k, grad_v), with the shapes and the dtype of q, k and v.
 
     Source:
-        The chain rule; Dao et al. 2022, FlashAttention, appendix B.2 has the same equations.
+        The chain rule; Dao et al. 2022, FlashAttention, appendix B.2 has the same
+        equations.
     """
     _check_inputs(q, k, v, mask)
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2] or grad_output.shape != (*q.shape[:-1], v.shape[-1]):
@@ -365,28 +386,31 @@ def attention_backward(
 
 
 def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
-    """Scaled dot-product attention that visits keys and values tile by tile and never holds all the weights.
+    """Compute scaled dot-product attention tile by tile, without storing all weights.
 
-    The output is that of `scaled_dot_product_attention(q, k, v)`, but no intermediate tensor has T·S elements: the
-    largest has T·tile_size, so memory grows linearly with the length. Each query keeps three running quantities
-    (an online softmax) that are corrected whenever a tile brings a larger score. Large scores do not overflow.
-    Autograd works, but remembers every tile: training in linear memory would also recompute the tiles on the way back.
+    The output equals that of `scaled_dot_product_attention(q, k, v)`, but no
+    intermediate tensor has T·S elements: the largest has T·tile_size, so memory grows
+    linearly with the length. Each query keeps three running quantities (an online
+    softmax), which are corrected when a tile contains a larger score. Large scores do
+    not overflow. Autograd works but stores every tile; training in linear memory would
+    need to recompute the tiles in the backward pass.
 
     Args:
         q: Queries, (..., T, Dh).
         k: Keys, (..., S, Dh).
         v: Values, (..., S, Dv).
-        tile_size: Keys in a tile; the last tile may be smaller.
+        tile_size: Number of keys per tile; the last tile may be smaller.
 
     Returns:
         Outputs, (..., T, Dv), in the dtype of the inputs.
 
     Raises:
-        ValueError: If `tile_size` is less than 1, if there are no keys, or if keys and values differ in number.
+        ValueError: If `tile_size` is less than 1, if there are no keys, or if keys and
+            values differ in number.
 
     Source:
-        Milakov and Gimelshein 2018, algorithm 3 (online softmax); Rabe and Staats 2021, section 2; Dao et al. 2022,
-        FlashAttention, section 3.1.
+        Milakov and Gimelshein 2018, algorithm 3 (online softmax); Rabe and Staats 2021,
+        section 2; Dao et al. 2022, FlashAttention, section 3.1.
     """
     _check_inputs(q, k, v)
     S = k.shape[-2]
@@ -410,10 +434,11 @@ def tiled_attention(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Ten
 
 
 def attention_cost(T: int, S: int, Dh: int, Dv: int, itemsize: int = 4) -> AttentionCost:
-    """What attention costs for one head and one sequence: quadratic in the length, linear in the width.
+    """Count the FLOP and bytes of attention for one head and one sequence.
 
-    Counted are the two matrix products (scores, and weights times values), where a multiply-add is two operations;
-    scaling and softmax are left out. Memory is what must be held at once: queries, keys, values, one matrix of T·S
+    FLOP are counted for the two matrix products (scores, and weights times values), two
+    per multiply-add; scaling and softmax are not counted. Bytes are counted for all
+    tensors that are in memory at once: queries, keys, values, one matrix of T·S
     weights, and the output.
 
     Args:
@@ -421,13 +446,14 @@ def attention_cost(T: int, S: int, Dh: int, Dv: int, itemsize: int = 4) -> Atten
         S: Number of keys and values.
         Dh: Width of queries and keys.
         Dv: Width of values.
-        itemsize: Bytes a number (4 for float32, 2 for float16 and bfloat16).
+        itemsize: Bytes per number (4 for float32, 2 for float16 and bfloat16).
 
     Returns:
-        An `AttentionCost` with the whole numbers `flops` and `bytes`.
+        An `AttentionCost` with the integers `flops` and `bytes`.
 
     Source:
-        Vaswani et al. 2017, section 4, table 1 (complexity per layer of self-attention).
+        Vaswani et al. 2017, section 4, table 1 (complexity per layer of
+        self-attention).
     """
     flops = 2 * T * S * Dh + 2 * T * S * Dv
     numbers = T * Dh + S * Dh + S * Dv + T * S + T * Dv

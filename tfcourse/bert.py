@@ -1,9 +1,11 @@
-"""BERT and its family: which places are hidden, the models that look both ways, their heads, losses and training.
+"""BERT and related models: masking, encoders, heads, losses and fine-tuning.
 
-A boolean mask is True where a token is real. A label of -100 marks a place that does not count.
+Boolean masks are True at real tokens. The label -100 marks a position that is ignored
+by the loss.
 
-Shapes: B batch, T length, V vocabulary, D model width, E width of embeddings where it differs, H heads, F feed-forward
-width, L layers, N the longest text; n places that are asked about; `...` stands for any number of leading dimensions.
+Shapes: B batch, T length, V vocabulary, D model width, E embedding width where it
+differs, H heads, F feed-forward width, L layers. N is the context length, n the number
+of selected positions; `...` stands for any number of leading dimensions.
 """
 
 from collections.abc import Sequence
@@ -46,24 +48,33 @@ def mask_tokens(
     probability: float = 0.15,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Choose the places of a text that BERT is asked for, and hide what stands there.
+    """Select the positions that BERT has to predict, and mask their tokens.
 
-    Of all places that are not special a share `probability` is chosen. At 80 % of these the model sees the mask token, at 10 % a token at
-    random, and at 10 % the right one. Four draws are made, in this order, each of the shape of `tokens`: `torch.bernoulli` of a
-    float32 tensor of `probability` (0 at special places) says which places are chosen; `torch.bernoulli` of one of 0.8 which of these
-    are masked; `torch.bernoulli` of one of 0.5 which of the rest become random; `torch.randint(vocab_size, shape)` the random tokens.
+    Each position that is not special is selected with `probability`. At 80 % of the
+    selected positions the model gets the mask token, at 10 % a random token, and at 10
+    % the original token. Four draws are made, in this order, each with the shape of
+    `tokens`:
+
+        1. `torch.bernoulli` of a float32 tensor of `probability` (0 at special
+           positions): the selected positions;
+        2. `torch.bernoulli` of a float32 tensor of 0.8: which of them are masked;
+        3. `torch.bernoulli` of a float32 tensor of 0.5: which of the others become
+           random;
+        4. `torch.randint(vocab_size, shape)`: the random tokens.
 
     Args:
-        tokens: The text, integers (B, T); it is left as it was.
-        special: Boolean (B, T), True where a token may not be chosen: padding, and the marks of beginning and end.
+        tokens: The sequences, integers (B, T); they are not changed.
+        special: Boolean (B, T), True where a token must not be selected: padding, BOS
+            and EOS.
         mask_id: The mask token.
-        vocab_size: V; random tokens are drawn from all of them.
-        probability: Share of places to choose.
+        vocab_size: V; random tokens are drawn from the whole vocabulary.
+        probability: Probability that a position is selected.
         generator: Source of the draws; None means PyTorch's own.
 
     Returns:
-        What the model sees, integers (B, T), and the labels, integers (B, T): the right token at chosen places, -100 elsewhere. Both
-        have the dtype of `tokens`.
+        The model's input, integers (B, T), and the labels, integers (B, T): the
+        original token at selected positions, -100 elsewhere. Both have the dtype of
+        `tokens`.
 
     Source:
         Devlin et al. 2019, BERT, section 3.1.
@@ -80,17 +91,19 @@ def mask_tokens(
 
 
 class BertEmbeddings(nn.Module):
-    """The sum of what a token is, where it stands and which text it belongs to, normalised.
+    """The normalised sum of token, position and segment embeddings.
 
-    Its parts are `token_embedding`, `position_embedding` and `segment_embedding`, three `nn.Embedding` of width D whose
-    weights begin as normal numbers of standard deviation 0.02, and `norm`, an `nn.LayerNorm(d_model, eps=1e-12)`.
-    While training, dropout falls behind the norm. Nothing is multiplied by the root of the width.
+    Its parts are `token_embedding`, `position_embedding` and `segment_embedding` (three
+    `nn.Embedding` of width D) and `norm`, an `nn.LayerNorm(d_model, eps=1e-12)`. The
+    embeddings are initialised from a normal distribution with standard deviation 0.02.
+    In training mode, dropout is applied after the norm. The embeddings are not scaled
+    by the square root of the width.
 
     Args:
         vocab_size: V.
         d_model: Width D.
-        max_length: N, the longest text.
-        segments: How many texts can be told apart.
+        max_length: Context length N.
+        segments: Number of segments.
         dropout: Probability of dropout.
 
     Source:
@@ -110,17 +123,18 @@ class BertEmbeddings(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Embed a batch of texts.
+        """Embed a batch of sequences.
 
         Args:
             tokens: Integers (B, T).
-            segments: Which text each token belongs to, integers (B, T); None means that all belong to the first, 0.
+            segments: Segment of each token, integers (B, T); None means that all tokens
+                belong to segment 0.
 
         Returns:
             Vectors, (B, T, D).
 
         Raises:
-            ValueError: If a text is longer than N.
+            ValueError: If a sequence is longer than N.
         """
         length, longest = tokens.shape[1], self.position_embedding.num_embeddings
         if length > longest:
@@ -133,14 +147,15 @@ class BertEmbeddings(nn.Module):
 
 
 def roberta_positions(tokens: Tensor, pad: int) -> Tensor:
-    """The places by which RoBERTa looks up its positions: real tokens count from `pad` + 1, and padding has `pad`.
+    """Return RoBERTa's position ids: real tokens count from `pad` + 1.
 
     Args:
         tokens: Integers (B, T).
         pad: The padding token.
 
     Returns:
-        Places, integers (B, T): the n-th real token of a row, counted from 1, has `pad` + n.
+        Position ids, integers (B, T): the n-th real token of a row, counted from 1, has
+        `pad` + n.
 
     Source:
         Liu et al. 2019, RoBERTa, the published code.
@@ -150,10 +165,11 @@ def roberta_positions(tokens: Tensor, pad: int) -> Tensor:
 
 
 class Bert(nn.Module):
-    """The encoder of the Transformer over BERT's embeddings: each token looks at all of its text, both ways.
+    """A bidirectional Transformer encoder over BERT's embeddings.
 
-    Its parts are `embeddings` (a `BertEmbeddings`), `layers` (an `nn.ModuleList` of `EncoderLayer`, post-norm, with the exact
-    GELU and norms of eps 1e-12) and `pooler`, an `nn.Linear(d_model, d_model)`.
+    Its parts are `embeddings` (a `BertEmbeddings`), `layers` (an `nn.ModuleList` of
+    `EncoderLayer`, post-norm, with the exact GELU and norms of eps 1e-12) and `pooler`,
+    an `nn.Linear(d_model, d_model)`.
 
     Args:
         vocab_size: V.
@@ -161,9 +177,9 @@ class Bert(nn.Module):
         n_heads: Heads H; divides D.
         n_layers: Layers L.
         d_ff: Feed-forward width F.
-        max_length: N, the longest text.
-        segments: How many texts can be told apart.
-        dropout: Probability of dropout, behind the embeddings and in every layer.
+        max_length: Context length N.
+        segments: Number of segments.
+        dropout: Probability of dropout, after the embeddings and in every layer.
 
     Source:
         Devlin et al. 2019, section 3.
@@ -189,19 +205,20 @@ class Bert(nn.Module):
     def forward(
         self, tokens: Tensor, segments: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Read a batch of texts.
+        """Encode a batch of sequences.
 
         Args:
-            tokens: Integers (B, T), each text begun by its classification token.
+            tokens: Integers (B, T); each sequence begins with the classification token.
             segments: As in `BertEmbeddings`.
-            mask: Boolean (B, T), True at real tokens: nobody looks at the others. None means that all are real.
+            mask: Boolean (B, T), True at real tokens; other tokens are not attended to.
+                None means that all are real.
 
         Returns:
-            Hidden states, (B, T, D), and the pooled state of each text, (B, D): the hyperbolic tangent of `pooler` of the
-            first token's hidden state.
+            Hidden states, (B, T, D), and the pooled state of each sequence, (B, D):
+            tanh(pooler(·)) of the first token's hidden state.
 
         Raises:
-            ValueError: If a text is longer than N.
+            ValueError: If a sequence is longer than N.
         """
         x = self.embeddings(tokens, segments)  # (B, T, D)
         keys = None if mask is None else mask[:, None, :]  # (B, 1, T)
@@ -211,10 +228,12 @@ class Bert(nn.Module):
 
 
 class MaskedLanguageHead(nn.Module):
-    """From hidden states to logits of the tokens that were hidden.
+    """The head for masked language modelling: from hidden states to logits.
 
-    A map D -> D, `transform`, an exact GELU, and a norm, `norm`, an `nn.LayerNorm(d_model, eps=1e-12)`; then the product with
-    the embedding matrix of the model itself, which is handed in, and a `bias` (V,) of its own, zero at first.
+    It applies `transform` (a linear layer D -> D), the exact GELU, and `norm`, an
+    `nn.LayerNorm(d_model, eps=1e-12)`. The result is multiplied by the model's
+    embedding matrix, which is an argument of `forward`, and the head's own `bias` (V,),
+    initially zero, is added.
 
     Args:
         d_model: Width D.
@@ -231,7 +250,7 @@ class MaskedLanguageHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def forward(self, hidden: Tensor, embedding: Tensor) -> Tensor:
-        """Give a logit for each token at each place.
+        """Compute the logits of all tokens at each position.
 
         Args:
             hidden: Hidden states, (..., D).
@@ -245,15 +264,15 @@ class MaskedLanguageHead(nn.Module):
 
 
 def masked_language_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """The mean surprise at the hidden tokens, in nats; all other places do not count.
+    """Compute the mean surprisal of the selected tokens, in nats.
 
     Args:
         logits: (..., V).
-        labels: The right tokens, integers (...), -100 where a place does not count.
+        labels: The correct tokens, integers (...); -100 at positions to ignore.
 
     Returns:
-        A number, (): the mean of -log p over the places that count, of all rows together. If there is none, it is 0, and so are the
-        gradients: `backward` works as ever.
+        A scalar, (): the mean of -log p over all labelled positions of all rows. If no
+        position is labelled, the loss and its gradients are 0.
 
     Source:
         Devlin et al. 2019, section 3.1.
@@ -265,7 +284,7 @@ def masked_language_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 class BertParameters(NamedTuple):
-    """How many parameters the parts of a BERT have."""
+    """Numbers of parameters of a BERT, by part."""
 
     embeddings: int
     """The three tables and their norm."""
@@ -287,16 +306,18 @@ def bert_parameters(
     segments: int = 2,
     pooler: bool = True,
 ) -> BertParameters:
-    """Count the parameters of a BERT, biases and norms among them. The number of heads does not matter.
+    """Count the parameters of a BERT, including biases and norms.
+
+    The number of heads does not matter.
 
     Args:
         vocab_size: V.
         d_model: Width D.
         n_layers: Layers L.
         d_ff: Feed-forward width F.
-        max_length: N, the longest text.
-        segments: How many texts can be told apart.
-        pooler: Whether there is one.
+        max_length: Context length N.
+        segments: Number of segments.
+        pooler: Whether the model has a pooler.
 
     Returns:
         The counts.
@@ -314,7 +335,7 @@ def bert_parameters(
 
 
 class SpanHead(nn.Module):
-    """Two scores for each token: that an answer begins there, and that it ends there.
+    """The head for span extraction: a start score and an end score per token.
 
     Args:
         d_model: Width D. The one layer is `output`, an `nn.Linear(d_model, 2)`.
@@ -332,10 +353,11 @@ class SpanHead(nn.Module):
 
         Args:
             hidden: Hidden states, (B, T, D).
-            mask: Boolean (B, T), True where an answer may lie; elsewhere both scores are -inf. None allows all.
+            mask: Boolean (B, T), True where an answer may be; elsewhere both scores are
+                -inf. None permits all positions.
 
         Returns:
-            Scores of the beginning and of the end, (B, T) each.
+            Start scores and end scores, (B, T) each.
         """
         scores = self.output(hidden)  # (B, T, 2)
         if mask is not None:
@@ -344,16 +366,17 @@ class SpanHead(nn.Module):
 
 
 def best_span(start: Tensor, end: Tensor, *, max_length: int) -> tuple[Tensor, Tensor]:
-    """Find the best answer: the first and the last token with the largest sum of their scores.
+    """Find the best answer span: the one with the largest sum of start and end score.
 
     Args:
-        start: Score of each token as the first one, (B, T).
-        end: Score of each token as the last one, (B, T).
-        max_length: Most tokens that an answer may have, at least 1.
+        start: Start scores, (B, T).
+        end: End scores, (B, T).
+        max_length: Maximum number of tokens of an answer, at least 1.
 
     Returns:
-        The first and the last token of each row, integers (B,): of all i ≤ j < i + `max_length` those with the largest
-        start[i] + end[j]; of equals the earliest i, then the earliest j.
+        First index i and last index j of each row, integers (B,) each, with i ≤ j < i +
+        `max_length` and the largest start[i] + end[j]. Ties go to the smallest i, then
+        the smallest j.
 
     Raises:
         ValueError: If `max_length` is less than 1.
@@ -374,20 +397,21 @@ def best_span(start: Tensor, end: Tensor, *, max_length: int) -> tuple[Tensor, T
 def replaced_token_detection(
     tokens: Tensor, chosen: Tensor, generator_logits: Tensor, *, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Put a generator's guesses in the place of some tokens, and say which of them are wrong: ELECTRA's task.
+    """Replace tokens by a generator's samples, and label the changes: ELECTRA's task.
 
-    At the n chosen places tokens are drawn by one call of `torch.multinomial` on the probabilities (n, V). No gradient
-    reaches the generator.
+    The tokens at the n chosen positions are drawn by one call of `torch.multinomial` on
+    the probabilities (n, V). No gradient flows into the generator.
 
     Args:
-        tokens: The text, integers (B, T); it is left as it was.
-        chosen: Boolean (B, T), True where a guess takes the token's place.
+        tokens: The sequences, integers (B, T); they are not changed.
+        chosen: Boolean (B, T), True where a sample replaces the token.
         generator_logits: The generator's logits, (B, T, V).
         generator: Source of the draws; None means PyTorch's own.
 
     Returns:
-        The text with the guesses in it, integers (B, T) in the dtype of `tokens`, and labels in the dtype of the logits, (B, T): 1 where
-        a token differs from the original, 0 elsewhere. A lucky guess is the original.
+        The corrupted sequences, integers (B, T) in the dtype of `tokens`, and labels in
+        the dtype of the logits, (B, T): 1 where a token differs from the original, 0
+        elsewhere. A sample that equals the original token gets label 0.
 
     Source:
         Clark et al. 2020, ELECTRA, section 2.
@@ -400,20 +424,21 @@ def replaced_token_detection(
 
 
 class Albert(nn.Module):
-    """A BERT that shares one layer among all depths, and whose embeddings are narrow.
+    """A BERT with one layer shared by all depths and with factorised embeddings.
 
-    Its parts are `embeddings` (a `BertEmbeddings` of width E), `project`, an `nn.Linear(E, D)`, one `layer` (an
-    `EncoderLayer` as in `Bert`), which is applied L times, and `pooler`, an `nn.Linear(D, D)`.
+    Its parts are `embeddings` (a `BertEmbeddings` of width E), `project`, an
+    `nn.Linear(E, D)`, one `layer` (an `EncoderLayer` as in `Bert`) that is applied L
+    times, and `pooler`, an `nn.Linear(D, D)`.
 
     Args:
         vocab_size: V.
         d_embedding: Width E of the embeddings.
         d_model: Width D of the layer.
         n_heads: Heads H; divides D.
-        n_layers: How often the layer is applied, L.
+        n_layers: Number of applications of the layer, L.
         d_ff: Feed-forward width F.
-        max_length: N, the longest text.
-        segments: How many texts can be told apart.
+        max_length: Context length N.
+        segments: Number of segments.
         dropout: Probability of dropout.
 
     Source:
@@ -443,7 +468,7 @@ class Albert(nn.Module):
     def forward(
         self, tokens: Tensor, segments: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Read a batch of texts; arguments, results and errors are those of `Bert`."""
+        """Encode a batch of sequences; arguments, results and errors are as in `Bert`."""
         x = self.project(self.embeddings(tokens, segments))  # (B, T, D)
         keys = None if mask is None else mask[:, None, :]  # (B, 1, T)
         for _ in range(self.n_layers):
@@ -452,25 +477,26 @@ class Albert(nn.Module):
 
 
 def distillation_loss(student: Tensor, teacher: Tensor, temperature: float, mask: Tensor | None = None) -> Tensor:
-    """How far a student's distributions are from its teacher's, both softened by a temperature.
+    """Compute the divergence of a student's softened distributions from its teacher's.
 
-    The Kullback-Leibler divergence of the student's softmax(student / τ) from the teacher's softmax(teacher / τ), times τ²,
-    so that the size of the gradients does not depend on τ.
+    It is the Kullback-Leibler divergence of softmax(student / τ) from softmax(teacher /
+    τ), times τ², so that the scale of the gradients does not depend on τ.
 
     Args:
         student: Logits, (..., V).
         teacher: Logits, (..., V); no gradient flows into them.
         temperature: τ, above 0.
-        mask: Boolean (...), True at the places that count; None means all.
+        mask: Boolean (...), True at the positions to average over; None means all.
 
     Returns:
-        A number, (): the mean over the places that count; 0 if there is none.
+        A scalar, (): the mean over these positions; 0 if there are no such positions.
 
     Raises:
         ValueError: If `temperature` is not above 0.
 
     Source:
-        Hinton et al. 2015, Distilling the Knowledge in a Neural Network, section 2; Sanh et al. 2019, DistilBERT.
+        Hinton et al. 2015, Distilling the Knowledge in a Neural Network, section 2;
+        Sanh et al. 2019, DistilBERT.
     """
     if not temperature > 0:
         raise ValueError(f"a temperature is above 0, got {temperature}")
@@ -482,13 +508,13 @@ def distillation_loss(student: Tensor, teacher: Tensor, temperature: float, mask
 
 
 def linear_warmup_rate(step: int, *, peak: float, warmup: int, total: int) -> float:
-    """A learning rate that rises from 0 to its peak in a straight line, and falls back to 0 in another one.
+    """Compute a learning rate with linear warm-up from 0 and linear decay to 0.
 
     Args:
         step: Number of the step, counted from 0.
-        peak: The largest rate, reached at step `warmup` if that comes before `total`.
-        warmup: How many steps it takes to rise.
-        total: The step at which the rate is back at 0; it stays there.
+        peak: The largest rate, reached at step `warmup` if `warmup` is below `total`.
+        warmup: Number of warm-up steps.
+        total: The step from which the rate is 0.
 
     Returns:
         The rate.
@@ -510,20 +536,24 @@ def finetune(
     rate: float,
     freeze: bool = False,
 ) -> list[float]:
-    """Train a pre-trained model and a new head to classify texts by their pooled state.
+    """Fine-tune a pre-trained model and a new head for sequence classification.
 
-    One step for each batch, with both in training mode: the rate of the step, the logits `head(pooled)`, their cross-entropy, gradients
-    that begin at zero, and a step of the optimiser. The rate of step n of N, counted from 1, is that of `linear_warmup_rate` with the
-    peak `rate`, a warm-up of N // 10 steps (at least one) and the end at N + 1. With `freeze` no gradient reaches the model, which
-    is then in evaluation mode.
+    Each batch is one step, with model and head in training mode: set the rate, compute
+    the logits `head(pooled)` and their cross-entropy, zero the gradients, compute them,
+    and update the weights. The head classifies the pooled states. The rate of step n of
+    N, counted from 1, is given by `linear_warmup_rate` with peak `rate`,
+    max(1, N // 10) warm-up steps and `total` = N + 1. With `freeze` no gradient flows
+    into the model, which is then in evaluation mode.
 
     Args:
-        model: Gives hidden states and pooled states, called as `model(tokens, mask=tokens != PAD)`.
-        head: Gives logits (B, C) of C classes from pooled states (B, D).
-        optimizer: Updates the weights that are to be trained; the rate of all its groups is set.
+        model: Returns hidden states and pooled states; called as
+            `model(tokens, mask=tokens != PAD)`.
+        head: Maps pooled states (B, D) to logits (B, C) of C classes.
+        optimizer: Updates the trained weights; the rate is set in all its parameter
+            groups.
         batches: Tokens, integers (B, T), and classes, integers (B,).
-        rate: The peak of the learning rate.
-        freeze: Leave the model as it is, and train the head alone.
+        rate: Peak learning rate.
+        freeze: Train only the head.
 
     Returns:
         The loss of each batch, before its step.
@@ -549,7 +579,7 @@ def finetune(
 
 
 def _bert_layer(d_model: int, n_heads: int, d_ff: int, dropout: float) -> EncoderLayer:
-    """A layer of chapter 05 with BERT's eps."""
+    """Return an encoder layer from chapter 05 with BERT's eps."""
     layer = EncoderLayer(d_model, n_heads, d_ff, dropout=dropout, activation="gelu")
     layer.self_attention_norm.eps = layer.feed_forward_norm.eps = 1e-12
     return layer

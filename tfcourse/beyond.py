@@ -1,9 +1,11 @@
-"""Transformers beyond text and patches: attention on a map of features, sets of objects, columns of a table, two streams.
+"""Transformers for feature maps, sets of objects, table rows and image-text pairs.
 
-A boolean mask is True where a query may attend. A box is (centre x, centre y, width, height), in shares of the picture.
+Boolean masks are True where a query may attend. A box is (centre x, centre y, width,
+height), relative to the image size.
 
-Shapes: B batch, T texts' length, S regions or places, C channels, Hg and Wg of a grid, N predictions for a picture, O objects in it, K
-kinds of objects, J columns of a table, D model width, H heads, F feed-forward width.
+Shapes: B batch, T text length, S regions or positions, C channels, Hg and Wg of a grid,
+N predictions per image, O objects in it. K is the number of object classes, J the
+number of table columns, D model width, H heads, F feed-forward width.
 """
 
 from collections.abc import Sequence
@@ -27,15 +29,17 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 
 
 class SelfAttention2d(nn.Module):
-    """Attention of every place of a map of features to all of its places, which can be put into a network of convolutions.
+    """Self-attention over all positions of a feature map, for convolutional networks.
 
-    Its parts are four 1 x 1 convolutions, `q_proj`, `k_proj` and `v_proj` (C -> inner) and `o_proj` (inner -> C), and the parameter
-    `gamma`, a single number of shape () that begins at 0: at the start the network is the one without attention. The output is
-    x + gamma · o; scores are not scaled.
+    Its parts are four 1 x 1 convolutions, `q_proj`, `k_proj` and `v_proj` (C -> inner)
+    and `o_proj` (inner -> C), and the scalar parameter `gamma` of shape (). The output
+    is x + gamma · o, and scores are not scaled. `gamma` is initially 0, so the
+    attention has no effect at first.
 
     Args:
         channels: C.
-        inner: Width of queries, keys and values; None means C / 8, rounded down, but at least 1.
+        inner: Width of queries, keys and values; None means C / 8, rounded down, but at
+            least 1.
 
     Source:
         Zhang et al. 2019, Self-Attention Generative Adversarial Networks, section 3.
@@ -51,7 +55,7 @@ class SelfAttention2d(nn.Module):
         self.gamma = nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every place look at all places.
+        """Attend from every position to all positions.
 
         Args:
             x: Features, (B, C, Hg, Wg).
@@ -67,20 +71,21 @@ class SelfAttention2d(nn.Module):
 
 
 def generalized_iou(a: Tensor, b: Tensor) -> Tensor:
-    """How well boxes agree: intersection over union, less what their common hull wastes.
+    """Compute the generalised intersection over union (IoU) of all pairs of boxes.
 
-    With the union U and the smallest box H around both, it is intersection / U - (H - U) / H: 1 for equal boxes, near -1 for small
-    ones far apart. Where a divisor is zero, the quotient counts as zero, and gradients stay finite.
+    U is the area of the union and H the area of the smallest box around both. The
+    result is intersection / U - (H - U) / H: 1 for equal boxes, near -1 for small boxes
+    that are far apart. A quotient with divisor zero is zero, and gradients stay finite.
 
     Args:
         a: Boxes, (N, 4), as centre x, centre y, width and height.
         b: Boxes, (O, 4).
 
     Returns:
-        A number from -1 to 1 for every pair, (N, O); -1 itself only where neither box has an area.
+        Values from -1 to 1, (N, O); exactly -1 only if neither box has an area.
 
     Raises:
-        ValueError: If the boxes do not have four numbers each.
+        ValueError: If a box does not have four numbers.
 
     Source:
         Rezatofighi et al. 2019, Generalized Intersection over Union, algorithm 1.
@@ -96,7 +101,7 @@ def generalized_iou(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
-    """Divide, with zero for 0 / 0, and without NaN in gradients."""
+    """Divide, with 0 where the divisor is 0, and without NaN in gradients."""
     return part / whole.masked_fill(whole <= 0, torch.inf)
 
 
@@ -110,17 +115,19 @@ def matching_cost(
     l1_weight: float = 5.0,
     iou_weight: float = 2.0,
 ) -> Tensor:
-    """What it costs to hold each prediction responsible for each object of one picture.
+    """Compute the cost of matching each prediction to each object in one image.
 
-    The cost is -class_weight · p(label) + l1_weight · d - iou_weight · generalised IoU, where d is the sum of the absolute differences
-    of the four numbers. The probabilities are a softmax over all K + 1 kinds, of which the last is "no object".
+    The cost is -class_weight · p(label) + l1_weight · d - iou_weight · generalised IoU,
+    where d is the sum of the absolute differences of the four numbers. The
+    probabilities are a softmax over all K + 1 classes, the last of which is "no
+    object".
 
     Args:
         logits: (N, K + 1).
         boxes: Predicted boxes, (N, 4).
-        labels: Kinds of the objects, integers (O,).
+        labels: Classes of the objects, integers (O,).
         targets: Their boxes, (O, 4).
-        class_weight: Weight of the kind.
+        class_weight: Weight of the class probability.
         l1_weight: Weight of the distance.
         iou_weight: Weight of the generalised IoU.
 
@@ -136,19 +143,21 @@ def matching_cost(
 
 
 def assign(cost: Tensor) -> Tensor:
-    """The cheapest way to give every object a prediction of its own: the Hungarian algorithm.
+    """Assign a different prediction to every object at the least total cost.
 
     Args:
         cost: Costs, (N, O), with O at most N; no NaN.
 
     Returns:
-        For each object its prediction, integers (O,), on the device of `cost`; on the meta device, which has no numbers, the shape alone.
+        The prediction of each object, integers (O,), on the device of `cost`. On the
+        meta device, which has no values, only the shape is meaningful.
 
     Raises:
         ValueError: If there are more objects than predictions.
 
     Source:
-        Kuhn 1955, The Hungarian Method for the Assignment Problem, by shortest augmenting paths.
+        Kuhn 1955, The Hungarian Method for the Assignment Problem, here by shortest
+        augmenting paths.
     """
     n, m = cost.shape
     if m > n:
@@ -193,25 +202,33 @@ def hungarian_matching_loss(
     l1_weight: float = 5.0,
     iou_weight: float = 2.0,
 ) -> Tensor:
-    """The loss of a detector that says a set: match first, then compare.
+    """Compute the loss of a detector that predicts a set: match, then compare.
 
-    For each picture the predictions are matched with the objects at the least `matching_cost` (by `assign`, without gradients). The
-    loss is a sum of two parts. The first is a weighted mean of the cross-entropies of all predictions, whose target is the kind of
-    their object or "no object" with the weight `no_object_weight` (others have weight 1; the mean divides by the sum of the weights).
-    The second is the sum over all matched pairs of l1_weight · d + iou_weight · (1 - generalised IoU), with d the sum of the absolute
-    differences of the four numbers, divided by the number of objects in the batch, which counts as at least 1.
+    In each image the predictions are matched to the objects at the least
+    `matching_cost` (by `assign`, without gradients). The loss is the sum of a class
+    loss and a box loss.
+
+    The class loss is the weighted mean of the cross-entropies of all predictions. The
+    target of a matched prediction is the class of its object, with weight 1; the target
+    of any other is "no object", with weight `no_object_weight`. The mean divides by the
+    sum of the weights.
+
+    The box loss is the sum over all matched pairs of l1_weight · d + iou_weight · (1 -
+    generalised IoU), where d is the sum of the absolute differences of the four
+    numbers. It is divided by the number of objects in the batch, or by 1 in a batch
+    without objects.
 
     Args:
-        logits: (B, N, K + 1), the last for "no object".
+        logits: (B, N, K + 1); the last class is "no object".
         boxes: Predicted boxes, (B, N, 4).
-        labels: For each picture the kinds of its objects, integers (O,); may be empty.
-        targets: For each picture their boxes, (O, 4).
-        no_object_weight: Weight of the predictions without an object.
-        l1_weight: Weight of the distance, in the matching too.
-        iou_weight: Weight of the generalised IoU, in the matching too.
+        labels: Per image the classes of its objects, integers (O,); may be empty.
+        targets: Per image the boxes of its objects, (O, 4).
+        no_object_weight: Weight of predictions without an object.
+        l1_weight: Weight of the distance, also in the matching.
+        iou_weight: Weight of the generalised IoU, also in the matching.
 
     Returns:
-        A number, ().
+        A scalar, ().
 
     Source:
         Carion et al. 2020, section 3.1.
@@ -236,12 +253,18 @@ def hungarian_matching_loss(
 
 
 class FeatureTokenizer(nn.Module):
-    """Make tokens of a row of a table: a number times a vector plus a bias, a category as a row of an embedding, a class token in front.
+    """Turn the columns of a table row into tokens, with a class token first.
 
-    Its parts are the parameters `weight` and `bias` (J_num, D), one row for each numerical column; `embedding`, one `nn.Embedding`
-    with the rows of all categories, column by column; the parameter `category_bias` (J_cat, D); the parameter `class_token` (D,); and
-    the buffer `offsets` (J_cat,), the first row of each categorical column. All parameters are drawn evenly from -1 / sqrt(D) to 1 /
-    sqrt(D).
+    The token of a number is the number times the column's vector plus the column's
+    bias. The token of a category is its embedding plus the column's bias. The parts
+    are:
+
+    - the parameters `weight` and `bias` (J_num, D), one row per numerical column;
+    - `embedding`, one `nn.Embedding` with the rows of all categories, column by column;
+    - the parameters `category_bias` (J_cat, D) and `class_token` (D,);
+    - the buffer `offsets` (J_cat,), the first embedding row of each categorical column.
+
+    All parameters are drawn uniformly from -1 / sqrt(D) to 1 / sqrt(D).
 
     Args:
         n_numerical: Numerical columns J_num.
@@ -249,7 +272,8 @@ class FeatureTokenizer(nn.Module):
         d_token: Width D of a token.
 
     Source:
-        Gorishniy et al. 2021, Revisiting Deep Learning Models for Tabular Data, section 3.3.
+        Gorishniy et al. 2021, Revisiting Deep Learning Models for Tabular Data, section
+        3.3.
     """
 
     offsets: Tensor
@@ -267,14 +291,15 @@ class FeatureTokenizer(nn.Module):
             nn.init.uniform_(parameter, -(d_token**-0.5), d_token**-0.5)
 
     def forward(self, numerical: Tensor, categorical: Tensor) -> Tensor:
-        """Make the tokens of some rows.
+        """Compute the tokens of a batch of rows.
 
         Args:
             numerical: Numbers, (B, J_num).
             categorical: Categories, integers (B, J_cat), counted from 0 in each column.
 
         Returns:
-            Tokens, (B, 1 + J_num + J_cat, D): the class token, then numbers, then categories.
+            Tokens, (B, 1 + J_num + J_cat, D): the class token, then numbers, then
+            categories.
         """
         numbers = numerical[..., None] * self.weight + self.bias  # (B, J_num, D)
         categories = self.embedding(categorical + self.offsets) + self.category_bias  # (B, J_cat, D)
@@ -283,12 +308,14 @@ class FeatureTokenizer(nn.Module):
 
 
 class CoAttentionLayer(nn.Module):
-    """Two streams that read each other: text asks the picture, and the picture asks the text, each with weights of its own.
+    """Cross-attention in both directions between a text stream and an image stream.
 
-    For each stream there are a `MultiHeadAttention`, `text_cross_attention` and `image_cross_attention`, and a `FeedForward` with the
-    exact GELU, `text_feed_forward` and `image_feed_forward`; behind each sum stands an `nn.LayerNorm`, `text_cross_attention_norm`,
-    `text_feed_forward_norm` and the same for `image`. Both streams attend to what the other was on its way in. While training, dropout
-    falls on what the sublayers say.
+    Each stream has its own sublayers: a `MultiHeadAttention` (`text_cross_attention`,
+    `image_cross_attention`) and a `FeedForward` with the exact GELU
+    (`text_feed_forward`, `image_feed_forward`). After each residual sum comes an
+    `nn.LayerNorm` (`text_cross_attention_norm`, `text_feed_forward_norm`, and the same
+    for `image`). Both streams attend to the other stream's input. In training mode,
+    dropout is applied to the outputs of the sublayers.
 
     Args:
         d_model: Width D of both streams.
@@ -315,16 +342,17 @@ class CoAttentionLayer(nn.Module):
     def forward(
         self, text: Tensor, image: Tensor, text_mask: Tensor | None = None, image_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Let both streams read each other, and think.
+        """Apply cross-attention and the feed-forward network to both streams.
 
         Args:
             text: Text, (B, T, D).
             image: Regions or patches, (B, S, D).
-            text_mask: Boolean, True where there is text, (B, 1, T); None means everywhere.
-            image_mask: The same for the picture, (B, 1, S).
+            text_mask: Boolean, True at real text tokens, (B, 1, T); None means that all
+                are real.
+            image_mask: The same for the image, (B, 1, S).
 
         Returns:
-            Text, (B, T, D), and picture, (B, S, D).
+            Text, (B, T, D), and image, (B, S, D).
         """
         read = self.text_cross_attention(text, image, image_mask)
         seen = self.image_cross_attention(image, text, text_mask)

@@ -1,10 +1,11 @@
-"""Data to translate: numbers spelled out, dates as people write them, and public parallel text; prose to cut; recordings.
+"""Data sets: number names, dates and parallel text to translate, prose to tokenize, and recorded results.
 
-Numbers and dates are made on the spot, offline, by num2words and Babel. Both are imported where they are needed: a chapter
-that translates nothing needs neither. Which split a number or a date belongs to is a property of that number or date, so that no
-call, whatever its arguments, hands out for training what another call hands out for testing.
+Numbers and dates are generated offline by num2words and Babel. Both are imported only
+when they are needed. The split of a number or date depends only on that number or date,
+so training data of one call never appears in the test data of another.
 
-Shapes: B batch, T target length, S source length. Boolean masks are True where there is a real token.
+Shapes: B batch, T target length, S source length. Boolean masks are True at real
+tokens.
 """
 
 import datetime
@@ -122,7 +123,7 @@ class Batch(NamedTuple):
 
 
 def number_to_words(number: int, language: str) -> str:
-    """Spell a number out.
+    """Spell out a number.
 
     Args:
         number: An integer, 0 or larger.
@@ -132,7 +133,7 @@ def number_to_words(number: int, language: str) -> str:
         For example "forty-five", "fünfundvierzig" or "quarante-cinq".
 
     Raises:
-        ValueError: If the language is another, or the number is negative.
+        ValueError: If the language is unknown or the number is negative.
         ImportError: If num2words is not installed.
     """
     if language not in NUMBER_LANGUAGES:
@@ -152,30 +153,34 @@ def number_pairs(
     largest: int = 999_999,
     seed: int = 0,
 ) -> list[Pair]:
-    """Spell different numbers out in two languages.
+    """Spell out different numbers in two languages.
 
-    How many digits a number has is drawn first, each length as likely as any other, and then its digits: short numbers and long ones
-    both occur. Short ones run out; then there are fewer of them. A number belongs to the same split in every call. Numbers below 100 all
-    belong to the training split and are always among its pairs, for they are the words of which the others are made.
+    The number of digits is drawn first, uniformly, and then the digits, so that both
+    short and long numbers occur. When all short numbers are used, the rest are longer.
+    A number belongs to the same split in every call. All numbers below 100 belong to
+    the training split and are always among its pairs, because the names of larger
+    numbers are composed of theirs.
 
     Args:
         source: Language of the sources, one of `NUMBER_LANGUAGES`.
         target: Language of the targets.
-        split: "train", "validation" or "test": about eight, one and one tenth of all numbers.
-        count: How many pairs.
-        largest: The largest number that may occur.
-        seed: Which of the split's numbers, and their order.
+        split: "train", "validation" or "test": about 80 %, 10 % and 10 % of all
+            numbers.
+        count: Number of pairs.
+        largest: Largest number that may occur.
+        seed: Seed for the choice of numbers and their order.
 
     Returns:
-        The pairs, no two of them for the same number.
+        The pairs, all for different numbers.
 
     Raises:
-        ValueError: If a language or split is unknown, `count` is negative, or the split does not have so many numbers.
+        ValueError: If a language or split is unknown, `count` is negative, or the split
+            has fewer than `count` numbers.
         ImportError: If num2words is not installed.
     """
     if count < 0:
         raise ValueError(f"expected a count of 0 or more, got {count}")
-    rng = random.Random(f"numbers {_known(split)} {seed}")
+    rng = random.Random(f"numbers {_check_split(split)} {seed}")
     words = [n for n in range(min(_WORDS_BELOW, largest + 1)) if number_split(n) == split]
     chosen = dict.fromkeys(words if len(words) <= count else rng.sample(words, count))
     for _ in range(100 * count + 1000):
@@ -193,7 +198,7 @@ def number_pairs(
 
 
 def number_split(number: int) -> Split:
-    """The split that a number belongs to: the same in every call and in every language."""
+    """Return the split of a number: the same in every call and in every language."""
     return "train" if number < _WORDS_BELOW else _split_of(f"number {number}")
 
 
@@ -206,25 +211,27 @@ def date_pairs(
     last_year: int = 2099,
     seed: int = 0,
 ) -> list[Pair]:
-    """Write dates as people do in many places, and as ISO 8601 does: "Dienstag, 3. November 2026" and "2026-11-03".
+    """Write dates in local formats and in ISO 8601: "Dienstag, 3. November 2026" and "2026-11-03".
 
-    A place's medium, long and full formats occur equally often. A date belongs to the same split in every call, in whatever language it
-    is written. Spaces of all widths become plain ones, and marks that only direct the writing go.
+    The medium, long and full formats of a locale occur equally often. A date belongs to
+    the same split in every call and every language. All kinds of spaces become plain
+    spaces, and directional marks are removed.
 
     Args:
-        split: "train", "validation" or "test": about eight, one and one tenth of all dates.
-        count: How many pairs.
-        locales: Where the dates are written, for example "de" or "pt_BR".
+        split: "train", "validation" or "test": about 80 %, 10 % and 10 % of all dates.
+        count: Number of pairs.
+        locales: Locales for the dates, for example "de" or "pt_BR".
         first_year: The earliest year.
         last_year: The latest year.
-        seed: Which dates, where and how written, and their order.
+        seed: Seed for the dates, locales, formats and their order.
 
     Returns:
-        The pairs; no source occurs twice. Where locales of your own choice write two dates alike, the one that was drawn first is kept.
+        The pairs; no source occurs twice. If the locales write two dates in the same
+        way, the pair that was drawn first is kept.
 
     Raises:
-        ValueError: If the split is unknown, there are no locales or no years, `count` is negative, or the split does not have so
-            many different pairs.
+        ValueError: If the split is unknown, there are no locales or no years, `count`
+            is negative, or the split has fewer than `count` different pairs.
         babel.UnknownLocaleError: If Babel does not know a locale.
         ImportError: If Babel is not installed.
     """
@@ -233,25 +240,25 @@ def date_pairs(
             f"expected locales, years and a count, got {len(locales)} locales, {first_year} to {last_year}, count={count}"
         )
     write = _format_date()
-    rng = random.Random(f"dates {_known(split)} {seed}")
+    rng = random.Random(f"dates {_check_split(split)} {seed}")
     first, last = datetime.date(first_year, 1, 1), datetime.date(last_year, 12, 31)
-    found: dict[str, str] = {}
+    dates: dict[str, str] = {}
     for _ in range(100 * count + 1000):
-        if len(found) == count:
+        if len(dates) == count:
             break
         date = first + datetime.timedelta(rng.randint(0, (last - first).days))
         locale, form = rng.choice(locales), rng.choice(_DATE_FORMATS)
         if date_split(date) == split:
-            found.setdefault(_plain(write(date, format=form, locale=locale)), date.isoformat())
+            dates.setdefault(_plain(write(date, format=form, locale=locale)), date.isoformat())
     else:
         raise ValueError(
-            f"could not find {count} dates from {first_year} to {last_year} in the split {split!r}, only {len(found)}"
+            f"could not find {count} dates from {first_year} to {last_year} in the split {split!r}, only {len(dates)}"
         )
-    return [Pair(source, target) for source, target in found.items()]
+    return [Pair(source, target) for source, target in dates.items()]
 
 
 def date_split(date: datetime.date) -> Split:
-    """The split that a date belongs to: the same in every call and in every language."""
+    """Return the split of a date: the same in every call and in every language."""
     return _split_of(f"date {date.isoformat()}")
 
 
@@ -261,14 +268,14 @@ def parallel_pairs(source: Path, target: Path, *, count: int | None = None) -> l
     Args:
         source: File with the sources, UTF-8.
         target: File with the targets.
-        count: How many pairs at most; None means all of them. The files are read no further than that, so what does not fit behind it
-            is not noticed.
+        count: Maximum number of pairs; None means all of them. The files are not read
+            beyond this point, so later mismatches are not detected.
 
     Returns:
-        The pairs of which neither side is blank, in the order of the files, each of them once.
+        The different pairs without a blank side, in the order of the files.
 
     Raises:
-        ValueError: If the files do not have equally many lines.
+        ValueError: If the files have different numbers of lines.
         OSError: If a file cannot be read.
     """
     with source.open(encoding="utf-8") as sources, target.open(encoding="utf-8") as targets:
@@ -290,25 +297,29 @@ def wmt_pairs(
 ) -> list[Pair]:
     """Load sentences and their translations from a shared task of the Conference on Machine Translation (WMT).
 
-    This needs the package `datasets` and, the first time, a network. Only as much is fetched as is asked for.
+    This needs the package `datasets` and, the first time, a network connection. At most
+    `count` pairs are downloaded.
 
     Args:
         source: Language of the sources. One of the two is "en".
         target: Language of the targets.
-        split: "train", "validation" or "test", as the task has set them.
-        count: How many pairs at most, from the split's beginning; None means all of them.
-        dataset: Name of the task's data set, or a folder of the same layout on this machine.
+        split: "train", "validation" or "test", as defined by the task.
+        count: Maximum number of pairs, from the beginning of the split; None means all
+            of them.
+        dataset: Name of the task's data set, or a folder of the same layout on this
+            machine.
 
     Returns:
-        The pairs of which neither side is blank, each of them once.
+        The different pairs without a blank side.
 
     Raises:
-        ValueError: If the languages are not English and another one, or the split is unknown.
+        ValueError: If the languages are not English and one other language, or the
+            split is unknown.
         ImportError: If `datasets` is not installed.
     """
     if source == target or "en" not in (source, target):
         raise ValueError(f"expected English and another language, got {source!r} and {target!r}")
-    other, split = (target if source == "en" else source), _known(split)
+    other, split = (target if source == "en" else source), _check_split(split)
     try:
         from datasets import load_dataset
     except ImportError as error:
@@ -318,13 +329,15 @@ def wmt_pairs(
 
 
 def prose() -> str:
-    """English prose that every Python has with it: the language reference, as `help()` shows it.
+    """Return English prose that comes with Python: the language reference, as shown by `help()`.
 
-    About 465,000 characters in paragraphs, tables and examples, with signs of more than a hundred kinds. The text changes a little with
-    every version of Python; compute its numbers, and do not rely on them.
+    It has about 465,000 characters in paragraphs, tables and examples, with more than a
+    hundred different characters. The text changes slightly with every version of
+    Python, so compute statistics instead of relying on fixed numbers.
 
     Returns:
-        All topics of `pydoc_data.topics` in alphabetical order of their names, with an empty line between two.
+        All topics of `pydoc_data.topics` in alphabetical order of their names, with an
+        empty line between two.
     """
     from pydoc_data.topics import topics
 
@@ -332,9 +345,10 @@ def prose() -> str:
 
 
 def recorded_bert() -> dict[str, Any]:
-    """What a small BERT puts into the gaps of four names, and what pre-training was worth to it, as it was recorded.
+    """Return recorded results of a small BERT: predictions for masked tokens, and the effect of pre-training.
 
-    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -343,9 +357,10 @@ def recorded_bert() -> dict[str, Any]:
 
 
 def recorded_gpt() -> dict[str, Any]:
-    """How a table of counts and a small GPT predict prose, six sizes at one budget, and fine-tuning with care, as it was recorded.
+    """Return recorded results of small GPTs: a comparison with bigram counts, six model sizes at one budget, and fine-tuning.
 
-    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -354,9 +369,10 @@ def recorded_gpt() -> dict[str, Any]:
 
 
 def recorded_t5() -> dict[str, Any]:
-    """How small T5s learnt three tasks, from scratch and after span corruption, and how they began, as it was recorded.
+    """Return recorded results of small T5s: three tasks, from scratch and after span corruption, with learning curves.
 
-    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -365,9 +381,10 @@ def recorded_t5() -> dict[str, Any]:
 
 
 def recorded_grouped_queries() -> dict[str, Any]:
-    """How well small Llamas with shared keys read, and what becomes of heads that are pooled, as it was recorded.
+    """Return recorded results of small Llamas: losses with shared keys, and the effect of pooling heads.
 
-    The entry "command" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "command" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -376,9 +393,10 @@ def recorded_grouped_queries() -> dict[str, Any]:
 
 
 def recorded_positions() -> dict[str, Any]:
-    """How far six kinds of positions read beyond what they were trained on, and what stretching rotations does, as it was recorded.
+    """Return recorded results of six position encodings beyond the training length, and of context extension for RoPE.
 
-    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -387,9 +405,10 @@ def recorded_positions() -> dict[str, Any]:
 
 
 def recorded_translation() -> dict[str, Any]:
-    """How six translators learnt one task, as it was recorded: learning curves, exact matches, and where each one looked.
+    """Return recorded results of six translation models on one task: learning curves, exact matches and attention maps.
 
-    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -398,9 +417,10 @@ def recorded_translation() -> dict[str, Any]:
 
 
 def recorded_sampling() -> dict[str, Any]:
-    """What filters and temperatures do to the texts of small GPTs on names and on prose, and greedy texts that loop, as it was recorded.
+    """Return recorded samples of small GPTs with filters and temperatures, and repetitive greedy outputs.
 
-    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -409,9 +429,10 @@ def recorded_sampling() -> dict[str, Any]:
 
 
 def recorded_vision() -> dict[str, Any]:
-    """How digits, sets of boxes and tables are read by Transformers and by what was there before, as it was recorded.
+    """Return recorded results of Transformers and earlier models on digits, scenes and tables.
 
-    The entry "generated" names the command that makes the record; docs/data.md describes the other entries.
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -420,10 +441,11 @@ def recorded_vision() -> dict[str, Any]:
 
 
 def recorded_vocabularies() -> dict[str, Any]:
-    """How GPT-2, CLIP and two tokenizers of Mistral cut some texts, and neighbours in a published table of embeddings.
+    """Return texts tokenized by GPT-2, CLIP and two Mistral tokenizers, and nearest neighbours in a published embedding matrix.
 
-    The entry "generated" names the command that makes the record, "sources" the packages that it was made from, with their licences;
-    docs/data.md describes the other entries.
+    The entry "generated" names the command that makes the record, "sources" the
+    packages from which it was created, with their licences; docs/data.md describes the
+    other entries.
 
     Returns:
         The record, plain dictionaries and lists.
@@ -432,9 +454,10 @@ def recorded_vocabularies() -> dict[str, Any]:
 
 
 def gpt2_merges() -> list[tuple[str, str]]:
-    """GPT-2's 50,000 merges, the earliest learnt first, written in byte characters.
+    """Return GPT-2's 50,000 merges, the earliest learnt first, written in byte characters.
 
-    With the 256 byte characters, sorted, in front of what they make, they are its whole vocabulary but for the end of a text.
+    The vocabulary of GPT-2 is the 256 byte characters, sorted, then the results of
+    these merges, then the end-of-text token.
 
     Returns:
         Pairs of symbols, left and right.
@@ -445,7 +468,7 @@ def gpt2_merges() -> list[tuple[str, str]]:
 
 
 class Scenes(NamedTuple):
-    """Pictures with boxes in them."""
+    """Images with boxes in them."""
 
     images: Tensor
     """Pictures, (count, 1, size, size), numbers from 0 to 1."""
@@ -456,15 +479,15 @@ class Scenes(NamedTuple):
 
 
 def scenes(count: int, size: int = 24, seed: int = 0) -> Scenes:
-    """Draw pictures with one to three boxes that do not touch: filled ones, hollow ones and crossed ones.
+    """Draw noisy images of one to three non-overlapping boxes, each filled, hollow or crossed.
 
     Args:
-        count: Number of pictures.
-        size: Side of a picture, in pixels, at least 16.
-        seed: The same seed gives the same pictures.
+        count: Number of images.
+        size: Side of an image, in pixels, at least 16.
+        seed: The same seed gives the same images.
 
     Returns:
-        Pictures with some noise, and what is in them, in the order in which it was drawn.
+        The images and their boxes, in the order in which they were drawn.
 
     Raises:
         ValueError: If `size` is too small for three boxes.
@@ -492,16 +515,16 @@ def scenes(count: int, size: int = 24, seed: int = 0) -> Scenes:
     return Scenes(images, labels, boxes)
 
 
-def _draw_box(place: Tensor, kind: int) -> None:
-    """Draw a box of a kind on a piece of a picture: 0 filled, 1 hollow, 2 crossed."""
-    height, width = place.shape
-    place[[0, -1]] = 1.0
-    place[:, [0, -1]] = 1.0
+def _draw_box(region: Tensor, kind: int) -> None:
+    """Draw a box of a kind on a piece of an image: 0 filled, 1 hollow, 2 crossed."""
+    height, width = region.shape
+    region[[0, -1]] = 1.0
+    region[:, [0, -1]] = 1.0
     if kind == 0:
-        place.fill_(1.0)
+        region.fill_(1.0)
     elif kind == 2:
-        place[height // 2] = 1.0
-        place[:, width // 2] = 1.0
+        region[height // 2] = 1.0
+        region[:, width // 2] = 1.0
 
 
 def _recorded(name: str) -> dict[str, Any]:
@@ -511,23 +534,23 @@ def _recorded(name: str) -> dict[str, Any]:
 
 
 def _distinct(texts: Iterable[tuple[str, str]], count: int | None) -> list[Pair]:
-    found: dict[Pair, None] = {}
+    pairs: dict[Pair, None] = {}
     for source, target in texts:
         pair = Pair(_plain(source), _plain(target))
         if pair.source and pair.target:
-            found[pair] = None
-        if count is not None and len(found) >= count:
+            pairs[pair] = None
+        if count is not None and len(pairs) >= count:
             break
-    return list(found)
+    return list(pairs)
 
 
 def _plain(text: str) -> str:
-    """Composed characters, single plain spaces, and no marks that only direct the writing."""
-    seen = "".join(c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) != "Cf")
-    return " ".join(seen.split())
+    """Compose characters, replace white space by single spaces, and remove directional marks."""
+    cleaned = "".join(c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) != "Cf")
+    return " ".join(cleaned.split())
 
 
-def _known(split: Split) -> Split:
+def _check_split(split: Split) -> Split:
     if split not in ("train", "validation", "test"):
         raise ValueError(f"expected the split 'train', 'validation' or 'test', got {split!r}")
     return split
@@ -545,8 +568,8 @@ def _num2words() -> Callable[..., Any]:
         from num2words import num2words
     except ImportError as error:
         raise _missing("num2words", "numbers in words") from error
-    found: Callable[..., Any] = num2words
-    return found
+    convert: Callable[..., Any] = num2words
+    return convert
 
 
 def _format_date() -> Callable[..., str]:
@@ -567,11 +590,13 @@ def _missing(package: str, purpose: str, extra: str = "data") -> ImportError:
 
 
 def tokenize(text: str) -> list[str]:
-    """Cut a text into tokens, by a rule that `detokenize` can undo.
+    """Split a text into tokens, by a rule that `detokenize` can undo.
 
-    Words are cut at spaces. A word is cut into pieces: a run of letters with the hyphen, comma or full stop behind it is one, a digit is
-    one, and any other character is one. A run of letters that is a German number is cut into the words that it is made of. Each piece but a
-    word's first is marked by "##", so that "einundzwanzig" becomes `ein ##und ##zwanzig`: units before tens.
+    Words are separated by spaces. A word is split into pieces: a run of letters with a
+    hyphen, comma or full stop after it, a single digit, or any other single character.
+    A run of letters that is a German number is split into its parts. All pieces of a
+    word except the first begin with "##": "einundzwanzig" becomes
+    `ein ##und ##zwanzig`, units before tens.
 
     Args:
         text: Any text.
@@ -587,10 +612,10 @@ def tokenize(text: str) -> list[str]:
 
 
 def detokenize(tokens: Iterable[str]) -> str:
-    """Put tokens together again: the inverse of `tokenize`, but that every gap becomes a single space.
+    """Join tokens into text: the inverse of `tokenize`, up to white space.
 
     Args:
-        tokens: Tokens, those that continue a word marked by "##".
+        tokens: Tokens; a token that continues a word begins with "##".
 
     Returns:
         The text.
@@ -613,7 +638,7 @@ def _pieces(word: str) -> tuple[str, ...]:
 
 
 def _german_number(letters: str) -> list[str]:
-    """The words that a German number is made of, or the letters as they are."""
+    """Return the parts of a German number name, or the letters unchanged."""
     pieces, rest = [], letters
     while rest:
         piece = next((piece for piece in _GERMAN_PIECES if rest.startswith(piece)), None)
@@ -625,10 +650,10 @@ def _german_number(letters: str) -> list[str]:
 
 
 class Vocabulary:
-    """The tokens of a language, numbered: the four special ones first, as `PAD`, `BOS`, `EOS` and `UNK`.
+    """The tokens of a language and their ids: first `PAD`, `BOS`, `EOS` and `UNK`.
 
     Args:
-        tokens: The tokens, without the special ones, in the order of their numbers.
+        tokens: The tokens in the order of their ids, without the special tokens.
 
     Raises:
         ValueError: If a token occurs twice, or is one of `SPECIAL_TOKENS`.
@@ -644,11 +669,11 @@ class Vocabulary:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], *, at_least: int = 1) -> "Vocabulary":
-        """Collect the tokens of some texts, the most frequent first and equally frequent ones by the alphabet.
+        """Build a vocabulary from texts, sorted by frequency, then alphabetically.
 
         Args:
-            texts: Texts; those to train on, and no others.
-            at_least: How often a token must occur in them to get a number.
+            texts: The training texts, and no others.
+            at_least: How often a token must occur in them to get an id.
 
         Returns:
             The vocabulary.
@@ -658,16 +683,16 @@ class Vocabulary:
         return cls(token for _, token in frequent)
 
     def __len__(self) -> int:
-        """V: how many tokens there are, the special ones included."""
+        """Return the number of tokens V, including the special tokens."""
         return len(self.tokens)
 
     def encode(self, text: str, *, bos: bool = False, eos: bool = False) -> list[int]:
-        """Turn a text into the numbers of its tokens; a token that is not there becomes `UNK`.
+        """Convert a text to token ids; an unknown token becomes `UNK`.
 
         Args:
             text: The text.
-            bos: Whether BOS is put in front.
-            eos: Whether EOS is put behind.
+            bos: Whether to prepend BOS.
+            eos: Whether to append EOS.
 
         Returns:
             The numbers.
@@ -676,55 +701,56 @@ class Vocabulary:
         return [BOS] * bos + ids + [EOS] * eos
 
     def decode(self, ids: Iterable[int] | Tensor) -> str:
-        """Turn numbers into text: up to the first EOS, without BOS and PAD; UNK shows as "<unk>".
+        """Convert token ids to text up to the first EOS; UNK becomes "<unk>".
 
         Args:
-            ids: Numbers of tokens, or a tensor of them with one dimension.
+            ids: Token ids, as a sequence or a one-dimensional tensor.
 
         Returns:
             The text.
 
         Raises:
-            IndexError: If a number is none of this vocabulary.
+            IndexError: If an id is not in the vocabulary.
         """
         return detokenize(self.pieces(ids))
 
     def pieces(self, ids: Iterable[int] | Tensor) -> list[str]:
-        """The tokens of some numbers, one by one: what stands beside the rows and columns of a map of attention.
+        """Return the tokens with these ids, for example to label an attention map.
 
-        They end before the first EOS; BOS and PAD are left out.
+        The list ends before the first EOS; BOS and PAD are omitted.
 
         Args:
-            ids: Numbers of tokens, or a tensor of them with one dimension.
+            ids: Token ids, as a sequence or a one-dimensional tensor.
 
         Returns:
             The tokens.
 
         Raises:
-            IndexError: If a number is none of this vocabulary.
+            IndexError: If an id is not in the vocabulary.
         """
-        found = []
+        pieces = []
         for number in map(int, ids):
             if number == EOS:
                 break
             if not 0 <= number < len(self.tokens):
                 raise IndexError(f"the token {number} is not in a vocabulary of {len(self.tokens)}")
             if number not in (PAD, BOS):
-                found.append(self.tokens[number])
-        return found
+                pieces.append(self.tokens[number])
+        return pieces
 
 
 # ----------------------------------------------------------------------------------------------------------- the batches
 
 
 def pad_batch(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Stack sequences of different lengths, filled up with `PAD` behind their ends.
+    """Stack sequences of different lengths, padded at the end with `PAD`.
 
     Args:
-        sequences: B sequences of token numbers.
+        sequences: B sequences of token ids.
 
     Returns:
-        The tokens, (B, T) int64 with T the longest length, and a mask, (B, T) bool, True where there is a real token.
+        The tokens, (B, T) int64 with T the longest length, and a mask, (B, T) bool,
+        True at real tokens.
 
     Raises:
         ValueError: If there are no sequences.
@@ -748,19 +774,21 @@ def batches(
     seed: int | None = None,
     bucketed: bool = False,
 ) -> Iterator[Batch]:
-    """Go through some pairs once, in padded batches.
+    """Iterate over the pairs once, in padded batches.
 
     Args:
         pairs: The pairs.
-        source_vocabulary: Numbers the sources' tokens.
-        target_vocabulary: Numbers the targets' tokens.
-        batch_size: How many pairs a batch has; the last one may have fewer.
-        seed: Draws the order of the pairs; give every epoch its own. None keeps the order as it is.
-        bucketed: Whether pairs of similar length share a batch, so that there is less to fill up. The batches then come in an order that
-            `seed` draws; without one, short ones come first.
+        source_vocabulary: Vocabulary of the sources.
+        target_vocabulary: Vocabulary of the targets.
+        batch_size: Number of pairs per batch; the last batch may have fewer.
+        seed: Seed for the order of the pairs; use a different one in every epoch. None
+            keeps the order.
+        bucketed: Whether to batch pairs of similar length, which needs less padding.
+            `seed` then determines the order of the batches; without a seed, short
+            batches come first.
 
     Returns:
-        The batches, one after another; the same arguments give the same ones.
+        The batches; the same arguments give the same batches.
 
     Raises:
         ValueError: If `batch_size` is not positive.

@@ -1,9 +1,11 @@
-"""Searches for a likely text: greedy, with a beam, and the scores of contrastive search.
+"""Decoding: greedy search, beam search, and scoring for contrastive search.
 
-A language model is called as `model(tokens)` with integers (B, T) and gives logits (B, T, V): those at position t are for the token after
-`tokens[:, t]`. A search hands it the whole text so far at each step.
+A language model is called as `model(tokens)` with integers (B, T) and returns logits
+(B, T, V): position t predicts the token after `tokens[:, t]`. At each step, a search
+passes the whole sequence so far to the model.
 
-Shapes: B batch, T length of a prompt, K beam width or number of candidates, V vocabulary, D width of a hidden state.
+Shapes: B batch, T length of a prompt, K beam width or number of candidates, V
+vocabulary, D width of a hidden state.
 """
 
 from collections.abc import Callable
@@ -21,26 +23,29 @@ __all__ = ["beam_search", "contrastive_scores", "greedy_search", "length_penalty
 def greedy_search(
     model: Callable[[Tensor], Tensor], prompt: Tensor, *, max_new_tokens: int, eos: int = EOS, pad: int = PAD
 ) -> Tensor:
-    """Continue a text with the most probable token, step by step.
+    """Continue each sequence with the most probable token, step by step.
 
-    A text is over when `eos` has been written; from there on its row is filled with `pad`. The search stops when all texts are over, and
-    at `max_new_tokens` at the latest. Of equally probable tokens the one with the smallest number is taken.
+    A sequence ends with `eos`; after that, its row is filled with `pad`. The search
+    stops when all sequences have ended, and after `max_new_tokens` at the latest. Ties
+    go to the smallest token id.
 
     Args:
-        model: A language model; it is called in the mode that it is in.
-        prompt: The beginnings, integers (B, T), all of one length. An `eos` in a prompt does not end anything.
-        max_new_tokens: Largest number n of tokens to write, 0 or more.
-        eos: The token that ends a text.
-        pad: The token that fills up the shorter texts.
+        model: A language model; its mode (training or evaluation) is not changed.
+        prompt: The prompts, integers (B, T), all of one length. An `eos` in a prompt
+            does not end the sequence.
+        max_new_tokens: Maximum number n of new tokens, 0 or more.
+        eos: The token that ends a sequence.
+        pad: The token with which shorter sequences are padded.
 
     Returns:
-        Prompts and what was written, integers (B, T + n') with n' at most n.
+        Prompts and new tokens, integers (B, T + n') with n' at most n.
 
     Raises:
         ValueError: If `max_new_tokens` is negative.
 
     Source:
-        Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks, section 3.2, with a beam of 1.
+        Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks,
+        section 3.2, with a beam of 1.
     """
     if max_new_tokens < 0:
         raise ValueError(f"the number of new tokens is 0 or more, got {max_new_tokens}")
@@ -57,21 +62,23 @@ def greedy_search(
 
 
 def length_penalty(length: int, alpha: float, *, kind: Literal["power", "wu"] = "power") -> float:
-    """By what the log-probability of a text is divided, so that short texts do not win for being short.
+    """Compute the divisor of log-probabilities that compensates for sequence length.
 
     Args:
-        length: Number of tokens that were written, `eos` among them, at least 1.
-        alpha: Strength: 0 divides by 1, so that probabilities are compared as they are.
-        kind: `power` is `length` to the power of alpha; `wu` is (5 + `length`) / 6 to the power of alpha.
+        length: Number of generated tokens, including `eos`, at least 1.
+        alpha: Strength; 0 gives a divisor of 1, which compares the probabilities
+            themselves.
+        kind: `power` is `length`^alpha; `wu` is ((5 + `length`) / 6)^alpha.
 
     Returns:
         The divisor.
 
     Raises:
-        ValueError: If `length` is less than 1, or `kind` is neither.
+        ValueError: If `length` is less than 1, or `kind` is unknown.
 
     Source:
-        Wu et al. 2016, Google's Neural Machine Translation System, section 7 (`wu`); `power` is that of Hugging Face.
+        Wu et al. 2016, Google's Neural Machine Translation System, section 7 (`wu`);
+        `power` follows Hugging Face.
     """
     if length < 1:
         raise ValueError(f"a text has at least one token, got length {length}")
@@ -92,32 +99,41 @@ def beam_search(
     eos: int = EOS,
     early_stopping: bool = False,
 ) -> list[tuple[float, list[int]]]:
-    """Search for probable continuations of a prompt, K of them at a time.
+    """Search for probable continuations of a prompt with a beam of width K.
 
-    Each step looks at all continuations of the running texts by one token and takes the 2 K most probable, best first. One that ends in
-    `eos` is set aside if it is among the first K, with its log-probability divided by the length penalty; of the others the first K run on.
-    Of those set aside the best K are kept. The search stops when there are K of them and either `early_stopping` is set or the best
-    running text, divided by the penalty of its present length, is no better than the worst of them. The step number `max_new_tokens` is
-    the last one: there, whatever is among the first K is set aside, ended or not. It begins with one text, not with K copies of it.
+    The search starts with one running sequence, the prompt, not with K copies. Each
+    step extends all running sequences by one token and takes the 2 K most probable
+    extensions, best first. An extension that ends in `eos` is finished if it is among
+    the first K; its log-probability is divided by the length penalty. The first K of
+    the other extensions keep running.
+
+    The best K finished sequences are kept. The search stops when there are K of them
+    and one of two conditions holds: `early_stopping` is set, or the best running
+    sequence is not better than the worst finished one. Its log-probability is divided
+    by the penalty of its current length for this comparison. Step `max_new_tokens` is
+    the last: there, all of the first K extensions are finished, with or without `eos`.
 
     Args:
-        model: A language model; it is called in the mode that it is in.
-        prompt: One beginning, integers (1, T).
-        beam_width: How many texts run, K.
-        max_new_tokens: Largest number of tokens to write, `eos` among them, at least 1.
-        alpha: Strength of the length penalty, of the kind `power`.
-        eos: The token that ends a text.
-        early_stopping: Stop as soon as K texts are set aside.
+        model: A language model; its mode (training or evaluation) is not changed.
+        prompt: One prompt, integers (1, T).
+        beam_width: Number K of running sequences.
+        max_new_tokens: Maximum number of new tokens, including `eos`, at least 1.
+        alpha: Strength of the length penalty `power`.
+        eos: The token that ends a sequence.
+        early_stopping: Stop as soon as K sequences are finished.
 
     Returns:
-        Score and new tokens, `eos` among them, of at most K texts, best first. A score is a log-probability over a length penalty. A
-        continuation of probability 0 is never one of them.
+        Score and new tokens, including `eos`, of at most K sequences, best first. A
+        score is a log-probability divided by a length penalty. Continuations of
+        probability 0 are excluded.
 
     Raises:
-        ValueError: If there is not one prompt, or `beam_width` or `max_new_tokens` is less than 1.
+        ValueError: If there is not exactly one prompt, or `beam_width` or
+            `max_new_tokens` is less than 1.
 
     Source:
-        Graves 2012, Sequence Transduction with Recurrent Neural Networks, section 2.5; the rules for ending are those of Hugging Face.
+        Graves 2012, Sequence Transduction with Recurrent Neural Networks, section 2.5;
+        the stopping rules follow Hugging Face.
     """
     if prompt.shape[:-1] != (1,):
         raise ValueError(f"expected one prompt of shape (1, T), got {tuple(prompt.shape)}")
@@ -146,7 +162,7 @@ def beam_search(
 def _continuations(
     model: Callable[[Tensor], Tensor], prompt: Tensor, running: list[tuple[float, list[int]]], count: int
 ) -> list[tuple[float, list[int]]]:
-    """The most probable texts that are longer by a token, best first, with their log-probabilities."""
+    """Return the most probable one-token extensions, best first, with their log-probabilities."""
     scores, texts = zip(*running, strict=True)
     written = prompt.new_tensor(texts).reshape(len(texts), -1)
     logits = model(torch.cat([prompt.expand(len(texts), -1), written], dim=1))[:, -1]  # (K, V)
@@ -164,14 +180,16 @@ def _continuations(
 def contrastive_scores(probabilities: Tensor, hidden: Tensor, context: Tensor, alpha: float) -> Tensor:
     """Score candidates for the next token: reward probability, penalise repetition.
 
-    A candidate's score is (1 - alpha) times its probability, minus alpha times the largest cosine between its hidden state and one of
-    those of the text so far. Contrastive search takes the candidate with the largest score.
+    A candidate's score is (1 - alpha) times its probability, minus alpha times the
+    largest cosine similarity of its hidden state to a hidden state of the sequence so
+    far. Contrastive search takes the candidate with the largest score.
 
     Args:
-        probabilities: Of K candidates, (B, K).
-        hidden: The hidden state at each candidate, once it is appended to the text, (B, K, D).
-        context: The hidden states of the text so far, (B, T, D).
-        alpha: How much repetition counts, from 0 to 1.
+        probabilities: Probabilities of K candidates, (B, K).
+        hidden: Hidden state of each candidate when it is appended to the sequence,
+            (B, K, D).
+        context: Hidden states of the sequence so far, (B, T, D).
+        alpha: Weight of the repetition penalty, from 0 to 1.
 
     Returns:
         Scores, (B, K), in the dtype of `probabilities`.

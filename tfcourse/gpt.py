@@ -1,9 +1,11 @@
 """GPT: loss and measures of a language model, attention with a cache, the model, generation, counts and scaling laws.
 
-A boolean mask is True where a query may attend. A cache is a list with one pair per block: its keys and its values so far.
+Boolean masks are True where a query may attend. A cache is a list with one pair per
+block: its keys and its values so far.
 
-Shapes: B batch, T length, P cached tokens, V vocabulary, D model width, H heads, Dh = D / H head width, F feed-forward width, L blocks.
-In the scaling laws: N parameters, M training tokens, C FLOP of training.
+Shapes: B batch, T length, P cached tokens, V vocabulary, D model width, H heads, Dh = D
+/ H head width, F feed-forward width, L blocks. In the scaling laws: N parameters, M
+training tokens, C FLOP of training.
 """
 
 import math
@@ -48,19 +50,19 @@ BESIROGLU_2024: Mapping[str, float] = {"E": 1.8172, "A": 482.01, "B": 2085.43, "
 
 
 def next_token_loss(logits: Tensor, tokens: Tensor, pad: int | None = None) -> Tensor:
-    """Compute the mean surprise at the next tokens, in nats.
+    """Compute the mean surprisal of the next tokens, in nats.
 
     The logits at position t are compared with the token at position t + 1.
 
     Args:
         logits: (B, T, V); those at position t are for the token after it.
-        tokens: The text that was read, integers (B, T).
+        tokens: The model's input, integers (B, T).
         pad: A token that is never a target; None means that every token is one.
 
     Returns:
-        A number, (): the mean over all targets of all texts together, or 0 if there
-        are none. The first token is not a target, and the logits at the last
-        position are not used.
+        A scalar, (): the mean over all targets of all sequences, or 0 without targets.
+        The first token is not a target, and the logits at the last position are not
+        used.
 
     Source:
         Radford et al. 2018, Improving Language Understanding by Generative
@@ -98,7 +100,7 @@ def bits_per_byte(loss: float, n_tokens: int, n_bytes: int) -> float:
     """Convert a loss per token to bits per byte, which do not depend on the tokens.
 
     Args:
-        loss: Mean surprise at a token, in nats.
+        loss: Mean surprisal of a token, in nats.
         n_tokens: Number of tokens of the text.
         n_bytes: Number of bytes of the text in UTF-8, at least 1.
 
@@ -206,7 +208,7 @@ class GptBlock(nn.Module):
 
 
 class Gpt(nn.Module):
-    """A decoder with learned positions and one matrix for input and output.
+    """A decoder-only Transformer with learned position embeddings and tied embeddings.
 
     Its parts are `token_embedding`, `position_embedding`, `blocks` and `final_norm`.
     Embeddings of token and position are added, with dropout on the sum; logits are
@@ -216,7 +218,7 @@ class Gpt(nn.Module):
 
     Args:
         vocab_size: V.
-        max_length: Number of tokens of the longest text.
+        max_length: Context length, in tokens.
         d_model: Width D.
         n_heads: Heads H; divides D.
         n_layers: Blocks L.
@@ -224,8 +226,8 @@ class Gpt(nn.Module):
         dropout: Probability of dropout, on the embeddings and in every block.
 
     Source:
-        Radford et al. 2019, section 2.3; the standard deviation is that of Radford et
-        al. 2018, section 4.1.
+        Radford et al. 2019, section 2.3; the standard deviation is from Radford et al.
+        2018, section 4.1.
     """
 
     def __init__(
@@ -260,8 +262,8 @@ class Gpt(nn.Module):
 
         Args:
             tokens: New tokens, integers (B, T).
-            cache: Keys and values of the tokens before, one pair per block; None
-                means that there are none. It is not changed.
+            cache: Keys and values of the previous tokens, one pair per block; None
+                means an empty cache. It is not changed.
 
         Returns:
             Logits, (B, T, V), and the cache with the new tokens in it.
@@ -307,8 +309,8 @@ def generate(
     Args:
         model: Called as `model(tokens, cache)`, it returns logits (B, T, V) and a
             cache, as `Gpt` does. Its mode (training or evaluation) is not changed.
-        prompt: The beginnings, integers (B, T), all of one length.
-        max_new_tokens: Largest number n of tokens to write, 0 or more.
+        prompt: The prompts, integers (B, T), all of one length.
+        max_new_tokens: Maximum number n of new tokens, 0 or more.
         chain: Samplers with their parameters, as `sampler_chain` takes them.
         greedy: Take the most probable token that the chain leaves, and draw nothing.
         eos: The token that ends a text; None means that no token does.
@@ -324,7 +326,7 @@ def generate(
         ValueError: If `max_new_tokens` is negative.
 
     Source:
-        Radford et al. 2019, section 3; the rules are those of Hugging Face.
+        Radford et al. 2019, section 3; the rules follow Hugging Face.
     """
     if max_new_tokens < 0:
         raise ValueError(f"the number of new tokens is 0 or more, got {max_new_tokens}")
@@ -373,7 +375,7 @@ def gpt_parameters(
 
     Args:
         vocab_size: V.
-        max_length: Number of tokens of the longest text.
+        max_length: Context length, in tokens.
         d_model: Width D.
         n_layers: Blocks L.
         d_ff: Feed-forward width F; None means 4 D.
@@ -466,7 +468,7 @@ def chinchilla_optimal(
 
 
 def discriminative_rates(rate: float, n_groups: int, factor: float = 2.6) -> list[float]:
-    """Give each group of layers a learning rate of its own.
+    """Compute a learning rate for each group of layers.
 
     The last group learns fastest, each group below it `factor` times more slowly.
 
@@ -507,7 +509,7 @@ def slanted_triangular_rate(
         step: Number of the step, from 0 to `total`.
         total: The last step, at least 1.
         peak: The largest rate.
-        cut: Share of the steps in which the rate rises, from 0 to below 1.
+        cut: Fraction of the steps in which the rate rises, from 0 to below 1.
         ratio: Ratio of the peak to the rate at both ends.
 
     Returns:

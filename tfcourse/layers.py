@@ -1,10 +1,12 @@
-"""The layers of a Transformer: normalisation, the feed-forward network, residual connections, encoder and decoder layer.
+"""Transformer layers: layer norm, feed-forward network, residuals, encoder and decoder.
 
-Shapes: B batch, T target length, S source length, D model width, F feed-forward width, H heads; `...` stands for any
-number of leading dimensions. Boolean masks are True where a query may attend. The default is the order of the original
-paper, post-norm: add, then normalise.
+Shapes: B batch, T target length, S source length, D model width, F feed-forward width,
+H heads; `...` stands for any number of leading dimensions. Boolean masks are True where
+a query may attend. The default is post-norm, as in the original paper: add, then
+normalise.
 
-Half precision: statistics of float16 and bfloat16 inputs are computed in float32, and only the result is rounded back.
+Half precision: statistics of float16 and bfloat16 inputs are computed in float32, and
+the result is rounded to the input dtype.
 """
 
 import math
@@ -28,22 +30,24 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 
 
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Normalise every row to mean 0 and variance 1, then stretch and shift each column as learned.
+    """Normalise every row to mean 0 and variance 1, then scale and shift each column.
 
-    Mean and variance of a row are taken over its own D numbers, whatever its neighbours are; the variance divides by D
-    (not by D - 1). The result is (x - mean) / sqrt(variance + eps) · gamma + beta.
+    Mean and variance are computed over the D numbers of each row; the variance divides
+    by D (not by D - 1). The result is (x - mean) / sqrt(variance + eps) · gamma + beta.
 
     Args:
         x: Rows, (..., D).
-        gamma: One factor a column, (D,).
-        beta: One shift a column, (D,).
-        eps: Keeps the root away from zero, where all numbers of a row are the same.
+        gamma: One learned factor per column, (D,).
+        beta: One learned shift per column, (D,).
+        eps: Added to the variance; avoids division by zero if all numbers of a row are
+            equal.
 
     Returns:
         Normalised rows, (..., D), in the dtype of `x`.
 
     Raises:
-        ValueError: If `x` holds no floating-point numbers, or `gamma` or `beta` does not have the shape (D,).
+        ValueError: If `x` is not floating point, or `gamma` or `beta` does not have the
+            shape (D,).
 
     Source:
         Ba et al. 2016, Layer Normalization, equation 4.
@@ -62,17 +66,18 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Ten
 
 
 def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
-    """The Gaussian error linear unit: x times the probability that a standard normal number is below x.
+    """Apply the Gaussian error linear unit, x · Φ(x), exactly or approximately.
 
-    The exact form is x · Φ(x) = x / 2 · (1 + erf(x / sqrt(2))). The approximation, which GPT-2 and BERT's first code
-    used, is x / 2 · (1 + tanh(sqrt(2 / π) · (x + 0.044715 x³))).
+    Φ is the standard normal distribution function. The exact form is x · Φ(x) = x / 2 ·
+    (1 + erf(x / sqrt(2))). The approximation, which GPT-2 and the original BERT code
+    use, is x / 2 · (1 + tanh(sqrt(2 / π) · (x + 0.044715 x³))).
 
     Args:
-        x: Numbers of any shape.
+        x: Tensor of any shape.
         approximate: Use the approximation with tanh.
 
     Returns:
-        A number for each, in the shape and dtype of `x`.
+        A tensor with the shape and dtype of `x`.
 
     Source:
         Hendrycks and Gimpel 2016, Gaussian Error Linear Units, section 2.
@@ -89,18 +94,20 @@ def gelu(x: Tensor, *, approximate: bool = False) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    """The position-wise feed-forward network: each row by itself goes up to width F, through a bend, and down again.
+    """The position-wise feed-forward network: D -> F, an activation, F -> D.
 
-    Two linear maps, `nn.Linear` layers with biases and PyTorch's default initialisation: `up_proj`, D -> F, and
-    `down_proj`, F -> D, with an activation between them. Nothing is added, normalised or dropped here.
+    Its parts are two `nn.Linear` layers with biases and PyTorch's default
+    initialisation, `up_proj` (D -> F) and `down_proj` (F -> D). It has no residual
+    connection, normalisation or dropout.
 
     Args:
         d_model: Width D of inputs and outputs.
-        d_ff: Width F in between; 4 · D in the original.
-        activation: `"relu"`, max(0, x), as in the original, or `"gelu"`, the exact form.
+        d_ff: Inner width F; 4 · D in the original.
+        activation: `"relu"`, max(0, x), as in the original, or `"gelu"`, the exact
+            form.
 
     Raises:
-        ValueError: If `activation` is neither.
+        ValueError: If `activation` is unknown.
 
     Source:
         Vaswani et al. 2017, section 3.3, equation 2.
@@ -115,7 +122,7 @@ class FeedForward(nn.Module):
         self.down_proj = nn.Linear(d_ff, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Send every row through the network.
+        """Apply the network to every row.
 
         Args:
             x: Rows, (..., D).
@@ -138,18 +145,20 @@ def residual_post_norm(
     dropout: float = 0.0,
     eps: float = 1e-5,
 ) -> Tensor:
-    """A sublayer with a residual connection and the norm behind it: layer_norm(x + dropout(sublayer(x))).
+    """Apply a sublayer with post-norm: layer_norm(x + dropout(sublayer(x))).
 
-    Dropout falls on what the sublayer says, never on `x` itself: each number is replaced by 0 with probability
-    `dropout`, and the others are divided by 1 - `dropout`.
+    Dropout is applied to the output of the sublayer, never to `x` itself: each number
+    is replaced by 0 with probability `dropout`, and the others are divided by 1 -
+    `dropout`.
 
     Args:
         x: Rows, (..., D).
-        sublayer: Attention, a feed-forward network, or anything else that takes rows (..., D) and gives rows (..., D).
+        sublayer: Attention, a feed-forward network, or any other function from rows
+            (..., D) to rows (..., D).
         gamma: The norm's factors, (D,).
         beta: The norm's shifts, (D,).
-        dropout: Probability from 0 to 1; 0 drops nothing. The caller decides whether this is training.
-        eps: The norm's, as in `layer_norm`.
+        dropout: Probability from 0 to 1. The caller passes 0 in evaluation mode.
+        eps: As in `layer_norm`.
 
     Returns:
         Rows, (..., D), in the dtype of `x`.
@@ -169,45 +178,52 @@ def residual_pre_norm(
     dropout: float = 0.0,
     eps: float = 1e-5,
 ) -> Tensor:
-    """A sublayer with the norm before it, inside a residual connection: x + dropout(sublayer(layer_norm(x))).
+    """Apply a sublayer with pre-norm: x + dropout(sublayer(layer_norm(x))).
 
-    What is carried past the sublayer is `x` as it came: a path from the last layer to the first on which nothing is
-    normalised. Dropout falls on what the sublayer says, as in `residual_post_norm`.
+    The residual path adds `x` without normalisation, so gradients reach the first layer
+    through an identity. Dropout is applied to the output of the sublayer, as in
+    `residual_post_norm`.
 
     Args:
         x: Rows, (..., D).
-        sublayer: Attention, a feed-forward network, or anything else that takes rows (..., D) and gives rows (..., D).
+        sublayer: Attention, a feed-forward network, or any other function from rows
+            (..., D) to rows (..., D).
         gamma: The norm's factors, (D,).
         beta: The norm's shifts, (D,).
-        dropout: Probability from 0 to 1; 0 drops nothing. The caller decides whether this is training.
-        eps: The norm's, as in `layer_norm`.
+        dropout: Probability from 0 to 1. The caller passes 0 in evaluation mode.
+        eps: As in `layer_norm`.
 
     Returns:
         Rows, (..., D), in the dtype of `x`.
 
     Source:
-        Xiong et al. 2020, On Layer Normalization in the Transformer Architecture, section 3.1.
+        Xiong et al. 2020, On Layer Normalization in the Transformer Architecture,
+        section 3.1.
     """
     return x + nn.functional.dropout(sublayer(layer_norm(x, gamma, beta, eps)), dropout)
 
 
 class EncoderLayer(nn.Module):
-    """A layer of the encoder: self-attention and a feed-forward network, each within a residual connection and a norm.
+    """An encoder layer: self-attention and a feed-forward network.
 
-    Its parts are named `self_attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`), and
-    `self_attention_norm` and `feed_forward_norm`: two `nn.LayerNorm(d_model)`, whose weight is gamma and whose bias is
-    beta. While training, dropout falls on the output of each of the two sublayers.
+    Each sublayer has a residual connection and a norm. Its parts are named
+    `self_attention` (a `MultiHeadAttention`), `feed_forward` (a `FeedForward`), and
+    `self_attention_norm` and `feed_forward_norm`: two `nn.LayerNorm(d_model)`, whose
+    weight is gamma and whose bias is beta. In training mode, dropout is applied to the
+    output of each sublayer.
 
     Args:
         d_model: Width D of inputs and outputs.
         n_heads: Number of heads H; divides D.
         d_ff: Feed-forward width F.
         dropout: Probability of residual dropout.
-        pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original.
-        activation: Of the feed-forward network: `"relu"` or `"gelu"`.
+        pre_norm: Put each norm before its sublayer; by default it comes after the sum,
+            as in the original.
+        activation: Activation of the feed-forward network, `"relu"` or `"gelu"`.
 
     Source:
-        Vaswani et al. 2017, sections 3.1 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
+        Vaswani et al. 2017, sections 3.1 and 5.4; Xiong et al. 2020, figure 1
+        (pre-norm).
     """
 
     def __init__(
@@ -229,12 +245,13 @@ class EncoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(d_model)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Let the positions of a sequence look at each other, then work on each by itself.
+        """Apply self-attention, then the feed-forward network.
 
         Args:
             x: Sequences, (B, S, D).
-            mask: Boolean, True where a position may attend, in a shape that `MultiHeadAttention` takes, for example
-                (B, 1, S) for padding; None permits every pair.
+            mask: Boolean, True where a position may attend, in a shape that
+                `MultiHeadAttention` takes, for example (B, 1, S) for padding; None
+                permits every pair.
 
         Returns:
             Sequences, (B, S, D).
@@ -250,24 +267,27 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """A layer of the decoder: causal self-attention, attention to the encoder's output, and a feed-forward network.
+    """A decoder layer: causal self-attention, cross-attention and a feed-forward network.
 
-    Its parts are named `self_attention` and `cross_attention` (two `MultiHeadAttention`), `feed_forward` (a
-    `FeedForward`), and `self_attention_norm`, `cross_attention_norm` and `feed_forward_norm` (three
-    `nn.LayerNorm(d_model)`). Self-attention is always causal: the layer makes that mask itself. While training, dropout
-    falls on the output of each of the three sublayers.
+    Each sublayer has a residual connection and a norm. Its parts are named
+    `self_attention` and `cross_attention` (two `MultiHeadAttention`), `feed_forward` (a
+    `FeedForward`), and `self_attention_norm`, `cross_attention_norm` and
+    `feed_forward_norm` (three `nn.LayerNorm(d_model)`). Self-attention is always
+    causal: the layer creates this mask itself. In training mode, dropout is applied to
+    the output of each sublayer.
 
     Args:
         d_model: Width D of inputs and outputs.
         n_heads: Number of heads H; divides D.
         d_ff: Feed-forward width F.
         dropout: Probability of residual dropout.
-        pre_norm: Put each norm before its sublayer; by default it comes behind the sum, as in the original. What the
-            encoder gives is not normalised here.
-        activation: Of the feed-forward network: `"relu"` or `"gelu"`.
+        pre_norm: Put each norm before its sublayer; by default it comes after the sum,
+            as in the original. The encoder's output is not normalised here.
+        activation: Activation of the feed-forward network, `"relu"` or `"gelu"`.
 
     Source:
-        Vaswani et al. 2017, sections 3.1, 3.2.3 and 5.4; Xiong et al. 2020, figure 1 (pre-norm).
+        Vaswani et al. 2017, sections 3.1, 3.2.3 and 5.4; Xiong et al. 2020, figure 1
+        (pre-norm).
     """
 
     def __init__(
@@ -291,13 +311,14 @@ class DecoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(d_model)
 
     def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        """Let each target position look at itself and those before it, then at the source, then work on it by itself.
+        """Apply causal self-attention, cross-attention and the feed-forward network.
 
         Args:
             x: Target sequences, (B, T, D).
-            memory: What the encoder gives, (B, S, D).
-            memory_mask: Boolean, True where a target position may attend to a source position, in a shape that
-                `MultiHeadAttention` takes, for example (B, 1, S) for padding; None permits every pair.
+            memory: Output of the encoder, (B, S, D).
+            memory_mask: Boolean, True where a target position may attend to a source
+                position, in a shape that `MultiHeadAttention` takes, for example
+                (B, 1, S) for padding; None permits every pair.
 
         Returns:
             Target sequences, (B, T, D).

@@ -1,9 +1,12 @@
-"""Llama: grouped-query attention, the RMS norm, the gated network, the model, and what a token costs in bytes and seconds.
+"""Llama: grouped-query attention, RMS norm, gated network, the model, and the cost of a token in bytes and seconds.
 
-A boolean mask is True where a query may attend. A cache is a list with one pair per layer: its rotated keys and its values so far.
+Boolean masks are True where a query may attend. A cache is a list with one pair per
+layer: its rotated keys and its values so far.
 
-Shapes: B batch, T query length, S key/value length, P tokens in the cache, V vocabulary, D model width, H query heads, G key/value
-heads, R = H / G query heads that share one, Dh and Dv widths of a head, F feed-forward width, L layers.
+Shapes: B batch, T query length, S key/value length, P tokens in the cache, V
+vocabulary, D model width. H is the number of query heads, G of key/value heads, and
+R = H / G query heads share one of these. Dh and Dv are head widths, F feed-forward
+width, L layers.
 """
 
 import math
@@ -208,8 +211,8 @@ class GroupedQueryAttention(nn.Module):
         Args:
             x: New tokens, (B, T, D).
             frequencies: Angle per position, (Dh / 2,).
-            past: Rotated keys, and values, of the tokens before, (B, G, P, Dh) each;
-                None means that there are none. It is left unchanged.
+            past: Rotated keys, and values, of the previous tokens, (B, G, P, Dh) each;
+                None means an empty cache. It is left unchanged.
 
         Returns:
             Outputs, (B, T, D), and the keys and values to cache, (B, G, P + T, Dh)
@@ -259,12 +262,12 @@ class LlamaLayer(nn.Module):
         Args:
             x: New tokens, (B, T, D).
             frequencies: Angle per position, (Dh / 2,).
-            past: Keys and values of the tokens before, (B, G, P, Dh) each; None means
-                that there are none.
+            past: Keys and values of the previous tokens, (B, G, P, Dh) each; None means
+                an empty cache.
 
         Returns:
-            New tokens, (B, T, D), and the keys and values to cache,
-            (B, G, P + T, Dh) each.
+            New tokens, (B, T, D), and the keys and values to cache, (B, G, P + T, Dh)
+            each.
         """
         seen, cache = self.self_attention(self.self_attention_norm(x), frequencies, past)
         x = x + seen
@@ -330,12 +333,12 @@ class Llama(nn.Module):
 
         Args:
             tokens: New tokens, integers (B, T).
-            cache: One pair of keys and values per layer, of the tokens before; None
-                means that there are none. It is left unchanged.
+            cache: One pair of keys and values per layer, of the previous tokens; None
+                means an empty cache. It is left unchanged.
 
         Returns:
-            Logits, (B, T, V), and the cache with the new tokens in it. A text that is
-            cut into pieces gets the same logits as in one pass.
+            Logits, (B, T, V), and the cache with the new tokens in it. A sequence
+            processed in pieces gets the same logits as in one pass.
         """
         # Made here: a stored tensor would stay behind when the model moves.
         frequencies = rotary_frequencies(self.d_head, self.theta, tokens.device)
@@ -381,7 +384,7 @@ def llama_parameters(
         tied: Whether the embedding is also the output matrix.
 
     Returns:
-        A `LlamaParameters` of whole numbers whose sum is the size of the model.
+        A `LlamaParameters` of integers whose sum is the size of the model.
 
     Source:
         Grattafiori et al. 2024, table 3.
@@ -399,14 +402,14 @@ def llama_parameters(
 def kv_cache_bytes(
     n_layers: int, n_kv_heads: int, d_head: int, length: int, *, batch: int = 1, bytes_per_number: int = 2
 ) -> int:
-    """Count the bytes of the keys and values of a batch of texts.
+    """Count the bytes of the KV cache of a batch of sequences.
 
     Args:
         n_layers: Layers L.
         n_kv_heads: Key/value heads G.
         d_head: Head width Dh.
-        length: Tokens per text.
-        batch: Texts.
+        length: Tokens per sequence.
+        batch: Sequences.
         bytes_per_number: 2 for half precision.
 
     Returns:
@@ -419,7 +422,7 @@ def kv_cache_bytes(
 
 
 class DecodeCost(NamedTuple):
-    """The cost of the next token of every text of a batch."""
+    """The cost of the next token of every sequence in a batch."""
 
     flops: int
     """Floating-point operations: multiplications and additions."""
@@ -442,7 +445,7 @@ def decode_cost(
 ) -> DecodeCost:
     """Count the FLOP and the bytes of one step of generation.
 
-    Each text takes 2 FLOP per weight, and 4·L·H·Dh FLOP per token so far for scores
+    Each sequence takes 2 FLOP per weight, and 4·L·H·Dh FLOP per token so far for scores
     and weighted values.
 
     Args:
@@ -453,11 +456,11 @@ def decode_cost(
         n_kv_heads: Key/value heads G.
         d_head: Head width Dh.
         length: Tokens so far.
-        batch: Texts.
+        batch: Sequences.
         bytes_per_number: 2 for half precision, of weights and cache alike.
 
     Returns:
-        A `DecodeCost` of whole numbers.
+        A `DecodeCost` of integers.
 
     Source:
         Pope et al. 2022, section 2.1.
@@ -477,7 +480,7 @@ def decode_cost(
 
 
 class Latency(NamedTuple):
-    """The time of a step, and what it waits for."""
+    """The time of a step and its bottleneck."""
 
     seconds: float
     """Seconds."""
@@ -498,7 +501,7 @@ def inference_latency(
         n_devices: Devices that share both kinds of work evenly.
 
     Returns:
-        A `Latency`. If both clocks take equally long, its bound is "compute".
+        A `Latency`. If both take equally long, its bound is "compute".
 
     Raises:
         ValueError: If a rate or the number of devices is not positive.
@@ -514,22 +517,23 @@ def inference_latency(
 
 
 def largest_batch(memory_bytes: int, weight_bytes: int, cache_bytes_per_sequence: int) -> int:
-    """Compute how many texts fit beside the weights.
+    """Compute how many sequences fit into memory together with the weights.
 
     Args:
         memory_bytes: Memory of all devices together.
         weight_bytes: The weights, which are stored once.
-        cache_bytes_per_sequence: Keys and values of one text, at least 1.
+        cache_bytes_per_sequence: Bytes of the keys and values of one sequence, at least
+            1.
 
     Returns:
-        A whole number; 0 if nothing fits.
+        An integer; 0 if nothing fits.
 
     Raises:
         ValueError: If `cache_bytes_per_sequence` is less than 1.
 
     Source:
-        Kwon et al. 2023, Efficient Memory Management for Large Language Model
-        Serving with PagedAttention, section 1.
+        Kwon et al. 2023, Efficient Memory Management for Large Language Model Serving
+        with PagedAttention, section 1.
     """
     if cache_bytes_per_sequence < 1:
         raise ValueError(f"keys and values of a text have at least one byte, got {cache_bytes_per_sequence}")

@@ -1,7 +1,8 @@
-"""Multi-head attention: several attentions side by side, each on its own slice of the width.
+"""Multi-head attention: several attention heads, each on its own slice of the width.
 
-Shapes: B batch, T query length, S key/value length, D model width, H heads, Dh = D / H head width, Dv value width,
-Do output width. Boolean masks are True where a query may attend: opposite to `torch.nn.MultiheadAttention`.
+Shapes: B batch, T query length, S key/value length, D model width, H heads, Dh = D / H
+head width, Dv value width, Do output width. Boolean masks are True where a query may
+attend: opposite to `torch.nn.MultiheadAttention`.
 """
 
 from typing import NamedTuple
@@ -23,7 +24,7 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 
 
 class AttentionParameters(NamedTuple):
-    """How many parameters the matrices of a multi-head attention have, without biases."""
+    """Numbers of parameters of the matrices of multi-head attention, without biases."""
 
     query_key: int
     """The query and key matrices of all heads."""
@@ -36,20 +37,22 @@ class AttentionParameters(NamedTuple):
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Cut the width into heads: head h gets the h-th run of Dh = D / H neighbouring columns of every position.
+    """Split the width into heads: head h gets the h-th block of Dh = D / H columns.
 
     Args:
-        x: Positions, (B, T, D).
+        x: Sequences, (B, T, D).
         n_heads: Number of heads H.
 
     Returns:
-        One sequence a head, (B, H, T, Dh).
+        One sequence per head, (B, H, T, Dh).
 
     Raises:
-        ValueError: If `x` does not have three dimensions, or D cannot be divided by `n_heads`.
+        ValueError: If `x` does not have three dimensions, or D cannot be divided by
+            `n_heads`.
 
     Source:
-        Vaswani et al. 2017, section 3.2.2: one (D, D) projection cut in H parts is H projections side by side.
+        Vaswani et al. 2017, section 3.2.2: one (D, D) projection split into H parts
+        equals H separate projections.
     """
     if x.ndim != 3:
         raise ValueError(f"expected x of shape (B, T, D), got {tuple(x.shape)}")
@@ -61,13 +64,14 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Put the heads side by side again: the inverse of `split_heads`.
+    """Concatenate the heads: the inverse of `split_heads`.
 
     Args:
-        x: One sequence a head, (B, H, T, Dh).
+        x: One sequence per head, (B, H, T, Dh).
 
     Returns:
-        Positions, (B, T, D) with D = H·Dh; the columns of head 0 come first, then those of head 1, and so on.
+        Sequences, (B, T, D) with D = H·Dh: first the columns of head 0, then the
+        columns of head 1, and so on.
 
     Raises:
         ValueError: If `x` does not have four dimensions.
@@ -82,16 +86,17 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention for self-, cross- and causal attention, with Dh = Dv = D / H.
+    """Multi-head attention (self-, cross- or causal) with Dh = Dv = D / H.
 
-    Four linear maps D -> D, `nn.Linear` layers with PyTorch's default initialisation, are named `q_proj`, `k_proj`,
-    `v_proj` and `o_proj`. The first three make queries, keys and values for all heads at once; head h attends with its
-    own Dh columns; the merged heads pass through `o_proj`. The number of heads is the attribute `n_heads`.
+    `q_proj`, `k_proj`, `v_proj` and `o_proj` are `nn.Linear` layers D -> D with
+    PyTorch's default initialisation. The first three compute queries, keys and values
+    for all heads at once; head h attends with its own Dh columns; the merged heads pass
+    through `o_proj`. The number of heads is the attribute `n_heads`.
 
     Args:
         d_model: Width D of inputs and outputs.
         n_heads: Number of heads H; divides D.
-        bias: Whether the four linear maps have a bias.
+        bias: Whether the four linear layers have a bias.
 
     Raises:
         ValueError: If `d_model` cannot be divided by `n_heads`.
@@ -111,15 +116,17 @@ class MultiHeadAttention(nn.Module):
         self.o_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        """Let every position of `x` attend to `context`, or to `x` itself.
+        """Attend from every position of `x` to `context`, or to `x` itself.
 
         Args:
-            x: The sequence that asks, (B, T, D).
-            context: The sequence that is asked, (B, S, D); None means self-attention: `x` asks itself, and S = T.
-            mask: Boolean, True where a query may attend; None permits every pair. With up to three dimensions it is
-                broadcastable to (B, T, S) and the same for every head, for example (T, S) or (B, 1, S); with four
-                it is broadcastable to (B, H, T, S). In a fully masked row all heads give zeros, so that the output is
-                the bias of `o_proj`.
+            x: Sequence for the queries, (B, T, D).
+            context: Sequence for the keys and values, (B, S, D); None means
+                self-attention, with S = T.
+            mask: Boolean, True where a query may attend; None permits every pair. With
+                up to three dimensions it is broadcastable to (B, T, S) and shared by
+                all heads, for example (T, S) or (B, 1, S). With four dimensions it is
+                broadcastable to (B, H, T, S). In a fully masked row all heads give
+                zeros, so the output is the bias of `o_proj`.
 
         Returns:
             Outputs, (B, T, D).
@@ -138,10 +145,11 @@ class MultiHeadAttention(nn.Module):
 
 
 def attention_parameters(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> AttentionParameters:
-    """Count the parameters of multi-head attention, with separate matrices and with merged ones, without biases.
+    """Count the parameters of multi-head attention with separate and merged matrices.
 
-    Each head has a query and a key matrix (D, Dk), which could be merged into one (D, D), and a value matrix (D, Dv).
-    The heads, side by side, share an output matrix (H·Dv, Do); merged with the value matrices it becomes (H·D, Do).
+    Biases are not counted. Each head has a query and a key matrix (D, Dk), which can be
+    merged into one (D, D), and a value matrix (D, Dv). The concatenated heads share an
+    output matrix (H·Dv, Do); merged with the value matrices it becomes (H·D, Do).
 
     Args:
         d_model: Width D of the inputs.
@@ -151,8 +159,9 @@ def attention_parameters(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: 
         d_out: Width Do of the outputs.
 
     Returns:
-        An `AttentionParameters` with the whole numbers `query_key`, `merged_query_key`, `value_output` and
-        `merged_value_output`. With the sizes of the source (Dk = Dv = D / H, Do = D) merging costs H / 2 times as many.
+        An `AttentionParameters` with the integers `query_key`, `merged_query_key`,
+        `value_output` and `merged_value_output`. With the sizes of the source
+        (Dk = Dv = D / H, Do = D) merged matrices have H / 2 times as many parameters.
 
     Source:
         Vaswani et al. 2017, section 3.2.2 (sizes of the matrices).
@@ -168,21 +177,25 @@ def attention_parameters(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: 
 def merge_value_output(w_v: Tensor, w_o: Tensor) -> Tensor:
     """Merge the value matrices of all heads and the output matrix into one matrix Z.
 
-    With A_h the attention weights of head h and X the inputs, one row a position:
-    concat_h(A_h X) Z = concat_h(A_h X W_V_h) W_O. So the value projection can wait until after the average.
+    With the attention weights A_h of head h and the inputs X (one row per position),
+    concat_h(A_h X) Z = concat_h(A_h X W_V_h) W_O. So the value projection can be
+    applied after the weighted average.
 
     Args:
-        w_v: One value matrix a head, (H, D, Dv).
-        w_o: Output matrix, (H·Dv, Do); its first Dv rows belong to head 0, the next to head 1, and so on.
+        w_v: One value matrix per head, (H, D, Dv).
+        w_o: Output matrix, (H·Dv, Do); its first Dv rows belong to head 0, the next to
+            head 1, and so on.
 
     Returns:
         The merged matrix Z, (H·D, Do); its first D rows belong to head 0.
 
     Raises:
-        ValueError: If `w_v` does not have three dimensions, or `w_o` does not have two, with H·Dv rows.
+        ValueError: If `w_v` does not have three dimensions, or `w_o` does not have two,
+            with H·Dv rows.
 
     Source:
-        Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the output-value circuit.
+        Elhage et al. 2021, A Mathematical Framework for Transformer Circuits, the
+        output-value circuit.
     """
     if (w_v.ndim, w_o.ndim) != (3, 2) or w_o.shape[0] != w_v.shape[0] * w_v.shape[2]:
         raise ValueError(f"w_v (H, D, Dv) and w_o (H·Dv, Do) do not fit: {tuple(w_v.shape)} and {tuple(w_o.shape)}")
@@ -193,24 +206,28 @@ def merge_value_output(w_v: Tensor, w_o: Tensor) -> Tensor:
 
 
 def head_ablation(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
-    """The output of the layer without head h, for every head h: what each head contributes, seen from its absence.
+    """Compute the output of the layer with head h removed, for every head h.
 
-    Removing a head means that its columns are zero when they enter the output projection. The other heads and the bias
-    stay as they are; nothing is rescaled. float16 and bfloat16 inputs are summed in float32.
+    Removing a head means that its columns are zero when they enter the output
+    projection. The other heads and the bias stay as they are; nothing is rescaled.
+    float16 and bfloat16 inputs are summed in float32.
 
     Args:
-        head_outputs: What the heads hand to the output projection, (B, H, T, Dh).
-        o_weight: Weight of the output projection in the layout of `nn.Linear`, (D, H·Dh): one row an output.
+        head_outputs: Outputs of the heads, before the output projection, (B, H, T, Dh).
+        o_weight: Weight of the output projection in the layout of `nn.Linear`,
+            (D, H·Dh).
         o_bias: Bias of the output projection, (D,), or None.
 
     Returns:
-        One output a removed head, (H, B, T, D), in the dtype of `head_outputs`.
+        One output per removed head, (H, B, T, D), in the dtype of `head_outputs`.
 
     Raises:
-        ValueError: If `head_outputs` does not have four dimensions, or `o_weight` does not have H·Dh columns.
+        ValueError: If `head_outputs` does not have four dimensions, or `o_weight` does
+            not have H·Dh columns.
 
     Source:
-        Michel et al. 2019, Are Sixteen Heads Really Better than One?, sections 2.3 and 3.2.
+        Michel et al. 2019, Are Sixteen Heads Really Better than One?, sections 2.3 and
+        3.2.
     """
     if head_outputs.ndim != 4:
         raise ValueError(f"expected head_outputs of shape (B, H, T, Dh), got {tuple(head_outputs.shape)}")

@@ -1,7 +1,8 @@
-"""Names of numbers as a language with a known grammar: what fits into a gap can be counted, and a name can be told from a row of words.
+"""Number names, a language with a known grammar that gives exact counts for a [MASK].
 
-The names are those of the numbers from 0 to 999,999 in English, in the tokens of `tfcourse.data.tokenize`. A sequence begins with BOS,
-which models of this kind call [CLS], and ends with EOS, which they call [SEP]; [MASK] is a token of its own.
+The numbers are 0 to 999,999, in English, tokenized by `tfcourse.data.tokenize`. A
+sequence begins with BOS (BERT's [CLS]) and ends with EOS (BERT's [SEP]); [MASK] is a
+separate token.
 
 Shapes: B batch, T length of a sequence, N names, V vocabulary.
 """
@@ -24,13 +25,14 @@ _THOUSAND = 1000
 
 
 class NumberNames:
-    """The names of all numbers below a million, and what can be asked about them without listing a million of them.
+    """The names of all numbers below a million, with exact counts of what fits.
 
-    A name is the name of the thousands, which are below 1,000, and a rest: that is what makes counting cheap.
+    Counting is cheap because a name consists of the name of the thousands, which are
+    below 1,000, and a rest.
 
     Attributes:
         vocabulary: The tokens, with [MASK] as the last one.
-        mask: The number of [MASK].
+        mask: The id of [MASK].
     """
 
     def __init__(self) -> None:
@@ -44,16 +46,16 @@ class NumberNames:
         self._low = _by_length([self._numbers(self._rest(number)) for number in range(_THOUSAND)])
 
     def encode(self, number: int) -> list[int]:
-        """The tokens of a number's name.
+        """Return the token ids of a number's name.
 
         Args:
             number: From 0 to 999,999.
 
         Returns:
-            BOS, the numbers of the name's tokens, EOS.
+            BOS, the ids of the name's tokens, EOS.
 
         Raises:
-            ValueError: If the number is another.
+            ValueError: If the number is out of range.
         """
         if not 0 <= number < _THOUSAND**2:
             raise ValueError(f"expected a number from 0 to 999,999, got {number}")
@@ -62,49 +64,51 @@ class NumberNames:
         return [BOS, *self._numbers(name), EOS]
 
     def batch(self, numbers: Sequence[int]) -> Tensor:
-        """The names of several numbers, (B, T), padded with PAD behind the shorter ones."""
+        """Return the names of several numbers, (B, T), padded at the end with PAD."""
         return pad_batch([self.encode(number) for number in numbers])[0]
 
     def fitting(self, tokens: Sequence[int] | Tensor) -> tuple[int, Tensor]:
-        """Count the names that fit: those of the same length that have the same tokens wherever there is no [MASK].
+        """Count the names of the same length with the same tokens at unmasked positions.
 
         Args:
-            tokens: The tokens of a name with gaps, (T,), without BOS and EOS.
+            tokens: The tokens of a name with masked positions, (T,), without BOS and
+                EOS.
 
         Returns:
-            How many names fit, and the share of them that has a token at a place, (T, V): the best that anybody who only knows the grammar
-            can say about the gaps. The shares are zero if nothing fits.
+            The number of fitting names, and the fraction of them that has each token at
+            each position, (T, V). The fractions are the best possible prediction from
+            the grammar alone. They are zero if no name fits.
         """
-        asked = torch.as_tensor(tokens)
-        length, counts, total = len(asked), torch.zeros(len(asked), len(self.vocabulary)), 0
+        masked = torch.as_tensor(tokens)
+        length, counts, total = len(masked), torch.zeros(len(masked), len(self.vocabulary)), 0
         if length in self._small:
-            names = self._matching(self._small[length], asked)
+            names = self._matching(self._small[length], masked)
             total += len(names)
             _count(names, counts)
         for border in range(1, length):
             if border not in self._high or length - border not in self._low:
                 continue
-            high = self._matching(self._high[border], asked[:border])
-            low = self._matching(self._low[length - border], asked[border:])
+            high = self._matching(self._high[border], masked[:border])
+            low = self._matching(self._low[length - border], masked[border:])
             total += len(high) * len(low)
             _count(high, counts[:border], times=len(low))
             _count(low, counts[border:], times=len(high))
         return total, counts / max(total, 1)
 
     def is_name(self, tokens: Sequence[int] | Tensor) -> bool:
-        """Whether tokens, without BOS and EOS, are the name of a number."""
-        asked = torch.as_tensor(tokens)
-        return len(asked) > 0 and not bool((asked == self.mask).any()) and self.fitting(asked)[0] > 0
+        """Return whether tokens, without BOS and EOS, are the name of a number."""
+        masked = torch.as_tensor(tokens)
+        return len(masked) > 0 and not bool((masked == self.mask).any()) and self.fitting(masked)[0] > 0
 
     def acceptability(self, numbers: Sequence[int], *, seed: int = 0) -> tuple[Tensor, Tensor]:
-        """Names and rows of words that are none: every second name has two neighbouring tokens swapped, so that it names nothing.
+        """Return names and non-names, which have two neighbouring tokens swapped.
 
         Args:
-            numbers: Whose names; one that cannot be spoiled by a swap is left out.
-            seed: Of the swaps.
+            numbers: The numbers. A number is omitted if every swap gives a valid name.
+            seed: Seed for the swaps.
 
         Returns:
-            Tokens (B, T), and labels (B,): 1 for a name, 0 for what is none.
+            Tokens (B, T), and labels (B,): 1 for a name, 0 for a non-name.
         """
         rng = random.Random(f"swaps {seed}")
         rows: list[list[int]] = []
@@ -122,7 +126,7 @@ class NumberNames:
         return pad_batch(rows)[0], torch.tensor(labels)
 
     def written(self, tokens: Sequence[int] | Tensor) -> str:
-        """Tokens as people read them: BOS, EOS and PAD are left out, and a gap is `[MASK]`."""
+        """Return tokens as readable text, without BOS, EOS and PAD; masked tokens appear as `[MASK]`."""
         names = [self.vocabulary.tokens[int(token)] for token in tokens if int(token) not in (PAD, BOS, EOS)]
         return " ".join(names).replace(" ##", "")
 
@@ -130,18 +134,18 @@ class NumberNames:
         return [self._ids[token] for token in name]
 
     def _rest(self, low: int) -> list[str]:
-        """What follows the name of the thousands: "thousand", and what is left of them."""
+        """Return the tokens after the name of the thousands: "thousand" and the name of the rest."""
         if low == 0:
             return ["thousand"]
         return [*(["thousand", "and"] if low < 100 else ["thousand,"]), *self._below[low]]
 
-    def _matching(self, names: Tensor, asked: Tensor) -> Tensor:
-        """The names that fit, out of (N, T)."""
-        return names[((names == asked) | (asked == self.mask)).all(dim=1)]
+    def _matching(self, names: Tensor, masked: Tensor) -> Tensor:
+        """Return the names, out of (N, T), that fit."""
+        return names[((names == masked) | (masked == self.mask)).all(dim=1)]
 
 
 def _by_length(names: Sequence[list[int]]) -> dict[int, Tensor]:
-    """Names by their length, each a tensor (N, T)."""
+    """Return the names by their length, each a tensor (N, T)."""
     grouped: dict[int, list[list[int]]] = defaultdict(list)
     for name in names:
         grouped[len(name)].append(name)
@@ -149,11 +153,11 @@ def _by_length(names: Sequence[list[int]]) -> dict[int, Tensor]:
 
 
 def _count(names: Tensor, counts: Tensor, *, times: int = 1) -> None:
-    """Add to counts (T, V) how often each token stands at each place of names (N, T)."""
-    for place, column in enumerate(names.T):
-        counts[place] += times * torch.bincount(column, minlength=counts.shape[1])
+    """Add to counts (T, V) how often each token occurs at each position of names (N, T)."""
+    for position, column in enumerate(names.T):
+        counts[position] += times * torch.bincount(column, minlength=counts.shape[1])
 
 
 def _swaps(row: list[int]) -> list[list[int]]:
-    """A sequence with two neighbours swapped, in every way; its first and its last token stay."""
+    """Return all copies of a sequence with two neighbours swapped, except its first and last token."""
     return [[*row[:i], row[i + 1], row[i], *row[i + 2 :]] for i in range(1, len(row) - 2)]

@@ -1,7 +1,8 @@
-"""Positions: how a Transformer, which by itself sees a set, is told in which order things stand.
+"""Position encodings: sinusoidal, learned and relative.
 
-Shapes: B batch, T length, S key/value length, N rows of a table of positions, D model width, Dh and Dv widths of a head's keys and
-values. Positions are counted from 0; an offset is the place of the key minus that of the query.
+Shapes: B batch, T length, S key/value length, N rows of a position table, D model
+width, Dh and Dv widths of a head's keys and values. Positions count from 0; an offset
+is the key's position minus the query's position.
 """
 
 import math
@@ -15,19 +16,20 @@ __all__ = ["sinusoidal_positions", "add_positions", "relative_attention"]  # noq
 
 
 def sinusoidal_positions(length: int, d_model: int, device: torch.device | str | None = None) -> Tensor:
-    """One row of sines and cosines for every position: clock hands that turn at D / 2 different speeds.
+    """Compute sinusoidal position encodings: sines and cosines with D / 2 wavelengths.
 
-    Row t holds, for every i from 0 to D / 2 - 1, sin(t / 10000^(2i / D)) in column 2i and the cosine of the same angle
-    in column 2i + 1. The wavelengths grow from 2π in the first pair of columns towards 10000 · 2π in the last. Angles
-    are computed in float64, so that far positions are as exact as near ones.
+    Row t contains, for every i from 0 to D / 2 - 1, sin(t / 10000^(2i / D)) in column
+    2i and the cosine of the same angle in column 2i + 1. The wavelengths grow from 2π
+    in the first pair of columns towards 10000 · 2π in the last. Angles are computed in
+    float64, so that large positions are as accurate as small ones.
 
     Args:
         length: Number of positions T.
         d_model: Width D, an even number.
-        device: Where to make the rows; None means PyTorch's current default.
+        device: Device of the result; None means PyTorch's current default.
 
     Returns:
-        Positions in float32, (T, D).
+        Position encodings in float32, (T, D).
 
     Raises:
         ValueError: If `d_model` is not even, or a size is negative.
@@ -46,26 +48,27 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
 
 
 def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
-    """Add to every row of a sequence the row of a table that belongs to its place.
+    """Add to every row of a sequence the table row of its position.
 
-    The table may be given (sinusoids) or learned: then gradients flow back to the rows that were used. Every example
-    of the batch gets the same rows. `start` is the place of the first row of `x`, for a sequence that comes in pieces.
+    The table is fixed (sinusoids) or learned; gradients flow into the rows that are
+    used. All examples of the batch get the same rows. `start` allows a sequence to be
+    processed in pieces.
 
     Args:
         x: Sequences, (B, T, D).
-        positions: A table of positions, (N, D); its first N places are all that it knows.
-        start: The place of the first row of `x`, not negative.
+        positions: Position table, (N, D), for the positions 0 to N - 1.
+        start: Position of the first row of `x`, not negative.
 
     Returns:
         Sequences with their positions, (B, T, D), in the dtype of `x`.
 
     Raises:
-        ValueError: If `x` is not (B, T, D) in floating point, the table is not (N, D), or it has no row for one of the
-            places (`start` + T > N, or `start` < 0).
+        ValueError: If `x` is not a floating-point tensor (B, T, D), the table is not
+            (N, D), or it lacks a row for a position (`start` + T > N, or `start` < 0).
 
     Source:
-        Vaswani et al. 2017, section 3.5 (given); Gehring et al. 2017, Convolutional Sequence to Sequence Learning,
-        section 3.1 (learned).
+        Vaswani et al. 2017, section 3.5 (fixed); Gehring et al. 2017, Convolutional
+        Sequence to Sequence Learning, section 3.1 (learned).
     """
     if x.ndim != 3 or positions.ndim != 2 or x.shape[-1] != positions.shape[-1]:
         raise ValueError(f"x (B, T, D) and positions (N, D) do not fit: {tuple(x.shape)} and {tuple(positions.shape)}")
@@ -85,14 +88,14 @@ def relative_attention(
     value_offsets: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Compute attention in which each offset has its own vector, for keys and for values.
+    """Compute attention with a vector per offset, for keys and for values.
 
-    Query i and key j have the offset j - i, clipped to -K … K; its vector is row
-    K + offset of a table. The two tables may have different numbers of rows; each then
-    has its own K. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with the
-    vectors r of `key_offsets`. Output i is the sum over j of the weight times
-    (v_j + u_offset) with the vectors u of `value_offsets`. Queries and keys both count
-    from 0. A fully masked row gives zeros.
+    Query i and key j have the offset j - i, clipped to -K … K; its vector is row K +
+    offset of a table. The two tables may have different numbers of rows; each then has
+    its own K. The scores are (q_i · k_j + q_i · r_offset) / sqrt(Dh) with the vectors r
+    of `key_offsets`. Output i is the sum over j of the weight times (v_j + u_offset)
+    with the vectors u of `value_offsets`. Queries and keys both count from 0. A fully
+    masked row gives zeros.
 
     Args:
         q: Queries, (..., T, Dh).
@@ -100,22 +103,22 @@ def relative_attention(
         v: Values, (..., S, Dv).
         key_offsets: One vector per offset, from -K to K, (2K + 1, Dh); all heads share
             them.
-        value_offsets: The same for the values, (2K' + 1, Dv), where K' may differ from K;
-            None adds nothing to them.
+        value_offsets: The same for the values, (2K' + 1, Dv), where K' may differ from
+            K; None adds nothing to them.
         mask: Boolean, True where a query may attend, broadcastable to (..., T, S); None
             permits every pair.
 
     Returns:
-        Outputs, (..., T, Dv), in the dtype of `q`. Half precision is computed in float32
-        and rounded once.
+        Outputs, (..., T, Dv), in the dtype of `q`. Half precision is computed in
+        float32 and rounded once.
 
     Raises:
-        ValueError: If the number of rows of a table is even, or its width is not that of
-            the keys or values.
+        ValueError: If the number of rows of a table is even, or its width is not that
+            of the keys or values.
 
     Source:
-        Shaw et al. 2018, Self-Attention with Relative Position Representations,
-        section 3 (equations 3 and 4).
+        Shaw et al. 2018, Self-Attention with Relative Position Representations, section
+        3 (equations 3 and 4).
     """
     for name, table, width in (
         ("key_offsets", key_offsets, k.shape[-1]),
@@ -140,7 +143,7 @@ def relative_attention(
 
 
 def _rows(table: Tensor, T: int, S: int) -> Tensor:
-    """The row of a table of 2K + 1 offsets for every query and key, (T, S)."""
+    """Return the row of a table of 2K + 1 offsets for every query and key, (T, S)."""
     furthest = len(table) // 2
     offset = torch.arange(S, device=table.device) - torch.arange(T, device=table.device)[:, None]
     return offset.clamp(-furthest, furthest) + furthest

@@ -1,7 +1,8 @@
-"""Published checkpoints in the models of the course: BERT, GPT-2, T5, ViT and Llama as Hugging Face writes them.
+"""Load published checkpoints in Hugging Face's format into the course's BERT, GPT-2, T5, ViT and Llama.
 
-A checkpoint is a folder with `config.json` and `model.safetensors`, or with several files and `model.safetensors.index.json`. Nothing is
-fetched from a network, no code from a folder is run, and `transformers` is not needed.
+A checkpoint is a folder with `config.json` and `model.safetensors`, or with several
+files and `model.safetensors.index.json`. Loading needs no network, runs no code from
+the folder, and does not use `transformers`.
 """
 
 import importlib
@@ -25,11 +26,11 @@ How = Literal["as is", "transpose", "first third", "second third", "last third",
 
 
 class CheckpointError(ValueError):
-    """A folder that cannot be loaded; the text names the folder, the file or key, and what to do."""
+    """A checkpoint cannot be loaded; the message states the folder, the file or key, and a remedy."""
 
 
 class Source(NamedTuple):
-    """Where a weight of ours comes from."""
+    """The source of one of our weights in a checkpoint."""
 
     name: str
     """Its name in the file, as released checkpoints have it, without the prefix of the whole model."""
@@ -69,16 +70,18 @@ _SPELLINGS = {
 
 
 def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read a folder as Hugging Face writes it.
+    """Read a checkpoint folder in Hugging Face's format.
 
     Args:
-        folder: It holds `config.json`, and `model.safetensors` or the files that `model.safetensors.index.json` names.
+        folder: Folder with `config.json`, and `model.safetensors` or the files listed
+            in `model.safetensors.index.json`.
 
     Returns:
-        The configuration, and all tensors by their names in the files.
+        The configuration, and all tensors, keyed by their names in the files.
 
     Raises:
-        CheckpointError: If there is no such folder, a file is missing or cannot be read, or a file is named outside the folder.
+        CheckpointError: If the folder does not exist, a file is missing or cannot be
+            read, or the index lists a file outside the folder.
     """
     folder = Path(folder)
     config = read_config(folder)
@@ -86,16 +89,16 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return config, _tensors(folder / WEIGHTS)
     if not (folder / INDEX).is_file():
         pickled = sorted(file.name for file in folder.glob("*.bin"))
-        found = f"it holds {pickled[0]}, which can run code when read: convert it" if pickled else "download them"
+        remedy = f"it holds {pickled[0]}, which can run code when read: convert it" if pickled else "download them"
         raise CheckpointError(
-            f"{folder}: it holds neither {WEIGHTS} nor {INDEX}; {found}. "
+            f"{folder}: it holds neither {WEIGHTS} nor {INDEX}; {remedy}. "
             "`save_pretrained` of transformers writes safetensors."
         )
-    places = _json(folder / INDEX).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
+    weight_map = _json(folder / INDEX).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(file, str) for file in weight_map.values()):
         raise CheckpointError(f"{folder / INDEX}: it has no weight_map from names to files. Download it again.")
     tensors: dict[str, Tensor] = {}
-    for file in sorted(set(places.values())):
+    for file in sorted(set(weight_map.values())):
         if not file or Path(file).name != file or file == ".." or "\\" in file:
             raise CheckpointError(
                 f"{folder / INDEX}: it names {file!r}, which is not a file of this folder. "
@@ -104,13 +107,13 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if not (folder / file).is_file():
             raise CheckpointError(f"{folder}: {file} is missing, which {INDEX} names. Download this file, too.")
         tensors |= _tensors(folder / file)
-    if absent := sorted(set(places) - set(tensors)):
+    if absent := sorted(set(weight_map) - set(tensors)):
         raise CheckpointError(f"{folder / INDEX}: its files do not hold {_some(absent)}. Download them again.")
     return config, tensors
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read `config.json` of a checkpoint alone; arguments and errors are those of `read_checkpoint`."""
+    """Read only the `config.json` of a checkpoint, with the same arguments and errors as `read_checkpoint`."""
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: there is no such folder. Download the checkpoint first, and name its folder.")
@@ -122,17 +125,18 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def hugging_face_names(config: Mapping[str, Any]) -> dict[str, Source]:
-    """Say where each weight of ours stands in a file of Hugging Face.
+    """Map each of our weights to its source in a Hugging Face checkpoint.
 
     Args:
-        config: What `config.json` holds; of it `model_type`, the number of layers and the kind of feed-forward network count.
+        config: Contents of `config.json`; `model_type`, the number of layers and the
+            kind of feed-forward network are used.
 
     Returns:
-        For each name in the `state_dict` of our class its source. Weights that not every file has are among them: the output matrix (T5,
-        Llama), the head (ViT) and the pooler (BERT).
+        The source of each name in the `state_dict` of our class. Optional weights are
+        included: the output matrix (T5, Llama), the head (ViT) and the pooler (BERT).
 
     Raises:
-        CheckpointError: If `model_type` is none of the five.
+        CheckpointError: If `model_type` is not one of the five.
     """
     kind = _kind(config)
     return {"bert": _bert_names, "gpt2": _gpt_names, "t5": _t5_names, "vit": _vit_names, "llama": _llama_names}[kind](
@@ -143,22 +147,24 @@ def hugging_face_names(config: Mapping[str, Any]) -> dict[str, Source]:
 def load_pretrained(
     folder: Path, *, into: type[nn.Module] | None = None, dtype: torch.dtype | None = None
 ) -> nn.Module:
-    """Load a published checkpoint into the course's model of its kind.
+    """Load a published checkpoint into the course's model of the same type.
 
-    A BERT whose file has no pooler gets `nn.Identity` in its place, and so does the head of a ViT without a classifier. Heads of BERT are
-    not loaded.
+    `nn.Identity` replaces the pooler of a BERT without one, and the head of a ViT
+    without a classifier. BERT's heads are not loaded.
 
     Args:
-        folder: As `read_checkpoint` takes it.
-        into: A class of your own with the arguments and the names of parts that the exercise asks for; None means ours.
-        dtype: Type of the weights; None keeps that of the file.
+        folder: As in `read_checkpoint`.
+        into: Your class, with the arguments and part names that the exercise requires;
+            None means ours.
+        dtype: Dtype of the weights; None keeps the dtype of the file.
 
     Returns:
         The model on the CPU, in eval mode.
 
     Raises:
-        CheckpointError: If the folder cannot be read, its model is none of the five or has what the course's classes have not, or names or
-            shapes of its tensors do not fit.
+        CheckpointError: If the folder cannot be read, its model is not one of the five
+            or has features that the course's classes lack, or names or shapes of
+            tensors do not match.
     """
     folder = Path(folder)
     config, tensors = read_checkpoint(folder)
@@ -173,7 +179,7 @@ def _filled(
 ) -> nn.Module:
     kind = _kind(config)
     held = _released_names(kind, tensors)
-    model = _made(kind, config, held, into)
+    model = _create_model(kind, config, held, into)
     names = hugging_face_names(config)
     weights = dict(model.named_parameters())
     if foreign := sorted(set(weights) - set(names)):
@@ -207,14 +213,16 @@ def _filled(
     return model.eval()
 
 
-def _made(kind: str, config: Mapping[str, Any], held: dict[str, Tensor], into: type[nn.Module] | None) -> nn.Module:
-    """Make the model without its weights; leave out of the file what repeats the embedding."""
+def _create_model(
+    kind: str, config: Mapping[str, Any], held: dict[str, Tensor], into: type[nn.Module] | None
+) -> nn.Module:
+    """Create the model without its weights, and drop tensors that repeat the embedding."""
     arguments = {"bert": _bert, "gpt2": _gpt, "t5": _t5, "vit": _vit, "llama": _llama}[kind](config, held)
     module, name = _CLASSES[kind]
-    made: type[nn.Module] = into or getattr(importlib.import_module(module), name)
+    model_class: type[nn.Module] = into or getattr(importlib.import_module(module), name)
     # Another's class may make tensors that are no weights: they must not stay on the meta device.
     with torch.random.fork_rng(devices=[]), torch.device("meta") if into is None else nullcontext():
-        model = made(**arguments)
+        model = model_class(**arguments)
     if kind == "bert" and "pooler.dense.weight" not in held:
         model.pooler = nn.Identity()
     if kind == "vit" and "classifier.weight" not in held:
@@ -330,7 +338,7 @@ def _llama(config: Mapping[str, Any], held: dict[str, Tensor]) -> dict[str, Any]
         "theta": float(rope.get("rope_theta", config.get("rope_theta", 10_000.0))),
         "eps": float(config.get("rms_norm_eps", _EPS["llama"])),
         "tie_weights": tied,
-        "rope_scaling": {ours: rope[theirs] for ours, theirs in scaling.items()} if kind == "llama3" else None,
+        "rope_scaling": {ours: rope[published] for ours, published in scaling.items()} if kind == "llama3" else None,
     }
 
 
@@ -340,21 +348,21 @@ def _bert_names(config: Mapping[str, Any]) -> dict[str, Source]:
         "pooler": "pooler.dense",
     }
     for i in range(_size(config, "num_hidden_layers")):
-        ours, theirs = f"layers.{i}", f"encoder.layer.{i}"
+        ours, published = f"layers.{i}", f"encoder.layer.{i}"
         parts |= {
-            f"{ours}.self_attention.{a}_proj": f"{theirs}.attention.self.{b}"
+            f"{ours}.self_attention.{a}_proj": f"{published}.attention.self.{b}"
             for a, b in (("q", "query"), ("k", "key"), ("v", "value"))
         }
         parts |= {
-            f"{ours}.self_attention.o_proj": f"{theirs}.attention.output.dense",
-            f"{ours}.self_attention_norm": f"{theirs}.attention.output.LayerNorm",
-            f"{ours}.feed_forward.up_proj": f"{theirs}.intermediate.dense",
-            f"{ours}.feed_forward.down_proj": f"{theirs}.output.dense",
-            f"{ours}.feed_forward_norm": f"{theirs}.output.LayerNorm",
+            f"{ours}.self_attention.o_proj": f"{published}.attention.output.dense",
+            f"{ours}.self_attention_norm": f"{published}.attention.output.LayerNorm",
+            f"{ours}.feed_forward.up_proj": f"{published}.intermediate.dense",
+            f"{ours}.feed_forward.down_proj": f"{published}.output.dense",
+            f"{ours}.feed_forward_norm": f"{published}.output.LayerNorm",
         }
     tables = {
-        f"embeddings.{ours}_embedding.weight": Source(f"embeddings.{theirs}_embeddings.weight")
-        for ours, theirs in (("token", "word"), ("position", "position"), ("segment", "token_type"))
+        f"embeddings.{ours}_embedding.weight": Source(f"embeddings.{published}_embeddings.weight")
+        for ours, published in (("token", "word"), ("position", "position"), ("segment", "token_type"))
     }
     return tables | _with_biases(parts)
 
@@ -364,22 +372,22 @@ def _gpt_names(config: Mapping[str, Any]) -> dict[str, Source]:
     names |= _with_biases({"final_norm": "ln_f"})
     thirds: tuple[tuple[str, How], ...] = (("q", "first third"), ("k", "second third"), ("v", "last third"))
     for i in range(_size(config, "n_layer")):
-        ours, theirs = f"blocks.{i}", f"h.{i}"
+        ours, published = f"blocks.{i}", f"h.{i}"
         names |= _with_biases(
-            {f"{ours}.attention_norm": f"{theirs}.ln_1", f"{ours}.feed_forward_norm": f"{theirs}.ln_2"}
+            {f"{ours}.attention_norm": f"{published}.ln_1", f"{ours}.feed_forward_norm": f"{published}.ln_2"}
         )
         names |= {
-            f"{ours}.attention.{letter}_proj.{part}": Source(f"{theirs}.attn.c_attn.{part}", how)
+            f"{ours}.attention.{letter}_proj.{part}": Source(f"{published}.attn.c_attn.{part}", how)
             for letter, how in thirds
             for part in ("weight", "bias")
         }
-        for mine, other in (
+        for our_part, other in (
             ("attention.o_proj", "attn.c_proj"),
             ("up_proj", "mlp.c_fc"),
             ("down_proj", "mlp.c_proj"),
         ):
-            names[f"{ours}.{mine}.weight"] = Source(f"{theirs}.{other}.weight", "transpose")
-            names[f"{ours}.{mine}.bias"] = Source(f"{theirs}.{other}.bias")
+            names[f"{ours}.{our_part}.weight"] = Source(f"{published}.{other}.weight", "transpose")
+            names[f"{ours}.{our_part}.bias"] = Source(f"{published}.{other}.bias")
     return names
 
 
@@ -395,16 +403,16 @@ def _t5_names(config: Mapping[str, Any]) -> dict[str, Source]:
         )
         for i in range(_size(config, "num_layers")):
             ours, block = f"{stack}_layers.{i}", f"{stack}.block.{i}.layer"
-            for j, (mine, theirs) in enumerate(attentions.items()):
-                names |= {f"{ours}.{mine}.{letter}_proj": f"{block}.{j}.{theirs}.{letter}" for letter in "qkvo"}
-                names[f"{ours}.{mine}_norm"] = f"{block}.{j}.layer_norm"
+            for j, (our_part, published) in enumerate(attentions.items()):
+                names |= {f"{ours}.{our_part}.{letter}_proj": f"{block}.{j}.{published}.{letter}" for letter in "qkvo"}
+                names[f"{ours}.{our_part}_norm"] = f"{block}.{j}.layer_norm"
             last = f"{block}.{len(attentions)}"
             names |= {
-                f"{ours}.feed_forward.{mine}": f"{last}.DenseReluDense.{theirs}"
-                for mine, theirs in {**inner, "down_proj": "wo"}.items()
+                f"{ours}.feed_forward.{our_part}": f"{last}.DenseReluDense.{published}"
+                for our_part, published in {**inner, "down_proj": "wo"}.items()
             }
             names[f"{ours}.feed_forward_norm"] = f"{last}.layer_norm"
-    return {f"{ours}.weight": Source(f"{theirs}.weight") for ours, theirs in names.items()}
+    return {f"{ours}.weight": Source(f"{published}.weight") for ours, published in names.items()}
 
 
 def _vit_names(config: Mapping[str, Any]) -> dict[str, Source]:
@@ -416,17 +424,17 @@ def _vit_names(config: Mapping[str, Any]) -> dict[str, Source]:
     }
     parts = {"norm": "layernorm", "head": "classifier"}
     for i in range(_size(config, "num_hidden_layers")):
-        ours, theirs = f"layers.{i}", f"encoder.layer.{i}"
+        ours, published = f"layers.{i}", f"encoder.layer.{i}"
         parts |= {
-            f"{ours}.self_attention.{a}_proj": f"{theirs}.attention.attention.{b}"
+            f"{ours}.self_attention.{a}_proj": f"{published}.attention.attention.{b}"
             for a, b in (("q", "query"), ("k", "key"), ("v", "value"))
         }
         parts |= {
-            f"{ours}.self_attention.o_proj": f"{theirs}.attention.output.dense",
-            f"{ours}.self_attention_norm": f"{theirs}.layernorm_before",
-            f"{ours}.feed_forward.up_proj": f"{theirs}.intermediate.dense",
-            f"{ours}.feed_forward.down_proj": f"{theirs}.output.dense",
-            f"{ours}.feed_forward_norm": f"{theirs}.layernorm_after",
+            f"{ours}.self_attention.o_proj": f"{published}.attention.output.dense",
+            f"{ours}.self_attention_norm": f"{published}.layernorm_before",
+            f"{ours}.feed_forward.up_proj": f"{published}.intermediate.dense",
+            f"{ours}.feed_forward.down_proj": f"{published}.output.dense",
+            f"{ours}.feed_forward_norm": f"{published}.layernorm_after",
         }
     return names | _with_biases(parts)
 
@@ -434,22 +442,24 @@ def _vit_names(config: Mapping[str, Any]) -> dict[str, Source]:
 def _llama_names(config: Mapping[str, Any]) -> dict[str, Source]:
     names = {"embedding": "model.embed_tokens", "norm": "model.norm", "output": "lm_head"}
     for i in range(_size(config, "num_hidden_layers")):
-        ours, theirs = f"layers.{i}", f"model.layers.{i}"
-        names |= {f"{ours}.self_attention.{letter}_proj": f"{theirs}.self_attn.{letter}_proj" for letter in "qkvo"}
-        names |= {f"{ours}.feed_forward.{part}_proj": f"{theirs}.mlp.{part}_proj" for part in ("gate", "up", "down")}
-        names[f"{ours}.self_attention_norm"] = f"{theirs}.input_layernorm"
-        names[f"{ours}.feed_forward_norm"] = f"{theirs}.post_attention_layernorm"
-    return {f"{ours}.weight": Source(f"{theirs}.weight") for ours, theirs in names.items()}
+        ours, published = f"layers.{i}", f"model.layers.{i}"
+        names |= {f"{ours}.self_attention.{letter}_proj": f"{published}.self_attn.{letter}_proj" for letter in "qkvo"}
+        names |= {f"{ours}.feed_forward.{part}_proj": f"{published}.mlp.{part}_proj" for part in ("gate", "up", "down")}
+        names[f"{ours}.self_attention_norm"] = f"{published}.input_layernorm"
+        names[f"{ours}.feed_forward_norm"] = f"{published}.post_attention_layernorm"
+    return {f"{ours}.weight": Source(f"{published}.weight") for ours, published in names.items()}
 
 
 def _with_biases(parts: Mapping[str, str]) -> dict[str, Source]:
     return {
-        f"{ours}.{part}": Source(f"{theirs}.{part}") for ours, theirs in parts.items() for part in ("weight", "bias")
+        f"{ours}.{part}": Source(f"{published}.{part}")
+        for ours, published in parts.items()
+        for part in ("weight", "bias")
     }
 
 
 def _released_names(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors by the names of released files: without prefix, in the older spelling."""
+    """Return the tensors under the names of released files: without prefix, in the older spelling."""
     held = {}
     for name, tensor in tensors.items():
         name = name.removeprefix(_PREFIXES[kind])
@@ -465,17 +475,17 @@ def _converted(ours: str, tensor: Tensor, source: Source, weight: Tensor) -> Ten
             f"{source.name} holds {tensor.dtype}, and weights are floating-point numbers. "
             "Take the checkpoint that is not quantised."
         )
-    made: Tensor | None
+    converted: Tensor | None
     try:
-        made = _changed(tensor, source.how)
+        converted = _changed(tensor, source.how)
     except (RuntimeError, IndexError, ValueError):
-        made = None
-    if made is None or made.shape != weight.shape:
+        converted = None
+    if converted is None or converted.shape != weight.shape:
         raise CheckpointError(
             f"{ours} has the shape {tuple(weight.shape)}, and {source.name} in the file {tuple(tensor.shape)} "
             f"(taken: {source.how}). Sizes in {CONFIG} and in the file must be those of one model."
         )
-    return made
+    return converted
 
 
 def _changed(tensor: Tensor, how: How) -> Tensor:
@@ -496,7 +506,7 @@ def _scales(config: Mapping[str, Any]) -> bool:
 
 
 def _scale_output(model: nn.Module, config: Mapping[str, Any], held: Mapping[str, Tensor]) -> None:
-    """Our T5 scales tied logits and no others; make it so where a file asks for the other two cases."""
+    """Adapt the weights if the file's scaling of logits differs: our T5 scales exactly the tied logits."""
     output: nn.Linear | None = model.output  # type: ignore[assignment]
     if output is not None and _scales(config):
         with torch.no_grad():
@@ -506,7 +516,7 @@ def _scale_output(model: nn.Module, config: Mapping[str, Any], held: Mapping[str
 
 
 def _drop_tied(held: dict[str, Tensor], embedding: str) -> None:
-    """Leave out an output matrix that repeats the embedding."""
+    """Drop an output matrix that repeats the embedding."""
     output, table = held.get("lm_head.weight"), held.get(embedding)
     if output is not None and table is not None and output.shape == table.shape and torch.equal(output, table):
         del held["lm_head.weight"]

@@ -1,8 +1,9 @@
-"""Recurrent networks: one small network, used again at every step, that carries a state from each step to the next.
+"""Recurrent networks: RNN, LSTM and GRU cells, sequences, language models and sampling.
 
-Shapes: B batch, T length of a sequence, E width of an input, D width of a state, L layers, V vocabulary, N length of a
-window or of a block. The batch comes first everywhere. Weights have the layout and the order of gates of `torch.nn.RNN`,
-`torch.nn.LSTM` and `torch.nn.GRU`, so that they can be copied both ways. Boolean masks are True at real tokens.
+Shapes: B batch, T sequence length, E input width, D state width, L layers, V
+vocabulary, N length of a window or block. The batch comes first. Weights have the
+layout and gate order of `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`, so that
+they can be copied in both directions. Boolean masks are True at real tokens.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 
 
 class LstmWeights(NamedTuple):
-    """The weights of one LSTM, gates in the order i, f, g, o; a plain tuple of the four does as well."""
+    """The weights of an LSTM, gates in the order i, f, g, o; a plain tuple also works."""
 
     weight_ih: Tensor
     """From input to gates, (4·D, E)."""
@@ -43,25 +44,28 @@ class LstmWeights(NamedTuple):
 
 
 class NeuralProbabilisticLM(nn.Module):
-    """Language model with a fixed window: the next token from the N tokens before it, whatever stood before those.
+    """A language model with a fixed window of N tokens.
 
-    One embedding is shared by all places of the window. The N embeddings, side by side with the oldest token first, are
-    the x of y = b + W x + U tanh(d + H x). The layers, with PyTorch's default initialisation, are `embedding`
-    (`nn.Embedding`, V rows of E numbers), `hidden` (`nn.Linear`: H and d), `output` (`nn.Linear`: U and b) and `direct`
-    (`nn.Linear` without a bias: W), which is None if there are no direct connections. N is the attribute `window`.
+    All positions of the window share one embedding. The concatenated N embeddings,
+    oldest token first, are the x of y = b + W x + U tanh(d + H x). The layers have
+    PyTorch's default initialisation: `embedding` (`nn.Embedding`, V rows of E numbers),
+    `hidden` (`nn.Linear`: H and d), `output` (`nn.Linear`: U and b) and `direct`
+    (`nn.Linear` without a bias: W). `direct` is None without direct connections. N is
+    the attribute `window`.
 
     Args:
         vocabulary: Number of tokens V.
-        window: How many tokens N the model sees.
+        window: Number N of tokens in the window.
         d_embedding: Width E of an embedding.
         d_hidden: Width D of the hidden layer.
-        direct: Whether the embeddings are also connected to the output directly, past the hidden layer.
+        direct: Whether the embeddings are also connected directly to the output.
 
     Raises:
         ValueError: If `window` is less than one.
 
     Source:
-        Bengio et al. 2003, A Neural Probabilistic Language Model, section 2, equation 1.
+        Bengio et al. 2003, A Neural Probabilistic Language Model, section 2, equation
+        1.
     """
 
     def __init__(self, vocabulary: int, window: int, d_embedding: int, d_hidden: int, *, direct: bool = True) -> None:
@@ -81,11 +85,13 @@ class NeuralProbabilisticLM(nn.Module):
             tokens: Integers in 0 … V - 1, (B, T), with T at least N.
 
         Returns:
-            Logits, (B, T - N + 1, V): entry i predicts the token after the window tokens[:, i : i + N], so the last one
-            predicts the token after the whole sequence.
+            Logits, (B, T - N + 1, V): entry i predicts the token after the window
+            tokens[:, i : i + N], so the last entry predicts the token after the whole
+            sequence.
 
         Raises:
-            ValueError: If `tokens` does not have two dimensions, or has fewer than N tokens.
+            ValueError: If `tokens` does not have two dimensions, or has fewer than N
+                tokens.
         """
         if tokens.ndim != 2 or tokens.shape[1] < self.window:
             raise ValueError(f"expected tokens (B, T) with T at least {self.window}, got {tuple(tokens.shape)}")
@@ -96,24 +102,24 @@ class NeuralProbabilisticLM(nn.Module):
 
 
 def rnn_cell(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor) -> Tensor:
-    """One step of a recurrent network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh).
+    """Compute one RNN step: h' = tanh(W_ih x + b_ih + W_hh h + b_hh).
 
     Args:
-        x: The inputs of this step, (B, E).
-        h: The state before it, (B, D).
-        weight_ih: From input to state, (D, E): one row a state number, as `nn.Linear` keeps it.
+        x: Inputs of this step, (B, E).
+        h: Previous hidden state, (B, D).
+        weight_ih: From input to state, (D, E), in the layout of `nn.Linear`.
         weight_hh: From state to state, (D, D).
         bias_ih: (D,).
-        bias_hh: (D,). One bias would do; there are two because PyTorch has two.
+        bias_hh: (D,). One bias would suffice; PyTorch has two.
 
     Returns:
-        The state after the step, (B, D).
+        The new hidden state, (B, D).
 
     Raises:
         ValueError: If the shapes of inputs, state and weights do not fit.
 
     Source:
-        Elman 1990, Finding Structure in Time; the layout is that of `torch.nn.RNNCell`.
+        Elman 1990, Finding Structure in Time; layout of `torch.nn.RNNCell`.
     """
     _check_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=1)
     return torch.tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)  # (B, D)
@@ -127,7 +133,7 @@ def rnn_forward(
     bias_hh: Tensor,
     h_0: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Run `rnn_cell` along a sequence: the same weights at every step, the state carried from each step to the next.
+    """Run `rnn_cell` over a sequence.
 
     Args:
         x: Inputs, (B, T, E), with T at least one.
@@ -135,10 +141,10 @@ def rnn_forward(
         weight_hh: From state to state, (D, D).
         bias_ih: (D,).
         bias_hh: (D,).
-        h_0: The state before the first step, (B, D); None means zeros.
+        h_0: Initial hidden state, (B, D); None means zeros.
 
     Returns:
-        The state after every step, (B, T, D), and the state after the last one, (B, D).
+        The hidden state after every step, (B, T, D), and after the last step, (B, D).
 
     Source:
         Elman 1990; Goodfellow et al. 2016, Deep Learning, section 10.2.
@@ -161,10 +167,11 @@ def gradient_norm_through_time(
     grad_last: Tensor,
     h_0: Tensor | None = None,
 ) -> Tensor:
-    """How large the gradient still is at every step on its way back from the last state.
+    """Compute the gradient norm at every step of backpropagation through time.
 
-    For a loss that depends on the last state only, the gradient by the state one step earlier is
-    d loss/dh_{t-1} = W_hhᵀ ((1 - h_t²) ⊙ d loss/dh_t). No automatic differentiation: one product a step, from the end to the
+    The loss depends only on the last state. Its gradient with respect to the state one
+    step earlier is d loss/dh_{t-1} = W_hhᵀ ((1 - h_t²) ⊙ d loss/dh_t). Compute it
+    without automatic differentiation, with one product per step from the end to the
     beginning.
 
     Args:
@@ -173,18 +180,21 @@ def gradient_norm_through_time(
         weight_hh: From state to state, (D, D).
         bias_ih: (D,).
         bias_hh: (D,).
-        grad_last: The gradient d loss/dh_T of the loss by the last state, (B, D).
-        h_0: The state before the first step, (B, D); None means zeros.
+        grad_last: Gradient d loss/dh_T of the loss with respect to the last state,
+            (B, D).
+        h_0: Initial hidden state, (B, D); None means zeros.
 
     Returns:
-        Euclidean norms, (B, T): column t is that of the gradient by the state after step t, counted from 0, so the last
-        column is the norm of `grad_last`.
+        Euclidean norms, (B, T): column t is the norm of the gradient with respect to
+        the state after step t, counted from 0, so the last column is the norm of
+        `grad_last`.
 
     Raises:
         ValueError: If `x` does not have three dimensions, or the shapes do not fit.
 
     Source:
-        Pascanu, Mikolov and Bengio 2013, On the difficulty of training recurrent neural networks, section 2, equation 5.
+        Pascanu, Mikolov and Bengio 2013, On the difficulty of training recurrent neural
+        networks, section 2, equation 5.
     """
     states, h_last = rnn_forward(x, weight_ih, weight_hh, bias_ih, bias_hh, h_0)
     if grad_last.shape != h_last.shape:
@@ -201,20 +211,21 @@ def gradient_norm_through_time(
 
 
 def clip_gradient_norm(gradients: Sequence[Tensor], max_norm: float) -> tuple[list[Tensor], Tensor]:
-    """Shorten a gradient that is too long, without turning it.
+    """Clip the global norm of the gradients without changing their direction.
 
-    All the tensors together are one long vector with one norm. If that norm is above `max_norm`, every tensor is multiplied
-    by the same number, max_norm / norm; otherwise all stay as they are. The squares of float16 and bfloat16 gradients are
-    summed in float32.
+    All tensors together form one vector. If its norm is above `max_norm`, every tensor
+    is multiplied by max_norm / norm; otherwise the gradients are unchanged. The squares
+    of float16 and bfloat16 gradients are summed in float32.
 
     Args:
         gradients: At least one tensor, of any shapes.
         max_norm: The largest norm allowed, positive.
 
     Returns:
-        The clipped gradients, new tensors of the same shapes and dtypes, and the norm before clipping, a tensor without
-        dimensions (in float32 for float16 and bfloat16 gradients). Gradients that are all zero stay zero. If the sum of the
-        squares is too large for its dtype, the norm is infinite, and what was finite becomes zero, as it does with PyTorch.
+        The clipped gradients, new tensors of the same shapes and dtypes, and the norm
+        before clipping, a scalar tensor (in float32 for float16 and bfloat16
+        gradients). Gradients that are all zero stay zero. If the sum of the squares
+        overflows, the norm is infinite and finite gradients become zero, as in PyTorch.
 
     Raises:
         ValueError: If there are no gradients, or `max_norm` is not positive.
@@ -234,29 +245,30 @@ def clip_gradient_norm(gradients: Sequence[Tensor], max_norm: float) -> tuple[li
 def lstm_cell(
     x: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """One step of a long short-term memory: what to forget, what to write, what to show.
+    """Compute one LSTM step, with forget, input and output gates.
 
-    W_ih x + b_ih + W_hh h + b_hh has 4·D numbers: four runs of D, in the order i, f, g, o. The logistic function turns
-    the runs of i, f and o into gates, tanh that of g; the cell becomes c' = f ⊙ c + i ⊙ g, and the state h' = o ⊙ tanh(c').
+    W_ih x + b_ih + W_hh h + b_hh has 4·D numbers: four blocks of D, in the order i, f,
+    g, o. The logistic function is applied to the blocks i, f and o, and tanh to g. The
+    cell state becomes c' = f ⊙ c + i ⊙ g, and the hidden state h' = o ⊙ tanh(c').
 
     Args:
-        x: The inputs of this step, (B, E).
-        h: The state before it, (B, D).
-        c: The cell before it, (B, D).
-        weight_ih: From input to gates, (4·D, E): the D rows of i first, then those of f, g and o.
+        x: Inputs of this step, (B, E).
+        h: Previous hidden state, (B, D).
+        c: Previous cell state, (B, D).
+        weight_ih: From input to gates, (4·D, E): D rows each for i, f, g and o.
         weight_hh: From state to gates, (4·D, D), in the same order.
         bias_ih: (4·D,).
         bias_hh: (4·D,).
 
     Returns:
-        The state h' and the cell c' after the step, each (B, D).
+        The new hidden state h' and cell state c', each (B, D).
 
     Raises:
-        ValueError: If the shapes of inputs, state, cell and weights do not fit.
+        ValueError: If the shapes of inputs, states and weights do not fit.
 
     Source:
-        Hochreiter and Schmidhuber 1997, Long Short-Term Memory; with the forget gate of Gers, Schmidhuber and Cummins 2000;
-        the layout is that of `torch.nn.LSTMCell`.
+        Hochreiter and Schmidhuber 1997, Long Short-Term Memory; with the forget gate of
+        Gers, Schmidhuber and Cummins 2000; layout of `torch.nn.LSTMCell`.
     """
     _check_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=4, c=c)
     gates = x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh  # (B, 4·D)
@@ -274,7 +286,7 @@ def lstm_forward(
     state: tuple[Tensor, Tensor] | None = None,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Run `lstm_cell` along a sequence, past the padding: a padded step changes neither state nor cell.
+    """Run `lstm_cell` over a sequence; padded steps leave both states unchanged.
 
     Args:
         x: Inputs, (B, T, E), with T at least one.
@@ -282,15 +294,17 @@ def lstm_forward(
         weight_hh: From state to gates, (4·D, D).
         bias_ih: (4·D,).
         bias_hh: (4·D,).
-        state: State and cell before the first step, each (B, D); None means zeros.
-        mask: Boolean, (B, T), True at real tokens; None means that all are real. Padding may stand anywhere.
+        state: Initial hidden and cell state, each (B, D); None means zeros.
+        mask: Boolean, (B, T), True at real tokens; None means that all are real.
+            Padding may be anywhere.
 
     Returns:
-        The state after every step, (B, T, D), with zeros at padded steps; and state and cell after the last real step,
-        each (B, D).
+        The hidden state after every step, (B, T, D), with zeros at padded steps; and
+        the hidden and cell state after the last real step, each (B, D).
 
     Source:
-        Hochreiter and Schmidhuber 1997; zeros at padded steps as `torch.nn.utils.rnn.pad_packed_sequence` gives them.
+        Hochreiter and Schmidhuber 1997; zeros at padded steps as in
+        `torch.nn.utils.rnn.pad_packed_sequence`.
     """
     _check_sequence(x, mask)
     if state is None:
@@ -311,28 +325,30 @@ def lstm_forward(
 
 
 def gru_cell(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor, bias_hh: Tensor) -> Tensor:
-    """One step of a gated recurrent unit: a state that is its own memory, with a reset and an update gate.
+    """Compute one GRU step, with a reset and an update gate but no cell state.
 
-    W_ih x + b_ih has 3·D numbers, and so has W_hh h + b_hh: three runs of D each, in the order r, z, n. With σ the
-    logistic function, r = σ(r_i + r_h), z = σ(z_i + z_h), n = tanh(n_i + r ⊙ n_h), and h' = (1 - z) ⊙ n + z ⊙ h.
+    W_ih x + b_ih has 3·D numbers, and so has W_hh h + b_hh: three blocks of D each, in
+    the order r, z, n. With the logistic function σ, r = σ(r_i + r_h), z = σ(z_i + z_h),
+    n = tanh(n_i + r ⊙ n_h), and h' = (1 - z) ⊙ n + z ⊙ h.
 
     Args:
-        x: The inputs of this step, (B, E).
-        h: The state before it, (B, D).
-        weight_ih: From input to gates, (3·D, E): the D rows of r first, then those of z and n.
+        x: Inputs of this step, (B, E).
+        h: Previous hidden state, (B, D).
+        weight_ih: From input to gates, (3·D, E): D rows each for r, z and n.
         weight_hh: From state to gates, (3·D, D), in the same order.
         bias_ih: (3·D,).
-        bias_hh: (3·D,); its part for n is multiplied with r, so that here the two biases are not one.
+        bias_hh: (3·D,); its block for n is multiplied by r, so here the two biases are
+            not equivalent to one.
 
     Returns:
-        The state after the step, (B, D).
+        The new hidden state, (B, D).
 
     Raises:
         ValueError: If the shapes of inputs, state and weights do not fit.
 
     Source:
-        Cho et al. 2014, Learning Phrase Representations using RNN Encoder-Decoder, section 2.3; the place of r and the
-        layout are those of `torch.nn.GRUCell`.
+        Cho et al. 2014, Learning Phrase Representations using RNN Encoder-Decoder,
+        section 2.3; position of r and layout of `torch.nn.GRUCell`.
     """
     _check_cell(x, h, weight_ih, weight_hh, bias_ih, bias_hh, gates=3)
     r_i, z_i, n_i = (x @ weight_ih.T + bias_ih).chunk(3, dim=-1)  # (B, D) each
@@ -345,24 +361,27 @@ def gru_cell(x: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih
 def bidirectional_forward(
     x: Tensor, forward_weights: LstmWeights, backward_weights: LstmWeights, mask: Tensor | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Read a sequence twice with two LSTMs, from the left and from the right, and put what they say side by side.
+    """Run two LSTMs over a sequence, in both directions, and concatenate their states.
 
-    At every step the first D columns come from the LSTM that has read up to this step from the left, the next D from the
-    LSTM that has read up to this step from the right. Both begin with zeros.
+    The first D columns come from the left-to-right LSTM, the next D from the
+    right-to-left LSTM, each after it has read the token at this position. Both start
+    from zeros.
 
     Args:
         x: Inputs, (B, T, E), with T at least one.
-        forward_weights: The four weights of the LSTM that reads from the left.
-        backward_weights: Those of the LSTM that reads from the right.
+        forward_weights: The four weights of the left-to-right LSTM.
+        backward_weights: The four weights of the right-to-left LSTM.
         mask: Boolean, (B, T), True at real tokens; None means that all are real.
 
     Returns:
-        Both states at every step, (B, T, 2·D), with zeros at padded steps; and the last state and the last cell of both
-        directions, each (2, B, D): first that of the left-to-right LSTM after the last token, then that of the
-        right-to-left LSTM after the first token.
+        The concatenated hidden states, (B, T, 2·D), with zeros at padded steps; and the
+        final hidden and cell states of both directions, each (2, B, D). Entry 0 is the
+        left-to-right LSTM after the last token, entry 1 the right-to-left LSTM after
+        the first token.
 
     Source:
-        Schuster and Paliwal 1997, Bidirectional Recurrent Neural Networks; the layout is that of `torch.nn.LSTM`.
+        Schuster and Paliwal 1997, Bidirectional Recurrent Neural Networks; layout of
+        `torch.nn.LSTM`.
     """
     _check_sequence(x, mask)
     left, (h_left, c_left) = lstm_forward(x, *forward_weights, mask=mask)
@@ -376,23 +395,26 @@ def bidirectional_forward(
 def stacked_forward(
     x: Tensor, layers: Sequence[LstmWeights], mask: Tensor | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Put LSTMs on top of each other: the states of each layer, at every step, are the inputs of the next one.
+    """Run stacked LSTMs: the hidden states of a layer are the next layer's inputs.
 
     Args:
         x: Inputs, (B, T, E), with T at least one.
-        layers: The four weights of each of the L layers, from the bottom to the top. The weight_ih of the first is (4·D, E),
-            that of the others (4·D, D). Every layer begins with zeros.
+        layers: The four weights of each of the L layers, from bottom to top. weight_ih
+            is (4·D, E) in the first layer and (4·D, D) in the others. Every layer
+            starts from zeros.
         mask: Boolean, (B, T), True at real tokens; None means that all are real.
 
     Returns:
-        The states of the top layer, (B, T, D), with zeros at padded steps; and the last state and the last cell of every
-        layer, each (L, B, D), from the bottom to the top.
+        The hidden states of the top layer, (B, T, D), with zeros at padded steps; and
+        the final hidden and cell states of all layers, each (L, B, D), from bottom to
+        top.
 
     Raises:
         ValueError: If there are no layers.
 
     Source:
-        Graves 2013, Generating Sequences With Recurrent Neural Networks, section 2; the layout is that of `torch.nn.LSTM`.
+        Graves 2013, Generating Sequences With Recurrent Neural Networks, section 2;
+        layout of `torch.nn.LSTM`.
     """
     if not layers:
         raise ValueError("expected at least one layer, got none")
@@ -405,10 +427,10 @@ def stacked_forward(
 
 
 def language_model_blocks(tokens: Tensor, block_length: int) -> tuple[Tensor, Tensor]:
-    """Cut a corpus into blocks to learn from: at every place the target is the token that comes next in the corpus.
+    """Split a corpus into training blocks: each target is the next token in the corpus.
 
-    The blocks follow each other without overlap. The last target of a block is the first input of the next, and what is
-    left at the end and fills no block is dropped.
+    The blocks do not overlap. The last target of a block is the first input of the next
+    block. Tokens at the end that do not fill a block are dropped.
 
     Args:
         tokens: The corpus, integers, (M,).
@@ -418,11 +440,12 @@ def language_model_blocks(tokens: Tensor, block_length: int) -> tuple[Tensor, Te
         Inputs and targets, each ((M - 1) // N, N).
 
     Raises:
-        ValueError: If `tokens` does not have one dimension, `block_length` is less than one, or the corpus is too short for
-            one block and its targets.
+        ValueError: If `tokens` does not have one dimension, `block_length` is less than
+            one, or the corpus is too short for one block with its targets.
 
     Source:
-        Radford et al. 2018, Improving Language Understanding by Generative Pre-Training, equation 1: max Σ log P(u_i | u_{i-N} … u_{i-1}).
+        Radford et al. 2018, Improving Language Understanding by Generative
+        Pre-Training, equation 1: max Σ log P(u_i | u_{i-N} … u_{i-1}).
     """
     if tokens.ndim != 1 or block_length < 1 or len(tokens) <= block_length:
         raise ValueError(
@@ -435,23 +458,27 @@ def language_model_blocks(tokens: Tensor, block_length: int) -> tuple[Tensor, Te
 
 
 def sequence_negative_log_likelihood(logits: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """How surprised a model is by whole sequences: minus the logarithm of the probability that it gives to each.
+    """Compute the negative log-likelihood of whole sequences.
 
-    By the chain rule the probability of a sequence is the product of those of its tokens, so its logarithm is their sum.
+    By the chain rule, the log-probability of a sequence is the sum of the
+    log-probabilities of its tokens.
 
     Args:
-        logits: What the model says before every target, (B, T, V), not normalised.
-        targets: The tokens that came, integers in 0 … V - 1, (B, T).
-        mask: Boolean, (B, T), True at real tokens; a padded place adds nothing. None means that all are real.
+        logits: The model's logits for each target, (B, T, V).
+        targets: The actual tokens, integers in 0 … V - 1, (B, T).
+        mask: Boolean, (B, T), True at real tokens; padded positions add nothing. None
+            means that all are real.
 
     Returns:
-        One number a sequence, in nats, (B,), in the dtype of `logits`.
+        One number per sequence, in nats, (B,), in the dtype of `logits`.
 
     Raises:
-        ValueError: If `logits` is not (B, T, V) and `targets` (B, T) with the same B and T, or `mask` is not boolean or not (B, T).
+        ValueError: If `logits` is not (B, T, V) and `targets` (B, T) with the same B
+            and T, or `mask` is not boolean or not (B, T).
 
     Source:
-        Bengio et al. 2003, section 1 (the chain rule) and section 2 (the likelihood that is maximised).
+        Bengio et al. 2003, section 1 (the chain rule) and section 2 (the likelihood
+        that is maximised).
     """
     if logits.ndim != 3 or logits.shape[:2] != targets.shape:
         raise ValueError(f"expected logits (B, T, V), targets (B, T): {tuple(logits.shape)}, {tuple(targets.shape)}")
@@ -472,25 +499,28 @@ def sample_autoregressive(
     temperature: float = 1.0,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Let a model write on: draw a token, append it, and ask again with all that has been written so far.
+    """Sample a continuation: draw a token, append it, and call the model again.
 
-    At every step the last logits are divided by the temperature and turned into probabilities (B, V), from which one call of
-    `torch.multinomial`, with `generator`, draws the next token of every sequence of the batch. With temperature 0 nothing is
-    drawn: the most probable token is taken.
+    At every step the last logits are divided by the temperature and converted to
+    probabilities (B, V). One call of `torch.multinomial`, with `generator`, draws the
+    next token of every sequence. With temperature 0 nothing is drawn: the most probable
+    token is taken.
 
     Args:
-        model: Turns tokens (B, T) into logits (B, T', V), of which the last predict the next token.
-        prompt: How the sequences begin, integers, (B, T), with T at least one.
-        steps: How many tokens to append.
-        temperature: Below 1 the likely tokens become likelier, above 1 all become more alike; not negative.
-        generator: Where the random numbers come from; None means PyTorch's own generator.
+        model: Maps tokens (B, T) to logits (B, T', V); the last position predicts the
+            next token.
+        prompt: The prompts, integers, (B, T), with T at least one.
+        steps: Number of tokens to append.
+        temperature: Below 1 sharpens the distribution, above 1 flattens it; not
+            negative.
+        generator: Source of randomness; None means PyTorch's own generator.
 
     Returns:
-        Prompt and appended tokens, (B, T + steps).
+        Prompts and appended tokens, (B, T + steps).
 
     Raises:
-        ValueError: If `steps` or `temperature` is negative, or `prompt` does not have two dimensions and a token in each
-            sequence.
+        ValueError: If `steps` or `temperature` is negative, or `prompt` does not have
+            two dimensions and at least one token per sequence.
 
     Source:
         Graves 2013, Generating Sequences With Recurrent Neural Networks, section 1.
@@ -524,7 +554,7 @@ def _check_cell(
     gates: int,
     c: Tensor | None = None,
 ) -> None:
-    """Make sure that inputs, state and weights fit each other: with a wrong one, broadcasting may go on without a word."""
+    """Raise a ValueError if the shapes of inputs, states and weights do not fit: broadcasting could hide the mismatch."""
     if x.ndim != 2 or h.ndim != 2 or len(x) != len(h):
         raise ValueError(f"expected x (B, E) and h (B, D), got {tuple(x.shape)} and {tuple(h.shape)}")
     if c is not None and c.shape != h.shape:
@@ -540,7 +570,7 @@ def _check_cell(
 
 
 def _check_sequence(x: Tensor, mask: Tensor | None = None) -> None:
-    """Make sure that there is a batch of sequences, and that a mask has a place for every step of it."""
+    """Raise a ValueError if the inputs are not a batch of sequences or the mask does not have one entry per step."""
     if x.ndim != 3 or x.shape[1] < 1:
         raise ValueError(f"expected x of shape (B, T, E) with T at least one, got {tuple(x.shape)}")
     if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape[:2]):

@@ -1,8 +1,10 @@
-"""Relative positions: ALiBi's slopes, RoPE in both pairings, and ways to extend its context window.
+"""Relative positions: ALiBi, RoPE in both layouts (interleaved and half-split), and context-window extension for RoPE.
 
-An offset is the key's position minus the query's, except in `rotary_score`, which follows its source: the query's minus the key's.
+An offset is the key's position minus the query's position. In `rotary_score` the sign
+is opposite, as in its source.
 
-Shapes: B batch, T query length, S key length, H heads, D model width, Dh width of a head, V vocabulary, F frequencies.
+Shapes: B batch, T query length, S key length, H heads, D model width, Dh width of a
+head, V vocabulary, F frequencies.
 """
 
 import math
@@ -32,9 +34,10 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 def alibi_slopes(n_heads: int) -> Tensor:
     """Return the slopes of ALiBi: how fast each head's attention falls with distance.
 
-    If H is a power of two, head h, counted from 0, has the slope 2^(-8 (h + 1) / H). For
-    any other H, let p be the largest power of two below it: take the slopes of p heads,
-    then every second slope of 2p heads, beginning with the first, until there are H.
+    If H is a power of two, head h, counted from 0, has the slope 2^(-8 (h + 1) / H).
+    For any other H, let p be the largest power of two below it: take the slopes of p
+    heads, then every second slope of 2p heads, beginning with the first, until there
+    are H.
 
     Args:
         n_heads: Number of heads H, at least 1.
@@ -60,14 +63,14 @@ def alibi_slopes(n_heads: int) -> Tensor:
 def alibi_bias(slopes: Tensor, T: int, S: int, *, start: int = 0) -> Tensor:
     """Return what ALiBi adds to the scores: minus slope times distance, for each head.
 
-    Query t stands at position i = `start` + t and key s at position j = s. The bias is
+    Query t has position i = `start` + t, and key s has position j = s. The bias is
     -slope · abs(i - j).
 
     Args:
         slopes: One per head, (H,).
         T: Number of queries.
         S: Number of keys.
-        start: Position of the first query, for queries that follow a cached text.
+        start: Position of the first query, for queries that follow cached tokens.
 
     Returns:
         Biases, (H, T, S), in the dtype and on the device of `slopes`.
@@ -89,8 +92,8 @@ def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.devic
 
     Args:
         d_head: Width of a head Dh, an even number.
-        theta: The base; Llama 3 has 500,000.
-        device: Where the result is made; None means PyTorch's current default.
+        theta: The base; Llama 3 uses 500,000.
+        device: Device of the result; None means PyTorch's current default.
 
     Returns:
         Frequencies in float64, (Dh / 2,).
@@ -108,17 +111,17 @@ def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.devic
 
 
 def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, interleaved: bool = False) -> Tensor:
-    """Rotate each pair of columns of every row by an angle proportional to its position.
+    """Rotate each pair of columns by an angle proportional to the row's position.
 
-    The angle of pair j at position p is p · frequency_j. The pair (a, b) becomes
-    (a cos - b sin, b cos + a sin). With F frequencies the first 2F columns are rotated,
-    and the columns after them stay as they are. Half-split, the default: pair j is
-    column j and column F + j. Interleaved: pair j is columns 2j and 2j + 1.
+    The angle of pair j at position p is p · frequency_j. The pair (a, b) becomes (a cos
+    - b sin, b cos + a sin). With F frequencies the first 2F columns are rotated, and
+    the columns after them stay as they are. Half-split, the default: pair j is column j
+    and column F + j. Interleaved: pair j is columns 2j and 2j + 1.
 
     Args:
         x: Queries or keys, (..., T, Dh).
         positions: Position of each row, (T,) or broadcastable to (..., T); integers or
-            real numbers.
+            floating point.
         frequencies: Angle per position, (F,), F at most Dh / 2.
         interleaved: Whether neighbouring columns form a pair.
 
@@ -131,8 +134,8 @@ def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, inter
         ValueError: If there are more frequencies than pairs of columns.
 
     Source:
-        Su et al. 2021, section 3.2.2 (interleaved). Half-split is the layout of GPT-NeoX
-        and of Llama in Hugging Face's library.
+        Su et al. 2021, section 3.2.2 (interleaved). Half-split is the layout of
+        GPT-NeoX and of Llama in Hugging Face's library.
     """
     turned = 2 * len(frequencies)
     if turned > x.shape[-1]:
@@ -215,8 +218,8 @@ class RotaryAttention(nn.Module):
     """Causal multi-head self-attention with RoPE, half-split.
 
     Queries and keys are rotated by their positions, values are not. The projections
-    `q_proj`, `k_proj`, `v_proj` and `o_proj` are those of `MultiHeadAttention`, and the
-    state holds nothing else. `n_heads` and `theta` are kept as attributes.
+    `q_proj`, `k_proj`, `v_proj` and `o_proj` are as in `MultiHeadAttention`, and the
+    state dict has no other entries. `n_heads` and `theta` are kept as attributes.
 
     Args:
         d_model: Width D.
@@ -243,13 +246,14 @@ class RotaryAttention(nn.Module):
         self.o_proj = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(self, x: Tensor, start: int = 0, frequencies: Tensor | None = None, scale: float = 1.0) -> Tensor:
-        """Let every position attend to itself and to those before it.
+        """Let every position attend to itself and to earlier positions.
 
         Args:
             x: The sequence, (B, T, D).
             start: Position of its first row.
-            frequencies: Angle per position, (Dh / 2,); None means those of `theta`.
-            scale: Factor of the positions, as in `interpolate_positions`.
+            frequencies: Angle per position, (Dh / 2,); None means the frequencies of
+                `theta`.
+            scale: Factor for the positions, as in `interpolate_positions`.
 
         Returns:
             Outputs, (B, T, D).
@@ -266,15 +270,15 @@ class RotaryAttention(nn.Module):
 
 
 def interpolate_positions(positions: Tensor, scale: float) -> Tensor:
-    """Scale the positions of a long text into the range that a model was trained on.
+    """Scale the positions of a long sequence into the range of the training positions.
 
     Args:
-        positions: Integers or real numbers, of any shape.
+        positions: Integers or floating point, of any shape.
         scale: Training length divided by the new length, above 0 and at most 1.
 
     Returns:
-        The scaled positions, of the same shape: in float64 if `positions` is float64, in
-        float32 otherwise.
+        The scaled positions, of the same shape: in float64 if `positions` is float64,
+        in float32 otherwise.
 
     Raises:
         ValueError: If `scale` is not above 0 and at most 1.
@@ -322,11 +326,11 @@ def scale_frequencies_llama3(
     high: float = 4.0,
     original_length: int = 8192,
 ) -> Tensor:
-    """Slow down the slow pairs for a longer text and keep the fast ones: Llama 3.1's rule.
+    """Slow down the slow pairs for a longer context and keep the fast ones (Llama 3.1).
 
     A pair that makes more than `high` turns within the training length keeps its
     frequency f. A pair that makes fewer than `low` turns gets f / factor. Between them,
-    with r turns and the share s = (r - low) / (high - low), the frequency becomes
+    with r turns and the weight s = (r - low) / (high - low), the frequency becomes
     s · f + (1 - s) · f / factor.
 
     Args:
@@ -348,21 +352,21 @@ def scale_frequencies_llama3(
 
 
 def loss_by_position(logits: Tensor, targets: Tensor, *, bins: int) -> Tensor:
-    """Return the mean loss in each of `bins` equal stretches of a text.
+    """Return the mean loss in each of `bins` equal segments of a sequence.
 
     The loss of a position is minus the logarithm of the probability of its target.
 
     Args:
         logits: (B, T, V).
         targets: The token to be predicted at each position, integers (B, T).
-        bins: Number of stretches; divides T.
+        bins: Number of segments; divides T.
 
     Returns:
-        Mean loss in nats over the texts and the positions of each stretch, (bins,), in
-        the dtype of `logits`. Half precision is computed in float32.
+        Mean loss in nats over the sequences and the positions of each segment, (bins,),
+        in the dtype of `logits`. Half precision is computed in float32.
 
     Raises:
-        ValueError: If `bins` is below 1, or T cannot be divided into `bins` stretches.
+        ValueError: If `bins` is below 1, or T cannot be divided into `bins` segments.
 
     Source:
         Press et al. 2022, appendix B (loss by position in the window).

@@ -1,14 +1,18 @@
-"""From the logits of the next token to the logits that it is drawn with: temperatures, filters, penalties, and chains.
+"""Samplers, which transform next-token logits: temperatures, filters, penalties, and chains of them.
 
-Shapes: B batch, T length of the text so far, V vocabulary; `...` stands for any number of leading dimensions. What holds
-for every function here, unless its docstring says otherwise:
+Shapes: B batch, T length of the sequence so far, V vocabulary; `...` stands for any
+number of leading dimensions. These rules hold for every function here, unless its
+docstring states an exception:
 
-- Logits (..., V) become new logits of the same shape and dtype, computed in float32 at least. The input stays as it is.
-- An excluded token has the logit -inf. What was excluded before stays so; one token at least is not.
+- Logits (..., V) become new logits of the same shape and dtype, computed in float32 or
+  wider. The input is not changed.
+- An excluded token has the logit -inf. Excluded tokens stay excluded, and at least one
+  token per row is not excluded.
 - The most probable token is never excluded.
-- Equal logits share one fate: cut-offs are values, not positions in a sorted list.
-- Each row is treated on its own, and gradients flow through what is kept.
-- `tokens` (B, T) is the text so far; the logits are then (B, V).
+- Tokens with equal logits are treated equally: cut-offs are values, not positions in a
+  sorted list.
+- Rows are independent, and gradients flow through the logits that are kept.
+- `tokens` (B, T) are the sequences so far; the logits are then (B, V).
 """
 
 import math
@@ -43,20 +47,23 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 def temperature(logits: Tensor, t: float) -> Tensor:
     """Sharpen or flatten a distribution: divide all logits by a temperature.
 
-    The probabilities become p^(1/t), scaled to sum to one: below 1 the likely tokens gain, above 1 the unlikely ones do.
+    The probabilities become p^(1/t), normalised. A temperature below 1 sharpens the
+    distribution, a temperature above 1 flattens it.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
+        logits: One logit per token of the vocabulary, (..., V).
         t: The temperature, above 0 and finite.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`. What was excluded (-inf) stays so.
+        New logits, (..., V), in the dtype of `logits`; excluded tokens (-inf) stay
+        excluded.
 
     Raises:
         ValueError: If `t` is out of range.
 
     Source:
-        Ackley, Hinton and Sejnowski 1985, A Learning Algorithm for Boltzmann Machines, section 2.
+        Ackley, Hinton and Sejnowski 1985, A Learning Algorithm for Boltzmann Machines,
+        section 2.
     """
     if not 0 < t < math.inf:
         raise ValueError(f"a temperature is above 0 and finite, got {t}")
@@ -64,16 +71,18 @@ def temperature(logits: Tensor, t: float) -> Tensor:
 
 
 def top_k(logits: Tensor, k: int) -> Tensor:
-    """Keep the k most probable tokens, and exclude all others.
+    """Keep the k most probable tokens and exclude all others.
 
-    Tokens whose logit equals the k-th largest are all kept, so that there may be more than k. If k is V or more, all are.
+    All tokens whose logit equals the k-th largest are kept, so more than k may remain.
+    If k is V or more, all tokens are kept.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        k: How many tokens to keep, at least 1.
+        logits: One logit per token of the vocabulary, (..., V).
+        k: Number of tokens to keep, at least 1.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `k` is less than 1.
@@ -88,19 +97,21 @@ def top_k(logits: Tensor, k: int) -> Tensor:
 
 
 def top_p(logits: Tensor, p: float) -> Tensor:
-    """Keep the most probable tokens that it takes to reach a probability of p (nucleus sampling).
+    """Keep the smallest set of top tokens with total probability p (nucleus sampling).
 
-    Let s be the sum of the probabilities of all tokens that are strictly more probable than a token. The token is kept
-    if s < p. So the token with which the sum reaches p is kept, the most probable one always is, and p = 1 keeps all.
-    If s equals p, the token is excluded. Rounding does not decide this: s is a sum in float64, and it counts as equal to
-    p if it is less than p by a millionth of p at most.
+    Let s be the sum of the probabilities of all tokens that are strictly more probable
+    than a token. The token is kept if s < p. So the token with which the sum reaches p
+    is kept, the most probable token is always kept, and p = 1 keeps all tokens. If s
+    equals p, the token is excluded. To be robust against rounding, s is computed in
+    float64 and counts as equal to p if it is below p by at most p / 1,000,000.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        p: The probability to reach, above 0 and at most 1.
+        logits: One logit per token of the vocabulary, (..., V).
+        p: The total probability to reach, above 0 and at most 1.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `p` is out of range.
@@ -125,11 +136,13 @@ def min_p(logits: Tensor, p: float) -> Tensor:
     """Keep every token that is at least p times as probable as the most probable one.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        p: The share of the largest probability that a token needs, from 0 (all are kept) to 1 (the best and its equals).
+        logits: One logit per token of the vocabulary, (..., V).
+        p: Threshold relative to the largest probability, from 0 (keeps all tokens) to 1
+            (keeps the most probable token and ties).
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `p` is out of range.
@@ -145,16 +158,18 @@ def min_p(logits: Tensor, p: float) -> Tensor:
 
 
 def top_a(logits: Tensor, a: float) -> Tensor:
-    """Keep every token whose probability is at least a times the square of the largest probability.
+    """Keep the tokens of probability at least a times the squared largest probability.
 
-    Where the model is sure the threshold is high; where it is not, the square makes it very low.
+    The threshold is high for a confident model; for an uncertain model the square makes
+    it very low.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        a: What the square is multiplied by, from 0 (all are kept) to 1.
+        logits: One logit per token of the vocabulary, (..., V).
+        a: Factor of the square, from 0 (keeps all tokens) to 1.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `a` is out of range.
@@ -170,17 +185,20 @@ def top_a(logits: Tensor, a: float) -> Tensor:
 
 
 def top_n_sigma(logits: Tensor, n: float) -> Tensor:
-    """Keep every token whose logit is at most n standard deviations below the largest logit.
+    """Keep the tokens at most n standard deviations below the largest logit.
 
-    The deviation is that of a whole population (divide by the number of logits), of the logits that are not -inf. A
-    temperature stretches logits and deviation alike, so the same tokens are kept at every temperature.
+    It is the population standard deviation (divided by the number of logits) of the
+    logits that are not -inf. A temperature scales logits and deviation equally, so the
+    same tokens are kept at every temperature.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        n: How many standard deviations, from 0 (the best token and its equals) upwards, finite.
+        logits: One logit per token of the vocabulary, (..., V).
+        n: Number of standard deviations, at least 0 (keeps the most probable token and
+            ties), finite.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `n` is out of range.
@@ -199,21 +217,25 @@ def top_n_sigma(logits: Tensor, n: float) -> Tensor:
 
 
 def tail_free(logits: Tensor, z: float) -> Tensor:
-    """Cut the tail off where the curve of the sorted probabilities flattens.
+    """Exclude the tail where the curve of the sorted probabilities flattens.
 
-    Sort the probabilities, the largest first. Their absolute second differences say how much the curve bends at each
-    index; divide them by their sum, and let i be the first index (counted from 0) at which their running sum exceeds z.
-    The i + 1 most probable tokens are kept, and those that equal the last of them. Nothing changes if no running sum
-    exceeds z, if all second differences are 0, or if V is at most 2. An excluded token counts with probability 0.
+    Sort the probabilities in descending order. Their absolute second differences
+    measure the curvature at each index. Divide them by their sum, and let i be the
+    first index (counted from 0) at which their cumulative sum exceeds z. The i + 1 most
+    probable tokens are kept, including ties with the last of them. Nothing changes if
+    no cumulative sum exceeds z, if all second differences are 0, or if V is at most 2.
+    Excluded tokens have probability 0.
 
-    Implementations differ by one: llama.cpp kept i tokens, web interfaces keep i + 1.
+    Implementations differ by one token: llama.cpp kept i tokens, web interfaces keep i
+    + 1.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        z: The share of the bending to keep, from 0 to 1 (all are kept).
+        logits: One logit per token of the vocabulary, (..., V).
+        z: Fraction of the curvature to keep, from 0 to 1 (keeps all tokens).
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `z` is out of range.
@@ -234,20 +256,22 @@ def tail_free(logits: Tensor, z: float) -> Tensor:
 
 
 def epsilon_cutoff(logits: Tensor, epsilon: float) -> Tensor:
-    """Keep every token with a probability of at least epsilon, and in any case the most probable one.
+    """Keep every token of probability at least epsilon, and the most probable token.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
+        logits: One logit per token of the vocabulary, (..., V).
         epsilon: The smallest probability to keep, strictly between 0 and 1.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `epsilon` is out of range.
 
     Source:
-        Hewitt, Manning and Liang 2022, Truncation Sampling as Language Model Desmoothing, section 3.
+        Hewitt, Manning and Liang 2022, Truncation Sampling as Language Model
+        Desmoothing, section 3.
     """
     if not 0 < epsilon < 1:
         raise ValueError(f"epsilon is a probability strictly between 0 and 1, got {epsilon}")
@@ -259,21 +283,25 @@ def epsilon_cutoff(logits: Tensor, epsilon: float) -> Tensor:
 def eta_cutoff(logits: Tensor, epsilon: float) -> Tensor:
     """Keep every token with a probability of at least min(ε, √ε · e^-H).
 
-    H is the entropy of the row, in nats: the less sure the model is, the lower the threshold. The most probable token
-    always reaches it, because its probability is at least e^-H.
+    H is the entropy of the row, in nats: the higher the entropy, the lower the
+    threshold. The most probable token is always kept, because its probability is at
+    least e^-H.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        epsilon: The parameter ε, strictly between 0 and 1; the threshold is never higher.
+        logits: One logit per token of the vocabulary, (..., V).
+        epsilon: The parameter ε, strictly between 0 and 1; an upper bound of the
+            threshold.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `epsilon` is out of range.
 
     Source:
-        Hewitt, Manning and Liang 2022, Truncation Sampling as Language Model Desmoothing, section 4.
+        Hewitt, Manning and Liang 2022, Truncation Sampling as Language Model
+        Desmoothing, section 4.
     """
     if not 0 < epsilon < 1:
         raise ValueError(f"epsilon is a probability strictly between 0 and 1, got {epsilon}")
@@ -283,18 +311,20 @@ def eta_cutoff(logits: Tensor, epsilon: float) -> Tensor:
 
 
 def locally_typical(logits: Tensor, mass: float) -> Tensor:
-    """Keep the tokens that are about as surprising as the model expects, until they have a probability of `mass` together.
+    """Keep the tokens with surprisal closest to the entropy, up to a total `mass`.
 
-    A token's surprise is -log p, the entropy H is the surprise to be expected, and d = abs(-log p - H) says how untypical a
-    token is. A token is kept if the tokens with a strictly smaller d have a probability below `mass` together. This is
-    the one filter that may exclude the most probable token.
+    The surprisal of a token is -log p, and the entropy H is its expected value; let d =
+    abs(-log p - H). A token is kept if the tokens with a strictly smaller d have a
+    total probability below `mass`. This is the only filter that may exclude the most
+    probable token.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        mass: The probability to reach, strictly between 0 and 1.
+        logits: One logit per token of the vocabulary, (..., V).
+        mass: The total probability to reach, strictly between 0 and 1.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `mass` is out of range.
@@ -314,24 +344,28 @@ def locally_typical(logits: Tensor, mass: float) -> Tensor:
 
 
 def quadratic(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
-    """Bend the logits along a parabola below the largest one (smoothing).
+    """Replace the distance to the largest logit by a quadratic function (smoothing).
 
-    With d = logit - largest logit, the new logit is largest - k · d² + s · d³, where k = factor · (3 - curve) / 2 and
-    s = factor · (curve - 1) / 2. Tokens near the top come closer together, those far below fall off.
+    With d = logit - largest logit, the new logit is largest - k · d² + s · d³. The
+    coefficients are k = factor · (3 - curve) / 2 and s = factor · (curve - 1) / 2.
+    Differences between the top tokens shrink; tokens far below become much less
+    probable.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        factor: How steep the parabola is, above 0.
-        curve: How much of the square becomes a cube, from 1 (nothing) to 3 (all).
+        logits: One logit per token of the vocabulary, (..., V).
+        factor: Steepness of the parabola, above 0.
+        curve: Weight of the cubic term, from 1 (only quadratic) to 3 (only cubic).
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`. What was excluded (-inf) stays so.
+        New logits, (..., V), in the dtype of `logits`; excluded tokens (-inf) stay
+        excluded.
 
     Raises:
         ValueError: If `factor` or `curve` is out of range.
 
     Source:
-        Kalomaze 2024, text-generation-webui, "quadratic sampling" (smoothing_factor, smoothing_curve).
+        Kalomaze 2024, text-generation-webui, "quadratic sampling" (smoothing_factor,
+        smoothing_curve).
     """
     if not 0 < factor < math.inf:
         raise ValueError(f"factor is above 0 and finite, got {factor}")
@@ -347,19 +381,21 @@ def quadratic(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
 
 
 def dynamic_temperature(logits: Tensor, low: float, high: float, exponent: float = 1.0) -> Tensor:
-    """Divide the logits of each row by a temperature of its own: low where the model is sure, high where it is not.
+    """Divide each row by its own temperature, which increases with the entropy.
 
-    T = low + (high - low) · (H / log n)^exponent, where H is the entropy of the row and n the number of tokens that are
-    not excluded, so that log n is the largest entropy possible. With n = 1, T is `low`. Gradients flow through T, too.
+    T = low + (high - low) · (H / log n)^exponent, where H is the entropy of the row.
+    The largest possible entropy is log n, with n the number of tokens that are not
+    excluded. With n = 1, T is `low`. Gradients also flow through T.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        low: The temperature of a row that is sure, above 0.
-        high: The temperature of a row in which all tokens are equally probable, at least `low`, finite.
-        exponent: How the temperature grows in between, above 0; 1 is a straight line.
+        logits: One logit per token of the vocabulary, (..., V).
+        low: The temperature at entropy 0, above 0.
+        high: The temperature of a uniform row, at least `low`, finite.
+        exponent: Exponent of the entropy ratio, above 0; 1 is linear.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`. What was excluded (-inf) stays so.
+        New logits, (..., V), in the dtype of `logits`; excluded tokens (-inf) stay
+        excluded.
 
     Raises:
         ValueError: If a parameter is out of range.
@@ -384,16 +420,16 @@ def dynamic_temperature(logits: Tensor, low: float, high: float, exponent: float
 def presence_frequency_penalty(
     logits: Tensor, tokens: Tensor, *, presence: float = 0.0, frequency: float = 0.0
 ) -> Tensor:
-    """Subtract from the logits of tokens that the text holds: once for being there, and once for each occurrence.
+    """Penalise tokens in the sequence: `presence` once, `frequency` per occurrence.
 
-    The logit of a token that occurs c times in its row of the text loses `presence` · [c > 0] + `frequency` · c. Negative
-    values make tokens of the text likelier.
+    `presence` · [c > 0] + `frequency` · c is subtracted from the logit of a token that
+    occurs c times in its row of `tokens`. Negative values make repetition more likely.
 
     Args:
-        logits: One number for each token of the vocabulary, (B, V).
-        tokens: The text so far, integers (B, T).
-        presence: What a token loses for occurring at all.
-        frequency: What it loses for each occurrence.
+        logits: One logit per token of the vocabulary, (B, V).
+        tokens: The sequences so far, integers (B, T).
+        presence: Penalty for occurring at all.
+        frequency: Penalty per occurrence.
 
     Returns:
         New logits, (B, V), in the dtype of `logits`.
@@ -411,13 +447,14 @@ def presence_frequency_penalty(
 
 
 def repetition_penalty(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor:
-    """Make every token that the text holds less probable: divide its logit, or multiply it if it is negative.
+    """Penalise tokens in the sequence: divide positive logits, multiply negative ones.
 
-    A token is penalised once, however often it occurs. Penalties below 1 make tokens of the text likelier.
+    A token is penalised once, however often it occurs. Penalties below 1 make
+    repetition more likely.
 
     Args:
-        logits: One number for each token of the vocabulary, (B, V).
-        tokens: The text so far, integers (B, T).
+        logits: One logit per token of the vocabulary, (B, V).
+        tokens: The sequences so far, integers (B, T).
         penalty: The factor, above 0 and finite; 1 changes nothing.
 
     Returns:
@@ -427,7 +464,8 @@ def repetition_penalty(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor
         ValueError: If `penalty` is out of range, or the shapes do not fit.
 
     Source:
-        Keskar et al. 2019, CTRL, section 4.1, with the repair for negative logits that is in general use since.
+        Keskar et al. 2019, CTRL, section 4.1, with the common correction for negative
+        logits.
     """
     if not 0 < penalty < math.inf:
         raise ValueError(f"a penalty is above 0 and finite, got {penalty}")
@@ -441,20 +479,24 @@ def repetition_penalty(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor
 def dry_penalty(
     logits: Tensor, tokens: Tensor, *, multiplier: float, base: float, allowed: int, breakers: Sequence[int] = ()
 ) -> Tensor:
-    """Penalise the tokens that would continue a repetition ("don't repeat yourself"), more strongly the longer it is.
+    """Penalise tokens that would extend a repetition ("don't repeat yourself").
 
-    For every position i before the last one, let m be the length of the longest run of tokens that ends at i and equals
-    the end of the text; a breaker ends a run, and is no part of it. The token at position i + 1 followed that run, and
-    would prolong the repetition now. Of several m for one token the largest counts. If it is at least `allowed`, and the
-    token is no breaker, its logit loses multiplier · base^(m - allowed). The two runs may overlap.
+    The penalty grows with the length of the repetition. For every position i before the
+    last, let m be the length of the longest run of tokens that ends at i and equals the
+    end of the sequence. A breaker is not part of a run. The token at position i + 1
+    followed that run, so it would extend the repetition. If a token has several m, the
+    largest is used. If m is at least `allowed` and the token is not a breaker,
+    multiplier · base^(m - allowed) is subtracted from its logit. The two runs may
+    overlap.
 
     Args:
-        logits: One number for each token of the vocabulary, (B, V).
-        tokens: The text so far, integers (B, T).
-        multiplier: The penalty of a repetition as long as allowed, at least 0.
-        base: What the penalty is multiplied by for each further token, at least 1.
+        logits: One logit per token of the vocabulary, (B, V).
+        tokens: The sequences so far, integers (B, T).
+        multiplier: The penalty of a repetition of length `allowed`, at least 0.
+        base: Factor of the penalty for each further token, at least 1.
         allowed: The shortest repetition whose continuation is penalised, at least 1.
-        breakers: Tokens that end a repetition: the end of a line, quotation marks, names.
+        breakers: Tokens that end a repetition, for example line ends, quotation marks
+            and names.
 
     Returns:
         New logits, (B, V), in the dtype of `logits`.
@@ -487,20 +529,23 @@ def dry_penalty(
 def exclude_top_choices(
     logits: Tensor, threshold: float, probability: float, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Now and then exclude the obvious: all tokens that reach a threshold but the least probable of them (XTC).
+    """Randomly exclude all tokens above a threshold except the least probable (XTC).
 
-    One number is drawn for each row by a single call of `torch.rand` of shape (...), in float32. Where it is below
-    `probability`, and at least two tokens have a probability of `threshold` or more, these are excluded but for the
-    least probable of them, and what equals it.
+    A single call of `torch.rand` with shape (...), in float32, draws one number per
+    row. A row changes if its number is below `probability` and at least two of its
+    tokens have a probability of `threshold` or more. These tokens are excluded, except
+    the least probable of them and ties with it.
 
     Args:
-        logits: One number for each token of the vocabulary, (..., V).
-        threshold: The probability from which on a token is an obvious choice, above 0 and at most 1.
-        probability: How often to exclude anything, from 0 to 1.
-        generator: Draws the numbers; None means PyTorch's own.
+        logits: One logit per token of the vocabulary, (..., V).
+        threshold: Probability from which a token counts as a top choice, above 0 and at
+            most 1.
+        probability: Probability of excluding tokens in a row, from 0 to 1.
+        generator: Source of randomness; None means PyTorch's own.
 
     Returns:
-        New logits, (..., V), in the dtype of `logits`: -inf for what is excluded, unchanged otherwise.
+        New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
+        unchanged otherwise.
 
     Raises:
         ValueError: If `threshold` or `probability` is out of range.
@@ -523,19 +568,20 @@ def exclude_top_choices(
 def mirostat(
     logits: Tensor, mu: Tensor, *, tau: float, eta: float, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Draw a token, and steer the surprise of a text towards a target (mirostat, version 2).
+    """Draw a token, and steer the surprisal of a sequence to a target (Mirostat 2).
 
-    Surprise is measured in bits, -log2 p. Tokens with a surprise above the row's `mu` are excluded, though never the most
-    probable one. What is left is scaled to sum to one, and one token of each row is drawn by a single call of
-    `torch.multinomial`. With s the surprise of the drawn token among what was left, the new mu is mu - eta · (s - tau).
-    Begin a text with mu = 2 · tau.
+    Surprisal is measured in bits, -log2 p. Tokens with a surprisal above the row's `mu`
+    are excluded, but never the most probable token. The remaining probabilities are
+    normalised, and a single call of `torch.multinomial` draws one token per row. With
+    the drawn token's surprisal s under the normalised probabilities, the new mu is mu -
+    eta · (s - tau). The initial mu of a sequence is 2 · tau.
 
     Args:
-        logits: One number for each token of the vocabulary, (B, V).
-        mu: The largest surprise allowed in each row, in bits, (B,).
-        tau: The surprise to reach on average, in bits, above 0.
-        eta: How fast mu follows, at least 0.
-        generator: Draws the tokens; None means PyTorch's own.
+        logits: One logit per token of the vocabulary, (B, V).
+        mu: The largest surprisal allowed in each row, in bits, (B,).
+        tau: The target surprisal, in bits, above 0.
+        eta: Learning rate of mu, at least 0.
+        generator: Source of randomness; None means PyTorch's own.
 
     Returns:
         The drawn tokens, integers (B,), and the new mu, (B,), in the dtype of `mu`.
@@ -544,7 +590,7 @@ def mirostat(
         ValueError: If `tau` or `eta` is out of range, or the shapes do not fit.
 
     Source:
-        Basu et al. 2021, Mirostat, section 4; version 2 as in the authors' code.
+        Basu et al. 2021, Mirostat, section 4; version 2 follows the authors' code.
     """
     if not tau > 0 or not eta >= 0:
         raise ValueError(f"tau is above 0 and eta at least 0, got tau={tau}, eta={eta}")
@@ -565,27 +611,31 @@ def sampler_chain(
     chain: Sequence[tuple[str, Mapping[str, Any]]],
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Apply several samplers one after the other, in the order given: each works on what the one before it has left.
+    """Apply several samplers in order, each to the output of the previous one.
 
-    The names are those of the functions of this module from `temperature` to `exclude_top_choices`: temperature, top_k,
-    top_p, min_p, top_a, top_n_sigma, tail_free, epsilon_cutoff, eta_cutoff, locally_typical, quadratic,
-    dynamic_temperature, presence_frequency_penalty, repetition_penalty, dry_penalty, exclude_top_choices. Penalties are
-    given `tokens`, and exclude_top_choices `generator`.
+    The names are the functions of this module from `temperature` to
+    `exclude_top_choices`: temperature, top_k, top_p, min_p, top_a, top_n_sigma,
+    tail_free, epsilon_cutoff, eta_cutoff, locally_typical, quadratic,
+    dynamic_temperature, presence_frequency_penalty, repetition_penalty, dry_penalty,
+    exclude_top_choices. Penalties also get `tokens`, and exclude_top_choices gets
+    `generator`.
 
     Args:
-        logits: One number for each token of the vocabulary, (B, V).
-        tokens: The text so far, integers (B, T).
-        chain: Names of samplers, each with its parameters by name; a name may occur more than once.
-        generator: Draws what is drawn; None means PyTorch's own.
+        logits: One logit per token of the vocabulary, (B, V).
+        tokens: The sequences so far, integers (B, T).
+        chain: Names of samplers, each with its keyword arguments; a name may occur more
+            than once.
+        generator: Source of randomness; None means PyTorch's own.
 
     Returns:
-        New logits, (B, V), in the dtype of `logits`; with an empty chain a copy.
+        New logits, (B, V), in the dtype of `logits`; a copy if the chain is empty.
 
     Raises:
-        ValueError: If there is no sampler of a name; the message lists all names.
+        ValueError: If a sampler is unknown; the message lists all names.
 
     Source:
-        Hugging Face Transformers, `LogitsProcessorList`; llama.cpp, `llama_sampler_chain`.
+        Hugging Face Transformers, `LogitsProcessorList`; llama.cpp,
+        `llama_sampler_chain`.
     """
     filters: dict[str, Callable[..., Tensor]] = {
         "temperature": temperature,
@@ -622,22 +672,22 @@ def sampler_chain(
 
 
 def _wide(logits: Tensor) -> Tensor:
-    """The logits in float32 at least."""
+    """Return the logits in float32 or wider."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _keep(logits: Tensor, kept: Tensor) -> Tensor:
-    """Exclude what is not kept."""
+    """Exclude all tokens that are not kept."""
     return logits.masked_fill(~kept, -torch.inf)
 
 
 def _entropy(logits: Tensor) -> Tensor:
-    """The entropy of each row, in nats, (..., 1). What is excluded adds nothing, to the gradient neither."""
+    """Return the entropy of each row, in nats, (..., 1); excluded tokens have value and gradient 0."""
     log_p = torch.log_softmax(logits, dim=-1)
     return -(log_p.exp() * log_p.masked_fill(log_p == -torch.inf, 0)).sum(dim=-1, keepdim=True)
 
 
 def _require_text(logits: Tensor, tokens: Tensor) -> None:
-    """The text so far has a row for each row of logits."""
+    """Raise a ValueError unless `tokens` has one row per row of logits."""
     if logits.ndim != 2 or tokens.ndim != 2 or len(logits) != len(tokens):
         raise ValueError(f"expected logits (B, V) and tokens (B, T), got {tuple(logits.shape)} {tuple(tokens.shape)}")

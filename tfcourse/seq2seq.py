@@ -1,7 +1,8 @@
-"""Sequence to sequence: one network reads a sentence into a state, another one writes a sentence out of it.
+"""Sequence to sequence: an encoder compresses the source into a state, and a decoder generates the target from it.
 
-Shapes: B batch, S length of the source, T length of the target, E width of an embedding, D width of a state, L layers, V
-target vocabulary. The batch comes first. Boolean masks are True at real tokens.
+Shapes: B batch, S source length, T target length, E embedding width, D state width, L
+layers, V target vocabulary. The batch comes first. Boolean masks are True at real
+tokens.
 """
 
 import torch
@@ -12,13 +13,15 @@ __all__ = ["Seq2Seq"]
 
 
 class Seq2Seq(nn.Module):
-    """A translator whose only bridge between the two languages is the encoder's last state.
+    """An encoder-decoder translation model whose context is the encoder's final state.
 
-    The encoder, an LSTM, reads the source; its last states and cells, one pair a layer, are the context. The decoder, another
-    LSTM, starts from them and reads the target with teacher forcing: at every step it is given the token that stands there in
-    truth, and its state predicts the next one. The layers, with PyTorch's default initialisation, are `source_embedding` and
-    `target_embedding` (`nn.Embedding`, E wide), `encoder` and `decoder` (`nn.LSTM`, L layers from E to D, the batch first) and
-    `output` (`nn.Linear`, D to V).
+    The encoder is an LSTM; its final hidden and cell states, one pair per layer, are
+    the context. The decoder is another LSTM that starts from the context. It reads the
+    target with teacher forcing: at every step its input is the correct token, and its
+    hidden state predicts the next token. The layers have PyTorch's default
+    initialisation: `source_embedding` and `target_embedding` (`nn.Embedding`, width E),
+    `encoder` and `decoder` (`nn.LSTM`, L layers from E to D, batch first) and `output`
+    (`nn.Linear`, D to V).
 
     Args:
         source_vocabulary: Number of source tokens.
@@ -28,7 +31,8 @@ class Seq2Seq(nn.Module):
         n_layers: Number of layers L of both LSTMs.
 
     Source:
-        Sutskever, Vinyals and Le 2014, Sequence to Sequence Learning with Neural Networks, section 2.
+        Sutskever, Vinyals and Le 2014, Sequence to Sequence Learning with Neural
+        Networks, section 2.
     """
 
     def __init__(
@@ -42,19 +46,21 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(d_model, target_vocabulary)
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Read the source into the context: a state of fixed size, however long the source is.
+        """Encode the source into a context of fixed size.
 
         Args:
             source: Source tokens, integers, (B, S).
-            source_mask: Boolean, (B, S), True at real tokens, of which every source has at least one; padding stands behind
-                them and does not change the context. None means that all tokens are real.
+            source_mask: Boolean, (B, S), True at real tokens, at least one per source.
+                Padding comes after them and does not change the context. None means
+                that all tokens are real.
 
         Returns:
-            The last states and the last cells of the encoder, each (L, B, D).
+            The final hidden and cell states of the encoder, each (L, B, D).
 
         Raises:
-            ValueError: If `source_mask` does not have the shape of `source`, is not boolean, or marks padding before a real
-                token or a source without any.
+            ValueError: If `source_mask` does not have the shape of `source`, is not
+                boolean, has padding before a real token, or has a row without real
+                tokens.
         """
         _check_source_mask(source, source_mask)
         embedded = self.source_embedding(source)  # (B, S, E)
@@ -68,15 +74,17 @@ class Seq2Seq(nn.Module):
         return states, cells
 
     def decode(self, target: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Predict, after every target token, the one that comes next.
+        """Predict the next token after every target token.
 
         Args:
             target: Target tokens, integers, (B, T).
-            state: States and cells of the decoder before the first of them, each (L, B, D): the context, or what an earlier
-                call returned, so that a target can be written piece by piece.
+            state: Initial hidden and cell states of the decoder, each (L, B, D): the
+                context, or the states returned by an earlier call, so that a target can
+                be decoded piece by piece.
 
         Returns:
-            Logits, (B, T, V), and the states and cells after the last token, each (L, B, D).
+            Logits, (B, T, V), and the hidden and cell states after the last token, each
+            (L, B, D).
         """
         states, state = self.decoder(self.target_embedding(target), state)  # (B, T, D)
         return self.output(states), state
@@ -86,11 +94,12 @@ class Seq2Seq(nn.Module):
 
         Args:
             source: Source tokens, integers, (B, S).
-            target: Target tokens, integers, (B, T); the first is the token that begins every sentence (BOS).
-            source_mask: Boolean, (B, S), True at real tokens; None means that all are real.
+            target: Target tokens, integers, (B, T); the first is BOS.
+            source_mask: Boolean, (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
-            Logits, (B, T, V): those at t predict the token after target[:, t].
+            Logits, (B, T, V): position t predicts the token after target[:, t].
 
         Raises:
             ValueError: If `source_mask` does not fit, as in `encode`.
@@ -100,7 +109,7 @@ class Seq2Seq(nn.Module):
 
 
 def _check_source_mask(source: Tensor, mask: Tensor | None) -> None:
-    """Make sure that a mask marks the padding behind the source: whoever counts its tokens would take others for them."""
+    """Raise a ValueError unless padding comes after the source tokens: code that counts real tokens relies on it."""
     if mask is None:
         return
     if mask.dtype != torch.bool or mask.shape != source.shape:

@@ -1,11 +1,11 @@
 """T5: span corruption, relative position buckets, RMS norm, the model, tasks as text, and sizes.
 
-A boolean mask is True where a query may attend. Sentinels are tokens that stand for
+Boolean masks are True where a query may attend. Sentinels are tokens that replace
 spans, in the order in which they are used.
 
 Shapes: B batch, T and S lengths of target and source, V vocabulary, D model width, H
-heads, Dh width of a head (H · Dh need not be D), F feed-forward width, L layers of
-each stack; `...` stands for any number of leading dimensions.
+heads, Dh head width (H · Dh may differ from D). F is the feed-forward width, L the
+number of layers of each stack; `...` stands for any number of leading dimensions.
 """
 
 import math
@@ -47,22 +47,21 @@ def random_span_mask(
 ) -> Tensor:
     """Choose spans to hide: fixed numbers of tokens and spans, at random positions.
 
-    The number of hidden tokens is n = round(`length` · `noise_density`), clamped to
-    1 and `length` - 1. The number of hidden spans is
-    s = round(n / `mean_span_length`), at least 1 and at most n and `length` - n.
-    `round` is Python's, which rounds a half to the even number. Kept and hidden
-    spans alternate. The text begins with a kept span and ends with a hidden one, and
-    no span is empty. All ways to cut n and `length` - n into s parts are equally
-    likely.
+    The number of hidden tokens is n = round(`length` · `noise_density`), clamped to 1
+    and `length` - 1. The number of hidden spans is s = round(n / `mean_span_length`),
+    at least 1 and at most n and `length` - n. `round` is Python's, which rounds a half
+    to the even number. Kept and hidden spans alternate. The text begins with a kept
+    span and ends with a hidden one, and no span is empty. All ways to cut n and
+    `length` - n into s parts are equally likely.
 
-    Two draws are made, in this order. `torch.randperm(n - 1)[: s - 1]`, sorted, are
-    the positions, counted from 0, after which the hidden tokens are cut;
-    `torch.randperm(length - n - 1)[: s - 1]` are those of the kept tokens.
+    Two draws are made, in this order. `torch.randperm(n - 1)[: s - 1]`, sorted, are the
+    positions, counted from 0, after which the hidden tokens are cut;
+    `torch.randperm(length - n - 1)[: s - 1]` are the positions for the kept tokens.
 
     Args:
         length: Number of tokens T, at least 2.
         generator: Source of the draws; the mask is on its device.
-        noise_density: Share of the tokens to hide, above 0 and below 1.
+        noise_density: Fraction of the tokens to hide, above 0 and below 1.
         mean_span_length: Mean length of a hidden span, at least 1.
 
     Returns:
@@ -99,12 +98,12 @@ def corrupt_spans(
     Args:
         tokens: The text, integers (T,).
         noise: Boolean (T,), True at hidden tokens; a run of them is a span.
-        sentinels: Tokens that stand for the spans, in this order; one more than
-            there are spans is needed.
+        sentinels: Tokens that replace the spans, in this order; at least one more than
+            there are spans.
 
     Returns:
-        The source, in which each span has become one sentinel, and the target: for
-        each span its sentinel and its tokens, and finally one more sentinel.
+        The source, in which each span has become one sentinel, and the target: for each
+        span its sentinel and its tokens, and finally one more sentinel.
 
     Raises:
         ValueError: If there are not enough sentinels.
@@ -167,13 +166,14 @@ def relative_position_bucket(
 ) -> Tensor:
     """Sort offsets into buckets: exact for near ones, ever coarser for far ones.
 
-    An offset is the position of the key minus that of the query. In both directions,
-    half of the buckets, from 0 on, are for keys at or before the query (offset 0 or
-    less), and the other half for keys after it. Otherwise all buckets are for keys
-    at or before the query, and offsets above 0 count as 0. Of the b buckets of one
-    direction the first b / 2 hold one distance each. From distance b / 2 on, the
-    bucket of distance d is at most b - 1, and otherwise
-    b / 2 + ⌊log(d / (b / 2)) / log(`max_distance` / (b / 2)) · b / 2⌋.
+    An offset is the key's position minus the query's position. With `bidirectional`,
+    the first half of the buckets is for keys at or before the query (offset 0 or less),
+    and the other half for keys after it. Otherwise all buckets are for keys at or
+    before the query, and offsets above 0 count as 0.
+
+    Of the b buckets of one direction the first b / 2 hold one distance each. A distance
+    d of b / 2 or more has the bucket `b / 2 + ⌊log(d / (b / 2)) / log(max_distance / (b
+    / 2)) · b / 2⌋`, but at most b - 1.
 
     Args:
         offset: Integers (...).
@@ -191,7 +191,7 @@ def relative_position_bucket(
             `max_distance` is too small.
 
     Source:
-        Raffel et al. 2020, section 2.1; the numbers are those of the published code.
+        Raffel et al. 2020, section 2.1; the numbers follow the published code.
     """
     side = n_buckets // 2 if bidirectional else n_buckets
     exact = side // 2
@@ -251,7 +251,7 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
     Args:
         x: Rows, (..., D).
         gamma: One factor per column, (D,).
-        eps: Added to the mean of the squares, under the root.
+        eps: Added to the mean of the squares, inside the square root.
 
     Returns:
         Rows, (..., D), in the dtype of `x`: computed in float64 if `x` is float64, in
@@ -268,8 +268,8 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6) -> Tensor:
 class T5Attention(nn.Module):
     """Multi-head attention with unscaled scores and a position bias.
 
-    Four linear maps without bias: `q_proj`, `k_proj`, `v_proj` (D -> H · Dh) and
-    `o_proj` (H · Dh -> D).
+    It has four linear layers without bias: `q_proj`, `k_proj`, `v_proj` (D -> H · Dh)
+    and `o_proj` (H · Dh -> D).
 
     Args:
         d_model: Width D.
@@ -296,15 +296,14 @@ class T5Attention(nn.Module):
         mask: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """Let every position of `x` attend to `context`, or to `x` itself.
+        """Attend from every position of `x` to `context`, or to `x` itself.
 
         Args:
-            x: Where the queries come from, (B, T, D).
-            context: Where keys and values come from, (B, S, D); None means `x`.
+            x: Sequence for the queries, (B, T, D).
+            context: Sequence for the keys and values, (B, S, D); None means `x`.
             mask: Boolean, True where a query may attend, broadcastable to (B, T, S);
-                None permits every pair. A query that may attend to nothing gets
-                zeros.
-            bias: Numbers that are added to the scores, broadcastable to (B, H, T,
+                None permits every pair. A fully masked query gives zeros.
+            bias: Position bias, added to the scores, broadcastable to (B, H, T,
                 S).
 
         Returns:
@@ -325,11 +324,11 @@ class T5Attention(nn.Module):
 
 
 class T5FeedForward(nn.Module):
-    """Two linear maps with ReLU between them, or three in the gated form; no biases.
+    """A feed-forward network with ReLU or, in the gated form, GELU; without biases.
 
-    Its maps are `up_proj` (D -> F), `down_proj` (F -> D) and, if it is gated,
-    `gate_proj` (D -> F), whose approximate GELU the result of `up_proj` is
-    multiplied with.
+    Its linear layers are `up_proj` (D -> F) and `down_proj` (F -> D). The gated form
+    also has `gate_proj` (D -> F), and multiplies its approximate GELU by the output of
+    `up_proj`.
 
     Args:
         d_model: Width D.
@@ -337,8 +336,8 @@ class T5FeedForward(nn.Module):
         gated: The form of version 1.1.
 
     Source:
-        Raffel et al. 2020, section 2.1; Shazeer 2020, GLU Variants Improve
-        Transformer, section 2 (gated).
+        Raffel et al. 2020, section 2.1; Shazeer 2020, GLU Variants Improve Transformer,
+        section 2 (gated).
     """
 
     def __init__(self, d_model: int, d_ff: int, *, gated: bool = False) -> None:
@@ -348,7 +347,7 @@ class T5FeedForward(nn.Module):
         self.gate_proj = nn.Linear(d_model, d_ff, bias=False) if gated else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Work on each position by itself.
+        """Apply the network to each position.
 
         Args:
             x: (..., D).
@@ -368,8 +367,8 @@ class T5Layer(nn.Module):
     Its parts are `self_attention` and, in the decoder, `cross_attention` (two
     `T5Attention`), `feed_forward` (a `T5FeedForward`), and a norm for each,
     `self_attention_norm`, `cross_attention_norm` and `feed_forward_norm`,
-    `nn.RMSNorm(d_model, eps=1e-6)`. In the decoder self-attention is causal. What
-    the encoder gives is not normalised here. While training, dropout falls on the
+    `nn.RMSNorm(d_model, eps=1e-6)`. In the decoder self-attention is causal. The
+    encoder's output is not normalised here. In training mode, dropout is applied to the
     output of each sublayer.
 
     Args:
@@ -412,16 +411,15 @@ class T5Layer(nn.Module):
         mask: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """Pass through the sublayers.
+        """Apply the sublayers.
 
         Args:
             x: The layer's own sequence, (B, T, D).
             memory: In the decoder, the output of the encoder, (B, S, D).
-            mask: Boolean, True where the source is real, broadcastable to (B, T, S):
-                over the keys of the self-attention in the encoder, over those of the
-                cross-attention in the decoder.
-            bias: Position bias of the self-attention, broadcastable to (B, H, T,
-                T).
+            mask: Boolean, True at real source tokens, broadcastable to (B, T, S). The
+                encoder uses it in the self-attention, the decoder in the
+                cross-attention.
+            bias: Position bias of the self-attention, broadcastable to (B, H, T, T).
 
         Returns:
             (B, T, D).
@@ -437,21 +435,24 @@ class T5Layer(nn.Module):
 
 
 class T5(nn.Module):
-    """An encoder and a decoder for every task that is written as text.
+    """An encoder-decoder Transformer for tasks that are written as text.
 
-    Its parts are `embedding`, `encoder_bias` and `decoder_bias` (an
-    `nn.Embedding(n_buckets, H)` each, which all layers of a stack share),
-    `encoder_layers` and `decoder_layers` (`nn.ModuleList` of `T5Layer`),
-    `encoder_norm` and `decoder_norm`, two `nn.RMSNorm(d_model, eps=1e-6)`, and,
-    unless weights are tied, `output`, an `nn.Linear(D, V)` without bias. Embeddings
-    are not scaled. With tied weights logits are products of the decoder's states,
-    times D^(-1/2), with the embedding matrix. Dropout falls on the embeddings, and
-    in every layer.
+    Its parts are:
 
-    Initial weights are normal with these standard deviations: embedding 1,
-    q_proj (D · Dh)^(-1/2), k_proj and v_proj D^(-1/2), o_proj (H · Dh)^(-1/2),
-    up_proj and gate_proj D^(-1/2), down_proj F^(-1/2), tables of bias D^(-1/2),
-    output D^(-1/2).
+    - `embedding`, shared by source and target;
+    - `encoder_bias` and `decoder_bias`, each an `nn.Embedding(n_buckets, H)` that all
+      layers of a stack share;
+    - `encoder_layers` and `decoder_layers`, each an `nn.ModuleList` of `T5Layer`;
+    - `encoder_norm` and `decoder_norm`, two `nn.RMSNorm(d_model, eps=1e-6)`;
+    - `output`, an `nn.Linear(D, V)` without bias, unless weights are tied.
+
+    Embeddings are not scaled. With tied weights, logits are products of the decoder's
+    states, times D^(-1/2), with the embedding matrix. Dropout is applied to the
+    embeddings and in every layer.
+
+    Initial weights are normal with these standard deviations: embedding 1, q_proj (D ·
+    Dh)^(-1/2), k_proj and v_proj D^(-1/2), o_proj (H · Dh)^(-1/2), up_proj and
+    gate_proj D^(-1/2), down_proj F^(-1/2), tables of bias D^(-1/2), output D^(-1/2).
 
     Args:
         vocabulary: V.
@@ -467,8 +468,8 @@ class T5(nn.Module):
         dropout: Probability of dropout.
 
     Source:
-        Raffel et al. 2020, section 2.1; initial weights and the factor D^(-1/2) are
-        those of the published code.
+        Raffel et al. 2020, section 2.1; initial weights and the factor D^(-1/2) follow
+        the published code.
     """
 
     def __init__(
@@ -534,7 +535,7 @@ class T5(nn.Module):
         return self.decode(target, self.encode(source, source_mask), source_mask)
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Read the source.
+        """Encode the source.
 
         Args:
             source: Integers (B, S).
@@ -542,7 +543,7 @@ class T5(nn.Module):
                 real.
 
         Returns:
-            What the decoder attends to, (B, S, D).
+            The encoder's output, (B, S, D).
         """
         x = self.dropout(self.embedding(source))  # (B, S, D)
         S = source.shape[1]
@@ -564,7 +565,7 @@ class T5(nn.Module):
 
         Args:
             target: Integers (B, T).
-            memory: What `encode` gave, (B, S, D).
+            memory: Output of `encode`, (B, S, D).
             source_mask: Boolean (B, S), True at real tokens; None means that all are
                 real.
 
@@ -586,7 +587,7 @@ class T5(nn.Module):
 
 
 def to_text(task: str, fields: Mapping[str, str]) -> str:
-    """Write a task as text: "task: text" for one field with the name "", else "task name: text name: text"."""
+    """Write a task as text: "task: text" for one unnamed field, else "task name: text …"."""
     if set(fields) == {""}:
         return f"{task}: {fields['']}"
     return " ".join([task, *(f"{name}: {text}" for name, text in fields.items())])
@@ -597,8 +598,8 @@ def score_to_text(score: float, *, step: float = 0.2) -> str:
 
     Args:
         score: The score.
-        step: Scores are rounded to its multiples; of two that are equally near, to
-            the upper one. A multiple of 0.1, or one decimal does not hold them.
+        step: Scores are rounded to its multiples, ties upwards. It should be a multiple
+            of 0.1, because the text has one decimal.
 
     Returns:
         The text.
@@ -619,7 +620,7 @@ def text_to_score(text: str) -> float | None:
     """Read a score from 0 to 5 that was written as text.
 
     Args:
-        text: What a model answered.
+        text: Output of a model.
 
     Returns:
         The score, or None if the text is not such a number.
@@ -635,7 +636,7 @@ def text_to_score(text: str) -> float | None:
 
 
 class T5Parameters(NamedTuple):
-    """How many parameters the parts of a T5 have."""
+    """Numbers of parameters of a T5, by part."""
 
     embedding: int
     """The embedding matrix, and the output matrix if it is another one."""
@@ -671,11 +672,11 @@ def t5_parameters(
         d_ff: Feed-forward width F.
         n_layers: Layers L of each stack.
         gated: The feed-forward networks of version 1.1.
-        tied: Whether the embedding matrix gives the logits, too.
+        tied: Whether the embedding matrix also computes the logits.
         n_buckets: Buckets of offsets.
 
     Returns:
-        The counts; an output matrix of its own is counted with the embedding.
+        The counts; a separate output matrix is counted with the embedding.
 
     Source:
         Raffel et al. 2020, section 3.7.
@@ -690,7 +691,7 @@ def t5_parameters(
 
 
 def _random_parts(total: int, parts: int, generator: torch.Generator) -> Tensor:
-    """Cut a number into parts of at least 1, every way equally likely: their lengths, integers (parts,)."""
+    """Split a number into parts of at least 1, uniformly at random; return their lengths, integers (parts,)."""
     order = torch.randperm(total - 1, generator=generator, device=generator.device)
     cuts = order[: parts - 1].sort().values + 1
     return cuts.diff(prepend=cuts.new_tensor([0]), append=cuts.new_tensor([total]))

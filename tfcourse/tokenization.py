@@ -1,9 +1,11 @@
-"""Text into tokens, and tokens into vectors: byte-pair encoding, WordPiece, Unigram, and the lookup of embeddings.
+"""Tokenization and embeddings: byte-pair encoding, WordPiece, Unigram, and embedding lookup.
 
-Symbols are strings. A tokenizer of bytes first spells each byte with one character (`byte_characters`), so that one `train_bpe`
-serves characters and bytes alike. A vocabulary is a list of symbols, and the position of a symbol in it is its id.
+Symbols are strings. A tokenizer of bytes first spells each byte with one character
+(`byte_characters`), so that one `train_bpe` serves characters and bytes alike. A
+vocabulary is a list of symbols, and the position of a symbol in it is its id.
 
-Shapes: V vocabulary, D width of an embedding, N tokens to compare; `...` stands for any number of leading dimensions.
+Shapes: V vocabulary, D width of an embedding, N tokens to compare; `...` stands for any
+number of leading dimensions.
 """
 
 import re
@@ -32,29 +34,29 @@ __all__ = [
 
 
 def pre_tokenize(text: str) -> list[str]:
-    """Cut text roughly, as GPT-2 does, into pieces that no merge will ever join.
+    """Split text as GPT-2 does into pieces that no merge joins.
 
-    From left to right, the first of these that fits takes as much as it can:
+    From left to right, the first matching rule takes as many characters as possible:
 
-    1. the end of an English contraction in lower case, `'s 't 're 've 'm 'll 'd`,
-       even if more letters follow;
-    2. letters, with one space in front if there is one;
-    3. numbers, with one space in front if there is one;
-    4. other characters, the underscore among them, with one space in front if there
-       is one;
-    5. white space, except its last character if something other than white space
-       follows;
-    6. any white space that is left.
+    - a lower-case ending of an English contraction, `'s 't 're 've 'm 'll 'd`, even if
+      more letters follow;
+    - letters, including one space before them if there is a space;
+    - numbers, including one space before them if there is a space;
+    - other characters, the underscore included, and one space before them if there is a
+      space;
+    - white space, except its last character if a character other than white space
+      follows;
+    - any remaining white space.
 
-    Letters are the characters of Unicode's categories L*, and numbers those of N*: digits
-    of any script, and ², ½ or Ⅷ. White space is what Unicode calls so.
+    Letters are the characters of Unicode's categories L*, numbers the characters of N*:
+    digits of any script, and ², ½ or Ⅷ. White space is defined by Unicode.
 
     Args:
         text: Any text.
 
     Returns:
-        The pieces, none of them empty; joined, they are `text`. No pieces for an
-        empty text.
+        The pieces, none of them empty; joined, they are `text`. An empty text has no
+        pieces.
 
     Source:
         Radford et al. 2019, Language Models are Unsupervised Multitask Learners,
@@ -69,7 +71,7 @@ def pre_tokenize(text: str) -> list[str]:
 
 
 def byte_characters() -> list[str]:
-    """The characters with which a byte-level tokenizer spells the 256 bytes.
+    """Return the characters with which a byte-level tokenizer spells the 256 bytes.
 
     None of them is a space or invisible. Bytes 33 to 126, 161 to 172 and 174 to 255
     are spelled with the character of the same number. The other 68 get, in order,
@@ -120,9 +122,9 @@ def best_pair(
 ) -> tuple[str, str] | None:
     """Find the most common pair of neighbouring symbols, which BPE merges next.
 
-    All positions count, overlapping ones too: `a a a` has the pair `(a, a)` twice.
-    Of pairs that are equally common, the one whose left symbol comes earlier in
-    `vocabulary` wins, and of these the one whose right symbol does.
+    All positions count, overlapping ones too: `a a a` has the pair `(a, a)` twice. Ties
+    go to the pair with the earlier left symbol in `vocabulary`, then to the pair with
+    the earlier right symbol.
 
     Args:
         words: Different words, each symbol by symbol.
@@ -133,8 +135,7 @@ def best_pair(
         The left and the right symbol, or None if no word has two symbols.
 
     Source:
-        Sennrich et al. 2016, section 3.2; the rule for ties is that of the library
-        `tokenizers`.
+        Sennrich et al. 2016, section 3.2; ties as in the library `tokenizers`.
     """
     pairs: Counter[tuple[str, str]] = Counter()
     for word, count in zip(words, counts, strict=True):
@@ -151,20 +152,21 @@ def train_bpe(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Learn a byte-pair encoding: merge the most common pair again and again.
 
-    The vocabulary starts with the alphabet, sorted by code point. Each round merges
-    the pair that `best_pair` finds, in all words, and adds the new symbol, until the
+    The vocabulary starts with the alphabet, sorted by code point. Each round merges the
+    pair that `best_pair` finds, in all words, and adds the new symbol, until the
     vocabulary has `vocab_size` symbols or no pair is left. If `vocab_size` is not
     larger than the alphabet, nothing is merged.
 
     Args:
-        word_counts: How often each word occurs. Nothing is merged across the border
-            of a word.
+        word_counts: How often each word occurs. Nothing is merged across the border of
+            a word.
         vocab_size: How many symbols the vocabulary may have.
-        alphabet: The single characters to start with; None means those that occur.
+        alphabet: The single characters to start with; None means all characters that
+            occur.
 
     Returns:
-        The vocabulary, in which the position is the id, and the merges in the order
-        in which they were learnt.
+        The vocabulary, in which the position is the id, and the merges in the order in
+        which they were learnt.
 
     Source:
         Sennrich et al. 2016, section 3.2, algorithm 1.
@@ -183,8 +185,8 @@ def train_bpe(
 def bpe_encode(word: str, merges: Sequence[tuple[str, str]]) -> list[str]:
     """Encode a word with learnt merges, in the order in which they were learnt.
 
-    Start with single characters. As long as some neighbouring pair is in `merges`,
-    merge all occurrences of the one that comes earliest there.
+    Start with single characters. While a neighbouring pair is in `merges`, merge all
+    occurrences of the pair with the earliest merge.
 
     Args:
         word: The word; a character that is in no merge stays single.
@@ -213,14 +215,14 @@ def encode_text(
 ) -> list[int]:
     """Turn text into the ids of a byte-level byte-pair encoding.
 
-    The text is cut by `pre_tokenize`; each piece is encoded in UTF-8, its bytes are
-    spelled with `byte_characters`, and `bpe_encode` merges them. Whatever the text
-    contains, nothing is unknown and nothing is added.
+    The text is split by `pre_tokenize`; each piece is encoded in UTF-8, its bytes are
+    spelled with `byte_characters`, and `bpe_encode` merges them. No text has unknown
+    tokens, and no special tokens are added.
 
     Args:
         text: Any text that UTF-8 can encode.
-        vocabulary: All symbols, in the order of their ids; the 256 byte characters
-            are among them.
+        vocabulary: All symbols, in the order of their ids, including the 256 byte
+            characters.
         merges: Pairs of symbols, the earliest learnt first.
 
     Returns:
@@ -273,24 +275,24 @@ def wordpiece_encode(
     unknown: str = "[UNK]",
     prefix: str = "##",
 ) -> list[str]:
-    """Cut a word as BERT does: the longest piece from the left, again and again.
+    """Split a word as BERT does: greedily, the longest matching piece from the left.
 
-    Inside a word a piece is looked up with `prefix` in front. Where no piece fits,
-    the whole word is unknown; no other cut is tried.
+    Inside a word, `prefix` is prepended before a piece is looked up. If no piece
+    matches, the whole word is unknown; no other segmentation is tried.
 
     Args:
         word: The word.
         vocabulary: The pieces.
-        unknown: The token for a word that cannot be cut.
+        unknown: The token for a word that cannot be split.
         prefix: The mark of a piece that continues a word.
 
     Returns:
-        The pieces, those inside the word with their prefix; `[unknown]` alone if the
-        word cannot be cut; nothing for an empty word.
+        The pieces, with the prefix on all but the first; `[unknown]` if the word cannot
+        be split; an empty list for an empty word.
 
     Source:
-        Wu et al. 2016, Google's Neural Machine Translation System, section 4.1;
-        Devlin et al. 2019, the published code.
+        Wu et al. 2016, Google's Neural Machine Translation System, section 4.1; Devlin
+        et al. 2019, the published code.
     """
     known = set(vocabulary)
     pieces: list[str] = []
@@ -312,20 +314,19 @@ def unigram_segment(
 ) -> tuple[list[str], float]:
     """Find the segmentation of a text with the largest sum of log-probabilities.
 
-    This is the Viterbi algorithm. The best segmentation of the first i characters is
-    a piece that ends at i, after the best segmentation of what comes before it. One
-    pass from left to right finds it, and a second one from the end reads it off.
+    This is the Viterbi algorithm. The best segmentation of the first i characters is a
+    piece that ends at i, after the best segmentation of what comes before it. One pass
+    from left to right finds it, and a second one from the end reads it off.
 
     Args:
         text: The text.
         scores: The pieces with their log-probabilities.
-        unknown: The score of a single character that is no piece.
+        unknown: The score of a single character that is not a piece.
 
     Returns:
-        The pieces, which joined are `text`, and the sum of their scores. Of
-        segmentations with the same sum, the one with the longest last piece wins,
-        then the one with the longest last but one, and so on. No pieces and 0.0 for
-        an empty text.
+        The pieces, which joined are `text`, and the sum of their scores. Ties go to the
+        segmentation with the longest last piece, then with the longest second-to-last
+        piece, and so on. An empty text has no pieces and the sum 0.0.
 
     Source:
         Kudo 2018, Subword Regularization, section 3.2.
@@ -375,7 +376,7 @@ def embedding_lookup(weight: Tensor, ids: Tensor) -> Tensor:
 
 
 def _check_ids(ids: Tensor, weight: Tensor) -> None:
-    """Make sure that there is a row for each id: an index in brackets would count negative ones from the end."""
+    """Raise a ValueError unless every id has a row: indexing would count negative ids from the end."""
     try:
         weight.index_select(0, ids.flatten())
     except IndexError as error:
@@ -385,16 +386,15 @@ def _check_ids(ids: Tensor, weight: Tensor) -> None:
 def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
     """Compare the embeddings of some tokens with all embeddings, by the cosine.
 
-    It is computed in float32 at least, and a row of zeros has the cosine 0 with
-    every row.
+    It is computed in float32 or wider, and a row of zeros has the cosine 0 with every
+    row.
 
     Args:
         weight: The embedding matrix, (V, D).
         ids: The tokens to compare, integers (N,).
 
     Returns:
-        Cosines, (N, V), in the dtype of `weight`, each from -1 to 1 but for
-        rounding.
+        Cosines, (N, V), in the dtype of `weight`, each from -1 to 1 up to rounding.
 
     Source:
         Mikolov et al. 2013, Linguistic Regularities in Continuous Space Word

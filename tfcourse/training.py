@@ -1,7 +1,8 @@
-"""How a translator is trained: what it is shown, what is asked of it, how fast it learns, and which weights are kept.
+"""Training a translation model: shifted inputs, loss, learning rate, checkpoint averaging and the training loop.
 
-Shapes: B batch, T target length, V vocabulary; `...` stands for any number of leading dimensions. Tokens are integers:
-0 is padding (PAD), 1 begins a sentence (BOS), 2 ends it (EOS).
+Shapes: B batch, T target length, V vocabulary; `...` stands for any number of leading
+dimensions. Tokens are integers: 0 is padding (PAD), 1 begins a sentence (BOS), 2 ends
+it (EOS).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,13 +23,14 @@ __all__ = [  # noqa: RUF022 - in the order of the syllabus
 
 
 def shift_right(targets: Tensor, bos: int = BOS) -> Tensor:
-    """What the decoder is shown while it is trained: the target moved one place to the right, behind a BOS.
+    """Return the decoder's training inputs: the targets shifted right, after BOS.
 
-    At place t the decoder sees the tokens before t and is asked for token t. The last token is never shown.
+    At position t the decoder predicts token t from the tokens before t. The last token
+    is never an input.
 
     Args:
         targets: Target tokens, integers (B, T): the sentence, EOS, then padding.
-        bos: The token that begins a sentence.
+        bos: The token that begins every sentence.
 
     Returns:
         Decoder inputs, integers (B, T), in the dtype of `targets`.
@@ -46,27 +48,31 @@ def shift_right(targets: Tensor, bos: int = BOS) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = PAD) -> Tensor:
-    """The mean surprise at the right tokens, in nats; padding does not count.
+    """Compute the mean cross-entropy in nats, with label smoothing and without padding.
 
-    Label smoothing asks for a distribution in place of one token: every token of the vocabulary, the right one among
-    them, gets ε / V, and the right one 1 - ε more. The loss of a place is -Σ_v q(v) log p(v), and the mean is taken over
-    the places whose target is not `ignore_index`. If there is none, the loss is 0. Computed in float32 at least.
+    With label smoothing the target is a distribution q: every token of the vocabulary
+    gets ε / V, and the correct token gets 1 - ε more. The loss of a position is -Σ_v
+    q(v) log p(v). The mean is taken over all positions whose target is not
+    `ignore_index`; without such positions the loss is 0. It is computed in float32 or
+    wider.
 
     Args:
-        logits: One number a token of the vocabulary, (..., V).
-        targets: The right tokens, integers (...).
-        label_smoothing: The share ε that is spread evenly, from 0 up to but not including 1.
-        ignore_index: The target that marks a place that does not count: PAD.
+        logits: One logit per token of the vocabulary, (..., V).
+        targets: The correct tokens, integers (...).
+        label_smoothing: The probability ε that is spread uniformly, at least 0 and
+            below 1.
+        ignore_index: The target of ignored positions: PAD.
 
     Returns:
-        The mean loss, a tensor of no dimensions in the dtype of `logits`.
+        The mean loss, a scalar tensor in the dtype of `logits`.
 
     Raises:
-        ValueError: If the shapes do not fit, the logits are no floating-point numbers, or `label_smoothing` is out of
-            range.
+        ValueError: If the shapes do not fit, the logits are not floating point, or
+            `label_smoothing` is out of range.
 
     Source:
-        Szegedy et al. 2016, Rethinking the Inception Architecture, section 7; Vaswani et al. 2017, section 5.4.
+        Szegedy et al. 2016, Rethinking the Inception Architecture, section 7; Vaswani
+        et al. 2017, section 5.4.
     """
     if logits.shape[:-1] != targets.shape:
         raise ValueError(f"logits (..., V) and targets (...) do not fit: {tuple(logits.shape)} {tuple(targets.shape)}")
@@ -86,15 +92,16 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
 
 
 def noam_learning_rate(step: int, d_model: int, warmup: int = 4000, factor: float = 1.0) -> float:
-    """The learning rate of a step: it rises in a straight line while warming up, then falls as one over a square root.
+    """Compute a learning rate: linear warm-up, then inverse-square-root decay.
 
-    factor · D^-0.5 · min(step^-0.5, step · warmup^-1.5). The two meet, and the rate is largest, at `step` = `warmup`.
+    The rate is factor · D^-0.5 · min(step^-0.5, step · warmup^-1.5), which is largest
+    at `step` = `warmup`.
 
     Args:
         step: Number of the step, counted from 1.
         d_model: Width D of the model.
-        warmup: Number of steps for which the rate rises.
-        factor: What all rates are multiplied with; 1 in the original.
+        warmup: Number of warm-up steps.
+        factor: Factor of all rates; 1 in the original.
 
     Returns:
         The learning rate.
@@ -113,22 +120,25 @@ def noam_learning_rate(step: int, d_model: int, warmup: int = 4000, factor: floa
 
 
 def average_checkpoints(checkpoints: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several states of one model, weight by weight.
+    """Average the state dicts of several checkpoints of one model, weight by weight.
 
-    Means are computed in float32 at least and given in the dtype of the weight. What is not a floating-point number,
-    such as a count of steps, has no sensible mean and is taken from the last checkpoint.
+    Means are computed in float32 or wider and returned in the dtype of the weight.
+    Entries that are not floating point, such as step counts, are taken from the last
+    checkpoint.
 
     Args:
-        checkpoints: State dicts of the same model, oldest first; they are left as they are.
+        checkpoints: State dicts of the same model, oldest first; they are not changed.
 
     Returns:
-        A state dict with tensors of its own.
+        A state dict with new tensors.
 
     Raises:
-        ValueError: If there are no checkpoints, or two of them differ in the names or the shapes of their weights.
+        ValueError: If there are no checkpoints, or two of them differ in the names or
+            the shapes of their weights.
 
     Source:
-        Vaswani et al. 2017, section 6.1 (the last 5 checkpoints of the base model, 20 of the big one).
+        Vaswani et al. 2017, section 6.1 (the last 5 checkpoints of the base model, 20
+        of the big one).
     """
     if not checkpoints:
         raise ValueError("there are no checkpoints to average")
@@ -156,25 +166,26 @@ def training_step(
     learning_rate: float | None = None,
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """One step of training: predict, measure, differentiate, change the weights.
+    """Run one training step: forward pass, loss, backward pass, weight update.
 
-    Gradients that are left from before do not count. Padded targets (0) do not count in the loss.
+    Earlier gradients are cleared first. Padded targets (0) are ignored in the loss.
 
     Args:
-        model: Called with the inputs, it gives logits (..., V). A translator's inputs are the source, the target
-            shifted right, and the source's mask.
+        model: Maps the inputs to logits (..., V). The inputs of a translation model are
+            the source, the target shifted right, and the source mask.
         optimizer: Holds the parameters of `model`.
-        inputs: What the model is called with.
-        targets: The right tokens, integers (...).
-        learning_rate: The rate of this step, for every group of the optimiser's parameters; None leaves it as it is.
+        inputs: Arguments of the model.
+        targets: The correct tokens, integers (...).
+        learning_rate: The rate of this step, for all parameter groups of the optimiser;
+            None keeps the current rate.
         label_smoothing: As in `cross_entropy`.
 
     Returns:
-        The loss before the step, a tensor of no dimensions without a gradient.
+        The loss before the step, a scalar tensor without gradient.
 
     Raises:
-        ValueError: As `cross_entropy`, if the logits and the targets do not fit or `label_smoothing` is out of range;
-            the weights are then as they were.
+        ValueError: As in `cross_entropy`, if the logits and the targets do not fit or
+            `label_smoothing` is out of range; the weights are then unchanged.
 
     Source:
         Vaswani et al. 2017, sections 5.3 and 5.4.
@@ -197,15 +208,16 @@ def training_loop(
     learning_rate: Callable[[int], float] | None = None,
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Train a model: one step for every batch, in the order in which they come.
+    """Train a model with one step per batch, in the given order.
 
-    The model is put into training mode, in which dropout drops, and left in it.
+    The model is put into training mode and stays in it.
 
     Args:
         model: As in `training_step`.
-        optimizer: Holds the parameters of `model`, and what it remembers from step to step.
-        batches: Pairs of inputs and targets, as `training_step` takes them; any number but none.
-        learning_rate: Gives the rate of a step from its number, counted from 1; None leaves the optimiser's own.
+        optimizer: Holds the parameters of `model` and its own state.
+        batches: Pairs of inputs and targets, as in `training_step`; at least one.
+        learning_rate: Maps the number of a step, counted from 1, to its rate; None
+            keeps the optimiser's rate.
         label_smoothing: As in `cross_entropy`.
 
     Returns:

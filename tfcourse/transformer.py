@@ -1,6 +1,7 @@
-"""The Transformer: an encoder that reads, a decoder that writes, and one matrix of embeddings for both.
+"""The encoder-decoder Transformer, with optionally tied embeddings.
 
-Shapes: B batch, S source length, T target length, D model width, V vocabulary. Token masks are True at real tokens.
+Shapes: B batch, S source length, T target length, D model width, V vocabulary. Token
+masks are True at real tokens.
 """
 
 import math
@@ -16,42 +17,52 @@ __all__ = ["Transformer"]
 
 
 class Transformer(nn.Module):
-    """A translator of attention alone: tokens of the source and the target so far in, logits of the next tokens out.
+    """An encoder-decoder Transformer for translation.
 
-    Its parts are named
+    Its inputs are the source and the target so far, its outputs the logits of the next
+    tokens. Its parts are:
 
-    - `embedding`, an `nn.Embedding(V, D)`, if the weights are tied: the same matrix embeds source and target and, with
-      its rows as the columns of a linear map without bias, makes the logits. Otherwise `source_embedding`,
-      `target_embedding` and `output`, an `nn.Linear(D, V, bias=False)`;
-    - `position_table`, an `nn.Parameter` (max_length, D), if positions are learned: the same for source and target;
+    - `embedding`, an `nn.Embedding(V, D)`, if the weights are tied: it embeds source
+      and target, and its transpose computes the logits, without bias. Otherwise
+      `source_embedding`, `target_embedding` and `output`, an
+      `nn.Linear(D, V, bias=False)`;
+    - `position_table`, an `nn.Parameter` (max_length, D), if positions are learned,
+      shared by source and target;
     - `encoder_layers` and `decoder_layers`, each an `nn.ModuleList`;
-    - `encoder_norm` and `decoder_norm`, an `nn.LayerNorm(D)` behind each stack, with pre-norm only.
+    - `encoder_norm` and `decoder_norm`, an `nn.LayerNorm(D)` after each stack, if
+      `pre_norm` is set.
 
-    Embeddings are drawn with standard deviation 1 / sqrt(D) and multiplied by sqrt(D); their positions are added, and
-    while training dropout falls on the sum. A learned table is drawn with standard deviation 0.02.
+    Embeddings are initialised with standard deviation 1 / sqrt(D) and multiplied by
+    sqrt(D); the positions are added, and dropout is applied to the sum in training
+    mode. A learned position table is initialised with standard deviation 0.02.
 
     Args:
         source_vocabulary: Number of source tokens.
         target_vocabulary: Number of target tokens V.
-        d_model: Width D; even if the positions are sinusoids.
+        d_model: Width D; must be even for sinusoidal positions.
         n_heads: Number of heads H; divides D.
         d_ff: Feed-forward width F.
-        n_layers: Number of layers of the encoder, and of the decoder.
-        dropout: Probability of dropout on embeddings and on the output of every sublayer.
-        pre_norm: Put every norm before its sublayer, and one behind each stack.
-        activation: Of the feed-forward networks: `"relu"` or `"gelu"`.
-        tie_weights: One matrix for both embeddings and the output; needs one vocabulary for both languages.
-        positions: `"sinusoidal"` (of any length) or `"learned"` (of at most `max_length`).
-        positions_every_layer: Add the positions before every layer, not before the first alone.
-        max_length: Number of rows of a learned table of positions.
+        n_layers: Number of layers of the encoder, and also of the decoder.
+        dropout: Probability of dropout on embeddings and on the output of every
+            sublayer.
+        pre_norm: Put every norm before its sublayer, and one norm after each stack.
+        activation: Activation of the feed-forward networks, `"relu"` or `"gelu"`.
+        tie_weights: Use one matrix for both embeddings and the output; both languages
+            must share one vocabulary.
+        positions: `"sinusoidal"` (of any length) or `"learned"` (of at most
+            `max_length`).
+        positions_every_layer: Add the positions before every layer, not only before the
+            first.
+        max_length: Number of rows of a learned position table.
 
     Raises:
-        ValueError: If weights are to be tied and the vocabularies differ in size, `positions` is of another kind, or D is
-            odd and the positions are sinusoids.
+        ValueError: If `tie_weights` is set and the vocabularies differ in size,
+            `positions` is unknown, or D is odd and the positions are sinusoidal.
 
     Source:
-        Vaswani et al. 2017, sections 3.1, 3.4, 3.5 and 5.4; Press and Wolf 2017, Using the Output Embedding to Improve
-        Language Models (tied weights); Dehghani et al. 2019, Universal Transformers, section 2.1 (positions every layer).
+        Vaswani et al. 2017, sections 3.1, 3.4, 3.5 and 5.4; Press and Wolf 2017, Using
+        the Output Embedding to Improve Language Models (tied weights). Dehghani et al.
+        2019, Universal Transformers, section 2.1 (positions every layer).
     """
 
     def __init__(
@@ -108,31 +119,33 @@ class Transformer(nn.Module):
         self.decoder_norm = nn.LayerNorm(d_model) if pre_norm else nn.Identity()
 
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Predict, at every place of the target, the token that comes next.
+        """Predict the next token at every position of the target.
 
         Args:
             source: Source tokens, integers (B, S).
             target: Target tokens so far, integers (B, T); the first is BOS.
-            source_mask: Boolean (B, S), True at real tokens, False at padding; None means that all are real.
+            source_mask: Boolean (B, S), True at real tokens, False at padding; None
+                means that all are real.
 
         Returns:
-            Logits, (B, T, V); those at place t are for the token after target[:, t].
+            Logits, (B, T, V): position t predicts the token after target[:, t].
 
         Raises:
-            ValueError: If source or target is longer than a learned table of positions, or the mask is not boolean or not
-                of the source's shape.
+            ValueError: If source or target is longer than a learned position table, or
+                the mask is not boolean or does not have the shape of the source.
         """
         return self.decode(target, self.encode(source, source_mask), source_mask)
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Read the source.
+        """Encode the source.
 
         Args:
             source: Source tokens, integers (B, S).
-            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+            source_mask: Boolean (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
-            What the decoder attends to, (B, S, D).
+            The encoder's output, (B, S, D).
 
         Raises:
             ValueError: As in `forward`.
@@ -148,12 +161,13 @@ class Transformer(nn.Module):
         return memory
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        """Predict the next tokens from the target so far and the source as the encoder has read it.
+        """Predict the next tokens from the target so far and the encoder's output.
 
         Args:
             target: Target tokens so far, integers (B, T).
-            memory: What `encode` gave, (B, S, D).
-            source_mask: Boolean (B, S), True at real tokens; None means that all are real.
+            memory: Output of `encode`, (B, S, D).
+            source_mask: Boolean (B, S), True at real tokens; None means that all are
+                real.
 
         Returns:
             Logits, (B, T, V).
@@ -172,11 +186,11 @@ class Transformer(nn.Module):
         return nn.functional.linear(self.decoder_norm(x), output.weight)  # (B, T, V)
 
     def embed(self, tokens: Tensor, embedding: nn.Embedding) -> Tensor:
-        """Look tokens up, scale their vectors by sqrt(D), add their positions; dropout while training.
+        """Embed tokens: look up, scale by sqrt(D), add positions, apply dropout.
 
         Args:
             tokens: Integers, (B, T).
-            embedding: The matrix to look them up in.
+            embedding: The embedding matrix.
 
         Returns:
             Vectors, (B, T, D).
@@ -205,6 +219,6 @@ class Transformer(nn.Module):
 
 
 def _check_mask(mask: Tensor | None, shape: torch.Size) -> None:
-    """Make sure that there is a place for every source token: attention would name shapes that the caller never saw."""
+    """Raise a ValueError unless the mask has one entry per source token; the error of attention would show other shapes."""
     if mask is not None and (mask.dtype != torch.bool or mask.shape != shape):
         raise ValueError(f"expected a boolean source_mask {tuple(shape)}, got {mask.dtype} {tuple(mask.shape)}")

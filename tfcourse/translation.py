@@ -1,7 +1,8 @@
-"""From logits to a translation: greedy decoding and beam search for anything with a translator's face.
+"""Greedy decoding and beam search for any model with the translator interface.
 
-A translator is called as `model(source, target, source_mask)` and gives logits (B, T, V): those at place t are for the
-token after target[:, t]. Shapes: B batch, S source length, T target length, K beam width, V vocabulary.
+A translator is called as `model(source, target, source_mask)` and returns logits
+(B, T, V): position t predicts the token after target[:, t]. Shapes: B batch, S source
+length, T target length, K beam width, V vocabulary.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ Translator = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 class Translations(NamedTuple):
-    """What a beam search found, best first."""
+    """The results of a beam search, best first."""
 
     tokens: Tensor
     """Integers, (B, K, T), without BOS, each ended by EOS (unless `max_length` cut it off) and filled with PAD."""
@@ -28,25 +29,28 @@ class Translations(NamedTuple):
 
 @torch.no_grad()
 def greedy_decode(model: Translator, source: Tensor, source_mask: Tensor | None = None, *, max_length: int) -> Tensor:
-    """Translate by taking the most probable token, again and again, until every sentence has ended.
+    """Translate greedily: append the most probable token until all sentences have ended.
 
-    The model is called in the mode that it is in: call `model.eval()` before, if it has dropout.
+    The model's mode is not changed: call `model.eval()` first if it has dropout.
 
     Args:
         model: A translator.
         source: Source tokens, integers (B, S).
         source_mask: Boolean (B, S), True at real tokens; None means that all are real.
-        max_length: Largest number of tokens of a translation, EOS among them.
+        max_length: Maximum number of tokens of a translation, including EOS.
 
     Returns:
-        Tokens, integers (B, T) with T ≤ `max_length`: each sentence ended by EOS (unless it was cut off) and filled
-        with PAD. The BOS that all begin with is left out; a model that finds PAD or BOS most probable writes it.
+        Tokens, integers (B, T) with T ≤ `max_length`: each sentence ends with EOS
+        (unless it was truncated) and is padded with PAD. The initial BOS is omitted.
+        PAD and BOS are not excluded: they are generated if the model finds them most
+        probable.
 
     Raises:
         ValueError: If `max_length` is less than 1.
 
     Source:
-        Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks, section 3.2 (a beam of size 1).
+        Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks,
+        section 3.2 (a beam of size 1).
     """
     if max_length < 1:
         raise ValueError(f"a translation has at least one token, got max_length={max_length}")
@@ -72,30 +76,34 @@ def beam_search(
     max_length: int,
     length_penalty: float = 0.0,
 ) -> Translations:
-    """Translate by keeping, at every length, the K best beginnings, and going on from each of them.
+    """Translate with beam search: at every length, keep and extend the K best prefixes.
 
-    A score is the sum of the log-probabilities of the tokens, divided by ((5 + length) / 6) ^ `length_penalty`; the
-    length counts EOS. A sentence that has ended keeps its score and its place in the beam until K better ones are
-    there. The search is over when all K have ended, or at `max_length`. With K = 1 it is greedy decoding.
+    A score is the sum of the log-probabilities of the tokens, divided by ((5 + length)
+    / 6) ^ `length_penalty`; the length includes EOS. A finished sentence keeps its
+    score and stays in the beam until K sentences are better. The search stops when all
+    K have ended, or at `max_length`. K = 1 is greedy decoding.
 
     Args:
         model: A translator.
         source: Source tokens, integers (B, S).
         source_mask: Boolean (B, S), True at real tokens; None means that all are real.
-        beam_width: Number of beginnings K that are kept.
-        max_length: Largest number of tokens of a translation, EOS among them.
-        length_penalty: 0 compares probabilities; more favours longer translations (0.6 in the original Transformer).
+        beam_width: Number K of prefixes to keep.
+        max_length: Maximum number of tokens of a translation, including EOS.
+        length_penalty: 0 compares probabilities; larger values favour longer
+            translations (0.6 in the original Transformer).
 
     Returns:
-        The K translations of every source, best first, and their scores, in the dtype of the logits, float32 at least.
-        Where fewer are possible, the rest have the score minus infinity, and their tokens mean nothing.
+        The K translations of every source, best first, and their scores, in the dtype
+        of the logits or float32 if that is wider. If fewer than K are possible, the
+        others have the score minus infinity and arbitrary tokens.
 
     Raises:
         ValueError: If `beam_width` or `max_length` is less than 1.
 
     Source:
-        Graves 2012, Sequence Transduction with Recurrent Neural Networks, section 2.5; Wu et al. 2016, Google's Neural
-        Machine Translation System, section 7, equation 14 (length penalty, without coverage).
+        Graves 2012, Sequence Transduction with Recurrent Neural Networks, section 2.5;
+        Wu et al. 2016, Google's Neural Machine Translation System, section 7, equation
+        14 (length penalty, without coverage).
     """
     if beam_width < 1 or max_length < 1:
         raise ValueError(f"both are at least 1, got beam_width={beam_width}, max_length={max_length}")

@@ -1,9 +1,11 @@
-"""Vision Transformers: pictures as sequences of patches, positions for other sizes, and attention that looks near.
+"""Vision Transformers: patches, interpolated position embeddings, and local attention.
 
-A boolean mask is True where a query may attend. A grid is a pair (Hg, Wg): rows and columns of patches or features, numbered row by row.
+Boolean masks are True where a query may attend. A grid is a pair (Hg, Wg): rows and
+columns of patches or features, numbered row by row.
 
-Shapes: B batch, C channels, Hi and Wi height and width in pixels, P side of a patch, Hg and Wg of a grid, N = Hg · Wg, D model width,
-H heads, Dh and Dv widths of a head, M side of a window, F feed-forward width, L layers, K side of a neighbourhood.
+Shapes: B batch, C channels, Hi and Wi height and width in pixels, P side of a patch, Hg
+and Wg of a grid, N = Hg · Wg. D is the model width, H heads, Dh and Dv head widths, F
+feed-forward width, L layers. M is the side of a window, K the side of a neighbourhood.
 """
 
 import math
@@ -29,19 +31,21 @@ __all__ = [  # noqa: RUF022 - in the order of the lesson
 
 
 def patchify(images: Tensor, patch: int) -> Tensor:
-    """Cut pictures into square patches: the words of a Vision Transformer.
+    """Split images into square patches, the tokens of a Vision Transformer.
 
-    Patches come row by row of the grid. Within a patch the numbers are ordered by row, then column, then channel: the channel runs fastest.
+    Patches come row by row of the grid. Within a patch the numbers are ordered by row,
+    then column, then channel: the channel runs fastest.
 
     Args:
-        images: Pictures, (B, C, Hi, Wi), of any dtype.
+        images: Images, (B, C, Hi, Wi), of any dtype.
         patch: Side P of a patch, in pixels; divides Hi and Wi.
 
     Returns:
-        Patches, (B, Hg·Wg, P·P·C), with Hg = Hi / P and Wg = Wi / P, in the dtype of `images`.
+        Patches, (B, Hg·Wg, P·P·C), with Hg = Hi / P and Wg = Wi / P, in the dtype of
+        `images`.
 
     Raises:
-        ValueError: If `patch` is less than 1, or the patches do not fill the pictures.
+        ValueError: If `patch` is less than 1, or the patches do not fill the images.
 
     Source:
         Dosovitskiy et al. 2021, An Image Is Worth 16x16 Words, section 3.1.
@@ -54,7 +58,7 @@ def patchify(images: Tensor, patch: int) -> Tensor:
 
 
 def unpatchify(patches: Tensor, patch: int, grid: tuple[int, int]) -> Tensor:
-    """Put patches together again: the inverse of `patchify`.
+    """Reassemble images from patches: the inverse of `patchify`.
 
     Args:
         patches: Patches, (B, Hg·Wg, P·P·C), as `patchify` orders them, of any dtype.
@@ -62,14 +66,14 @@ def unpatchify(patches: Tensor, patch: int, grid: tuple[int, int]) -> Tensor:
         grid: Rows and columns of patches (Hg, Wg).
 
     Returns:
-        Pictures, (B, C, Hg·P, Wg·P), in the dtype of `patches`.
+        Images, (B, C, Hg·P, Wg·P), in the dtype of `patches`.
 
     Raises:
-        ValueError: If `patch` is less than 1, the grid does not have as many places as there are patches, or a patch is not P x P pixels
-            of whole channels.
+        ValueError: If `patch` is less than 1, the grid size differs from the number of
+            patches, or the patch width is not a multiple of P·P.
 
     Source:
-        Dosovitskiy et al. 2021, section 3.1, read backwards.
+        Dosovitskiy et al. 2021, section 3.1, inverted.
     """
     rows, columns = grid
     B, count, numbers = patches.shape
@@ -82,25 +86,29 @@ def unpatchify(patches: Tensor, patch: int, grid: tuple[int, int]) -> Tensor:
 
 
 def interpolate_position_embedding(table: Tensor, grid: tuple[int, int], *, n_extra: int = 1) -> Tensor:
-    """Stretch a table of learned positions to another grid of patches.
+    """Interpolate a table of learned position embeddings to another grid of patches.
 
-    The positions of patches, seen as a picture with D channels, are resized to the new grid by bicubic interpolation: to the size
-    itself, without aligned corners and without antialiasing. Rows for extra tokens come first and stay as they are. The same grid
-    gives the same numbers.
+    The position embeddings of the patches, as an image with D channels, are resized to
+    the new grid by bicubic interpolation: `size` is given, `align_corners` and
+    `antialias` are off. Rows for extra tokens come first and are not changed. The same
+    grid gives the same numbers.
 
     Args:
-        table: Positions, (n_extra + N, D); N is a square, the grid that it was learned on.
+        table: Position embeddings, (n_extra + N, D); N is a square number, the size of
+            the training grid.
         grid: The new grid (Hg, Wg).
-        n_extra: Rows that belong to no patch, such as that of the class token.
+        n_extra: Number of rows that belong to no patch, such as the class token's row.
 
     Returns:
-        Positions, (n_extra + Hg·Wg, D), in the dtype of `table`; half precision is computed in float32 and rounded once.
+        Position embeddings, (n_extra + Hg·Wg, D), in the dtype of `table`; half
+        precision is computed in float32 and rounded once.
 
     Raises:
-        ValueError: If N is not the square of a whole number that is at least 1.
+        ValueError: If N is not the square of a positive integer.
 
     Source:
-        Dosovitskiy et al. 2021, section 3.2; resized to a size, as DINOv2 does (Oquab et al. 2023).
+        Dosovitskiy et al. 2021, section 3.2; resized to a size as in DINOv2 (Oquab et
+        al. 2023).
     """
     count = len(table) - n_extra
     if count < 1 or math.isqrt(count) ** 2 != count:
@@ -117,15 +125,22 @@ def interpolate_position_embedding(table: Tensor, grid: tuple[int, int], *, n_ex
 
 
 class VisionTransformer(nn.Module):
-    """A classifier of pictures: patches, a class token, positions, and layers of an encoder.
+    """A Vision Transformer for image classification.
 
-    Its parts are `patch_proj`, an `nn.Linear` from P·P·C to D; the parameters `class_token` (D,) and `position_table` (1 + N, D),
-    drawn as normal numbers of standard deviation 0.02, the class token's row first; `layers`, each an `EncoderLayer` with its norms in
-    front and the exact GELU; `norm`, an `nn.LayerNorm`; and `head`, an `nn.Linear` from D to the classes. Dropout falls on the
-    embeddings and in the layers. A picture of another size gets interpolated positions.
+    The sequence is a class token and the patches. Its parts are:
+
+    - `patch_proj`, an `nn.Linear` from P·P·C to D;
+    - the parameters `class_token` (D,) and `position_table` (1 + N, D), with the class
+      token's row first, drawn from a normal distribution with standard deviation 0.02;
+    - `layers`, each a pre-norm `EncoderLayer` with the exact GELU;
+    - `norm`, an `nn.LayerNorm`;
+    - `head`, an `nn.Linear` from D to the classes.
+
+    Dropout is applied to the embeddings and in the layers. Images of another size get
+    interpolated position embeddings.
 
     Args:
-        image_size: Side of the pictures that the positions are for, in pixels.
+        image_size: Side, in pixels, of the images for which the position table is made.
         patch: Side P of a patch; divides `image_size`.
         n_channels: Channels C.
         n_classes: Classes.
@@ -134,7 +149,8 @@ class VisionTransformer(nn.Module):
         d_ff: Feed-forward width F.
         n_layers: Layers L.
         dropout: Probability of dropout.
-        pooling: What the head reads: the class token, or the mean of the patches without it, both after the norm.
+        pooling: Input of the head: the class token, or the mean of the patches without
+            it, both after the norm.
 
     Raises:
         ValueError: If `patch` does not divide `image_size`, or `pooling` is unknown.
@@ -175,10 +191,10 @@ class VisionTransformer(nn.Module):
         self.head = nn.Linear(d_model, n_classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Say what is on the pictures.
+        """Compute the class logits of images.
 
         Args:
-            images: Pictures, (B, C, Hi, Wi); P divides Hi and Wi.
+            images: Images, (B, C, Hi, Wi); P divides Hi and Wi.
 
         Returns:
             Logits, (B, classes).
@@ -195,7 +211,7 @@ class VisionTransformer(nn.Module):
 
 
 class VitParameters(NamedTuple):
-    """How many parameters the parts of a Vision Transformer have."""
+    """Numbers of parameters of a Vision Transformer, by part."""
 
     patch: int
     """The projection of patches."""
@@ -214,19 +230,19 @@ class VitParameters(NamedTuple):
 def vit_parameters(
     image_size: int, patch: int, n_channels: int, d_model: int, d_ff: int, n_layers: int, n_classes: int | None
 ) -> VitParameters:
-    """Count the parameters of a Vision Transformer; every map has a bias.
+    """Count the parameters of a Vision Transformer; every linear layer has a bias.
 
     Args:
-        image_size: Side of the pictures, in pixels.
+        image_size: Side of the images, in pixels.
         patch: Side P of a patch; divides `image_size`.
         n_channels: Channels C.
         d_model: Width D.
         d_ff: Feed-forward width F.
         n_layers: Layers L.
-        n_classes: Classes; None means that there is no head.
+        n_classes: Classes; None means a model without a head.
 
     Returns:
-        A `VitParameters`: whole numbers that add up to the whole model.
+        A `VitParameters` of integers whose sum is the size of the model.
 
     Source:
         Dosovitskiy et al. 2021, table 1.
@@ -247,25 +263,29 @@ def vit_parameters(
 def window_attention(
     q: Tensor, k: Tensor, v: Tensor, window: int, *, shift: int = 0, bias: Tensor | None = None
 ) -> Tensor:
-    """Attention within square windows of a grid, which may be shifted.
+    """Compute attention within square windows of a grid, which may be shifted.
 
-    With a shift the grid is rolled up and to the left by that many places, cut into windows, and rolled back afterwards. A window may
-    then hold places that came from opposite edges: two places attend to each other only if they have not come from different sides of
-    an edge. The scores are divided by sqrt(Dh); then the bias is added.
+    With a shift the grid is rolled up and to the left by that many positions, split
+    into windows, and rolled back afterwards. A window may then contain positions from
+    opposite edges of the grid. Positions attend to each other only if they are from the
+    same side of each edge. The scores are divided by sqrt(Dh); then the bias is added.
 
     Args:
         q: Queries, (B, H, Hg, Wg, Dh).
         k: Keys, (B, H, Hg, Wg, Dh).
         v: Values, (B, H, Hg, Wg, Dv).
         window: Side M of a window; divides Hg and Wg.
-        shift: Places to roll by, 0 … M - 1.
-        bias: A number for each head and each pair of places in a window, numbered row by row, (H, M², M²).
+        shift: Number of positions to roll by, 0 … M - 1.
+        bias: One number per head and pair of positions in a window, numbered row by
+            row, (H, M², M²).
 
     Returns:
-        Outputs, (B, H, Hg, Wg, Dv), in the dtype of `q`; half precision is computed in float32 and rounded once.
+        Outputs, (B, H, Hg, Wg, Dv), in the dtype of `q`; half precision is computed in
+        float32 and rounded once.
 
     Raises:
-        ValueError: If `window` is less than 1, the windows do not fill the grid, or the shift is not within a window.
+        ValueError: If `window` is less than 1, the windows do not fill the grid, or the
+            shift is not within a window.
 
     Source:
         Liu et al. 2021, Swin Transformer, section 3.2.
@@ -290,14 +310,14 @@ def window_attention(
 
 
 def _windows(x: Tensor, window: int) -> Tensor:
-    """Cut a grid (B, H, Hg, Wg, D) into windows row by row, (B, H, Hg·Wg / M², M², D)."""
+    """Split a grid (B, H, Hg, Wg, D) into windows row by row, (B, H, Hg·Wg / M², M², D)."""
     B, H, rows, columns, width = x.shape
     cut = x.reshape(B, H, rows // window, window, columns // window, window, width)
     return cut.transpose(3, 4).flatten(4, 5).flatten(2, 3)
 
 
 def _same_region(rows: int, columns: int, window: int, shift: int, device: torch.device) -> Tensor:
-    """Which places of each window belong together once the grid was rolled: boolean, (windows, M², M²)."""
+    """Return which positions of each window belong together after the roll: boolean, (windows, M², M²)."""
     over_row = (torch.arange(rows, device=device) + shift) // rows  # (Hg,): 1 where it came over the upper edge
     over_column = (torch.arange(columns, device=device) + shift) // columns  # (Wg,)
     region = torch.cartesian_prod(over_row, over_column).reshape(1, 1, rows, columns, -1)  # (1, 1, Hg, Wg, 2)
@@ -306,23 +326,26 @@ def _same_region(rows: int, columns: int, window: int, shift: int, device: torch
 
 
 def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
-    """A convolution whose weights are made for each place: neighbours count by how alike they are, and by where they stand.
+    """Apply a convolution whose weights depend on similarity and a positional prior.
 
-    The weight of neighbour p' = p + (dy, dx) is a softmax, over the K x K neighbours that lie in the picture, of -(q_p - k_p')² +
-    prior[K // 2 + dy, K // 2 + dx], for each of the C/m numbers of q and k by itself. Channels m·c … m·c + m - 1 of `x` share the
-    weights of number c.
+    Neighbour p' = p + (dy, dx) has the score -(q_p - k_p')² + prior[K // 2 + dy, K // 2
+    + dx]. The weights are a softmax of the scores over all K x K neighbours inside the
+    image. They are computed separately for each of the C/m channels of q and k.
+    Channels m·c … m·c + m - 1 of `x` share the weights of channel c.
 
     Args:
         x: Features, (B, C, Hg, Wg).
         q: Queries, (B, C/m, Hg, Wg).
         k: Keys, (B, C/m, Hg, Wg).
-        prior: What each offset is worth by itself, (C/m, K, K), K odd.
+        prior: Learned score of each offset, (C/m, K, K), K odd.
 
     Returns:
-        Features, (B, C, Hg, Wg), in the dtype of `x`; half precision is computed in float32 and rounded once.
+        Features, (B, C, Hg, Wg), in the dtype of `x`; half precision is computed in
+        float32 and rounded once.
 
     Raises:
-        ValueError: If `prior` is not a square with an odd side, has not as many channels as `q`, or C cannot be divided by their number.
+        ValueError: If `prior` is not square with an odd side, `prior` and `q` have
+            different numbers of channels, or this number does not divide C.
 
     Source:
         Hu et al. 2019, Local Relation Networks for Image Recognition, section 3.
@@ -346,6 +369,6 @@ def local_relation(x: Tensor, q: Tensor, k: Tensor, prior: Tensor) -> Tensor:
 
 
 def _neighbours(x: Tensor, side: int) -> Tensor:
-    """The K x K neighbours of every place, row by row, zeros outside: (B, C, Hg, Wg) -> (B, C, K², N)."""
+    """Return the K x K neighbours of every position, row by row, zeros outside: (B, C, Hg, Wg) -> (B, C, K², N)."""
     B, C = x.shape[:2]
     return F.unfold(x, side, padding=side // 2).reshape(B, C, side * side, -1)

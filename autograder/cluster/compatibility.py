@@ -83,7 +83,7 @@ def _too_weak(settings: GradingSettings, layers: tuple[str, ...]) -> str:
     if settings.allow_weaker or is_at_least(level, settings.isolation):
         return ""
     missing = ", ".join(layer for layer in ALL if layer not in layers) if settings.warm else "a sandbox, for it is cold"
-    return f"isolation {settings.isolation!r} is asked for, and it does not offer {missing} (see docs/scale.md)"
+    return f"isolation {settings.isolation!r} is required, but it does not offer {missing} (see docs/scale.md)"
 
 
 def refuse(reasons: Mapping[str, list[str]]) -> None:

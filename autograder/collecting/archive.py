@@ -39,7 +39,7 @@ MAX_TOTAL_BYTES = 1024**3
 MAX_CONTENTS = 8 * 1024**2
 # No platform hands out folders as deep as this.
 MAX_DEPTH = 40
-# Text shrinks to a tenth, a notebook full of figures hardly at all; what shrinks to a two-hundredth is made to burst.
+# Text shrinks to a tenth, a notebook full of figures hardly at all; a file that shrinks to a two-hundredth is a zip bomb.
 MAX_RATIO = 200
 _ALONE = "Ask for the notebook alone, as .ipynb."
 _TOO_DEEP = f"What is in it lies in more than {MAX_DEPTH} folders within each other."
@@ -47,7 +47,7 @@ _NEVER_MEANT = frozenset({"__MACOSX", ".ipynb_checkpoints", "__pycache__", ".git
 
 
 class RefusedError(Exception):
-    """A file that is not read; the text says why."""
+    """A file was refused; the message gives the reason."""
 
 
 @dataclass
@@ -55,10 +55,10 @@ class Budget:
     """How much may be unpacked in all.
 
     Attributes:
-        left: bytes that are left.
+        remaining: bytes that are left.
     """
 
-    left: int = MAX_TOTAL_BYTES
+    remaining: int = MAX_TOTAL_BYTES
 
     def spend(self, size: int) -> None:
         """Take note of bytes that were read.
@@ -66,8 +66,8 @@ class Budget:
         Raises:
             RefusedError: if there were too many.
         """
-        self.left -= size
-        if self.left < 0:
+        self.remaining -= size
+        if self.remaining < 0:
             raise RefusedError(f"The archive unpacks to more than {MAX_TOTAL_BYTES // 1024**3} GB.")
 
 
@@ -76,10 +76,10 @@ class Entry:
     """A file of a download.
 
     Attributes:
-        path: where it is, relative to the download; without any step upwards.
-        date: when it was last changed, as far as that is known; of a zip archive without a time zone, taken for UTC.
-        open: returns its content; raises :class:`RefusedError` if it must not or cannot be read.
-        submitted: when it was handed in, as the download's own list of submissions says; empty if there is none.
+        path: its path relative to the download, without ``..``.
+        date: its modification time, if known. Times in a zip archive have no time zone and count as UTC.
+        open: returns its content; raises :class:`RefusedError` if it is refused or cannot be read.
+        submitted: the submission time from the download's list of submissions; empty without such a list.
     """
 
     path: PurePosixPath
@@ -98,11 +98,11 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         CourseError: if it is neither, or nothing in it can be used.
     """
     if source.is_dir():
-        found, problems = _of_folder(source)
+        entries, problems = _of_folder(source)
     elif source.is_file():
         try:
             do = "Unpack the archive yourself and look at it."
-            found, problems = _of_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES, do)
+            entries, problems = _of_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES, do)
         except RefusedError as error:
             do = "Download it again, or unpack it yourself and name the folder."
             raise CourseError(str(error), where=source, do=do) from error
@@ -112,13 +112,13 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         )
     unpacked: list[Entry] = []
     shelf = _Shelf()
-    for entry in found:
+    for entry in entries:
         if entry.path.suffix.lower() != ".zip":
             unpacked.append(entry)
             continue
         try:
             # A budget for each: one student's archive must not use up another's.
-            archive = _Archive(partial(_opened, entry), Budget(), shelf)
+            archive = _Archive(partial(_open_entry, entry), Budget(), shelf)
             inner, refused = _of_zip(archive, entry.path, MAX_INNER_FILES, _ALONE)
             if not inner and not refused:
                 refused = [_refused(str(entry.path), "There is no file in the archive.")]
@@ -131,7 +131,7 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
     return sorted(unpacked, key=lambda entry: str(entry.path)), problems
 
 
-def _opened(entry: Entry) -> IO[bytes]:
+def _open_entry(entry: Entry) -> IO[bytes]:
     return BytesIO(entry.open())
 
 
@@ -141,16 +141,16 @@ def _refused(where: str, why: str, do: str = _ALONE) -> Problem:
 
 def _all_refused(source: Path, problems: list[Problem]) -> CourseError:
     first = f"{problems[0].where}: {problems[0].what}"
-    what = f"all {len(problems)} files in it were refused, the first of them {first}"
+    message = f"all {len(problems)} files in it were refused, the first of them {first}"
     return CourseError(
-        what if len(problems) > 1 else f"the only file in it was refused, {first}",
+        message if len(problems) > 1 else f"the only file in it was refused, {first}",
         where=source,
         do="Put the notebooks themselves, unpacked, into a folder, and name that.",
     )
 
 
 def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
-    found: list[Entry] = []
+    entries: list[Entry] = []
     problems: list[Problem] = []
     waiting = [root]
     while waiting:
@@ -162,29 +162,29 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
             continue
         below = []
         for path in paths:
-            place = _label(PurePosixPath(*path.relative_to(root).parts))
+            location = _label(PurePosixPath(*path.relative_to(root).parts))
             try:
-                about = path.lstat()
-                why = _irregular(path, about.st_mode)
+                status = path.lstat()
+                why = _irregular(path, status.st_mode)
             except OSError as error:
                 why = f"It cannot be looked at ({error.strerror})."
             if path.name in _NEVER_MEANT:
                 continue
             if why:
-                problems.append(_refused(str(place), why))
-            elif stat.S_ISREG(about.st_mode):
-                date = datetime.fromtimestamp(about.st_mtime, tz=UTC)
-                found.append(Entry(place, date, partial(_read_file, path)))
-            elif len(place.parts) < MAX_DEPTH:
+                problems.append(_refused(str(location), why))
+            elif stat.S_ISREG(status.st_mode):
+                date = datetime.fromtimestamp(status.st_mtime, tz=UTC)
+                entries.append(Entry(location, date, partial(_read_file, path)))
+            elif len(location.parts) < MAX_DEPTH:
                 below.append(path)
             else:
-                problems.append(_refused(f"{place.parts[0]} …", _TOO_DEEP))
+                problems.append(_refused(f"{location.parts[0]} …", _TOO_DEEP))
         waiting += reversed(below)
-        if len(found) > MAX_FILES:
+        if len(entries) > MAX_FILES:
             raise CourseError(
                 f"there are more than {MAX_FILES} files", where=root, do="Name the folder of one chapter."
             )
-    return found, problems
+    return entries, problems
 
 
 def _irregular(path: Path, mode: int) -> str:
@@ -198,13 +198,13 @@ def _irregular(path: Path, mode: int) -> str:
 
 
 def _unlistable(root: Path, folder: Path, error: OSError) -> Problem:
-    place = folder.relative_to(root) if folder != root else root
-    return _refused(printable_path(place), f"The folder cannot be looked into ({error.strerror}).")
+    location = folder.relative_to(root) if folder != root else root
+    return _refused(printable_path(location), f"The folder cannot be looked into ({error.strerror}).")
 
 
-def printable_path(place: Path | PurePosixPath | str) -> str:
+def printable_path(location: Path | PurePosixPath | str) -> str:
     """Return a name as it may be shown and written: names on disk need not be text, and may move a terminal's cursor."""
-    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(place))
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(location))
     return "".join(shown)
 
 
@@ -227,7 +227,7 @@ def _checked(data: bytes) -> bytes:
 
 
 class _Frugal:
-    """A file that gives no more at once than an archive's table of contents may have; what else it can, it can do as before.
+    """A file wrapper whose ``read`` returns at most the maximum size of an archive's central directory.
 
     Args:
         file: the archive.
@@ -276,7 +276,7 @@ class _Archive:
         self._zip: zipfile.ZipFile | None = None
         self._counted: set[int] = set()
 
-    def _opened(self) -> zipfile.ZipFile:
+    def _open_archive(self) -> zipfile.ZipFile:
         if self._zip is None:
             if self._shelf is not None:
                 if self._shelf.holder is not None:
@@ -286,13 +286,13 @@ class _Archive:
         return self._zip
 
     def members(self, limit: int) -> list[zipfile.ZipInfo]:
-        """Return what the archive says that it holds.
+        """Return the members listed in the archive's central directory.
 
         Raises:
-            RefusedError: if it cannot be read, or is made to burst.
+            RefusedError: if it cannot be read or looks like a zip bomb.
         """
         try:
-            members = self._opened().infolist()
+            members = self._open_archive().infolist()
         except RefusedError:
             raise
         except Exception as error:  # whatever the module trips over, it was the archive's doing
@@ -302,7 +302,7 @@ class _Archive:
         end = 0
         for member in sorted(members, key=lambda member: member.header_offset):
             if member.header_offset < end:
-                raise RefusedError("Files in the archive share their bytes; it is made to burst.")
+                raise RefusedError("Entries in the archive overlap; it looks like a zip bomb.")
             end = member.header_offset + member.compress_size
         return members
 
@@ -317,13 +317,13 @@ class _Archive:
         return f"it is {kind if begin else 'empty'}"
 
     def read(self, number: int) -> bytes:
-        """Read a member as far as it is allowed to go, whatever the archive says of its size.
+        """Read a member up to the size limit, regardless of the size in the archive's directory.
 
         Raises:
-            RefusedError: if that is too far, or it cannot be unpacked.
+            RefusedError: if the member exceeds the limit or cannot be unpacked.
         """
         try:
-            archive = self._opened()
+            archive = self._open_archive()
             with archive.open(archive.infolist()[number]) as file:
                 data = _bounded(file)
         except RefusedError:
@@ -338,31 +338,31 @@ class _Archive:
 
 
 def _bounded(file: IO[bytes]) -> bytes:
-    parts, left = [], MAX_BYTES + 1
-    while left and (part := file.read(min(left, 1024**2))):
+    parts, remaining = [], MAX_BYTES + 1
+    while remaining and (part := file.read(min(remaining, 1024**2))):
         parts.append(part)
-        left -= len(part)
+        remaining -= len(part)
     return _checked(b"".join(parts))
 
 
 def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tuple[list[Entry], list[Problem]]:
-    found: list[Entry] = []
+    entries: list[Entry] = []
     problems: list[Problem] = []
     for number, member in enumerate(archive.members(limit)):
         if member.is_dir():
             continue
-        place = _place(member_name(member))
-        if place is None or (why := _suspicious(member)):
-            why = "Its name leads out of the archive." if place is None else why
+        location = _location(member_name(member))
+        if location is None or (why := _suspicious(member)):
+            why = "Its name leads out of the archive." if location is None else why
             problems.append(_refused(printable_path(inside / member.filename.lstrip("/")), why, do))
-        elif len(place.parts) > MAX_DEPTH:
-            problems.append(_refused(printable_path(inside / place.parts[0] / "…"), _TOO_DEEP, do))
-        elif not _NEVER_MEANT & set(place.parts):
-            found.append(Entry(inside / _label(place), _date(member), partial(archive.read, number)))
-    return found, problems
+        elif len(location.parts) > MAX_DEPTH:
+            problems.append(_refused(printable_path(inside / location.parts[0] / "…"), _TOO_DEEP, do))
+        elif not _NEVER_MEANT & set(location.parts):
+            entries.append(Entry(inside / _label(location), _date(member), partial(archive.read, number)))
+    return entries, problems
 
 
-def _place(name: str) -> PurePosixPath | None:
+def _location(name: str) -> PurePosixPath | None:
     """Return a member's path, or None if it is absolute, has a drive, or climbs."""
     path = PurePosixPath(name.replace("\\", "/"))
     climbs = path.is_absolute() or ".." in path.parts or (path.parts and ":" in path.parts[0])

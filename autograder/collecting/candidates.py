@@ -19,11 +19,11 @@ class Candidate:
 
     Attributes:
         data: the file.
-        exact: whether its name is the chapter's.
-        fatal: why it cannot be graded, if it cannot.
-        cells: the names of the chapter's exercises and questions that it bears.
-        solved: those of them in which the student has written something.
-        written: the texts of all its cells, in order.
+        exact: whether its file name is the chapter's name.
+        fatal: the reason why it cannot be graded; empty if it can.
+        cells: names of the chapter's exercises and questions that it contains.
+        solved: names of the exercises and questions in which the student has written something.
+        written: the sources of all its cells, in order.
     """
 
     data: bytes
@@ -54,7 +54,7 @@ def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidat
     Args:
         data: the file.
         manifest: the chapter's cells.
-        exact: whether its name is the chapter's.
+        exact: whether its file name is the chapter's name.
     """
     try:
         notebook, problems = read_notebook(data)
@@ -66,35 +66,36 @@ def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidat
     fatal = next((problem for problem in restored.problems if problem.fatal), None)
     solved = set()
     for cell in restored.notebook.cells:
-        wanted = manifest.by_name.get(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
-        if wanted is not None and wanted.solution and cell["source"].split() != wanted.source.split():
-            solved.add(wanted.name)
+        released = manifest.by_name.get(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
+        if released is not None and released.solution and cell["source"].split() != released.source.split():
+            solved.add(released.name)
     return Candidate(data, exact, fatal, cells, frozenset(solved), written)
 
 
 def pick_candidate(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
-    """Decide which of several notebooks of one student counts.
+    """Select the notebook that counts from a student's notebooks.
 
-    What cannot be graded, or holds nothing but the empty exercises, never counts where another holds work. Then the chapter's own name
-    decides, and then what is in the cells: one that has all the chapter's cells that the others have, and has solved all that they have.
+    Notebooks that cannot be graded or contain only empty exercises are dropped if another one contains work. Among the others, a notebook
+    with the chapter's file name wins. Otherwise a notebook wins if it contains and solves every exercise that any other notebook contains
+    and solves.
 
     Args:
         candidates: the notebooks, the last one last.
 
     Returns:
-        The number of the one that counts, or None if that is open; and what decided.
+        The index of the notebook that counts, or None if the rules do not decide; and the rule that decided.
     """
     best = max(candidate.worth for candidate in candidates)
-    left = [i for i, candidate in enumerate(candidates) if candidate.worth == best]
-    if len(left) == 1:
-        return left[0], "it holds the work" if best == (True, True) else "the others cannot be graded"
-    if named := [i for i in left if candidates[i].exact]:
-        left = named
-        if len(left) == 1:
-            return left[0], "its name is the chapter's"
-    if not candidates[left[-1]].worth[0]:
-        return left[-1], "none of them can be graded"
-    if len({candidates[i].written for i in left}) == 1:
-        return left[-1], "they say the same"
-    full = [i for i in left if all(candidates[i].covers(candidates[j]) for j in left)]
+    remaining = [i for i, candidate in enumerate(candidates) if candidate.worth == best]
+    if len(remaining) == 1:
+        return remaining[0], "it holds the work" if best == (True, True) else "the others cannot be graded"
+    if named := [i for i in remaining if candidates[i].exact]:
+        remaining = named
+        if len(remaining) == 1:
+            return remaining[0], "its name is the chapter's"
+    if not candidates[remaining[-1]].worth[0]:
+        return remaining[-1], "none of them can be graded"
+    if len({candidates[i].written for i in remaining}) == 1:
+        return remaining[-1], "they say the same"
+    full = [i for i in remaining if all(candidates[i].covers(candidates[j]) for j in remaining)]
     return (full[0], "it has more of the chapter's cells solved") if len(full) == 1 else (None, "")

@@ -1,11 +1,11 @@
-"""Submissions of several notebooks: they lie side by side in ``submitted/STUDENT/CHAPTER/`` until a person has chosen one.
+"""Submissions with several notebooks, which stay in ``submitted/STUDENT/CHAPTER/`` until the lecturer chooses one.
 
-The one that counts is copied to ``CHAPTER.ipynb``. What was chosen, and among what, is kept in ``choices/CHAPTER/STUDENT.json``: it is
-written before the copy is made, so a choice that was cut short is carried out by whoever looks next.
+The chosen notebook is copied to ``CHAPTER.ipynb``. The choice and the alternatives are recorded in ``choices/CHAPTER/STUDENT.json``. The
+record is written before the copy, so the next reader completes a choice that was interrupted.
 
-The notebooks of a download that do not count lie in ``uncounted/CHAPTER/STUDENT/``, with the time at which each was handed in, where that
-is known. So a person can take one without editing the download. That decides for its content: the same download brings the same notebook
-the next time, until the student hands in another one.
+The other notebooks of a download are kept in ``uncounted/CHAPTER/STUDENT/``, with their submission times if known, so that the lecturer can
+choose one without editing the download. Such a choice applies to the notebook's content: collecting the same download again keeps it, until
+the student hands in another notebook.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _PREFERENCE = "taken.json"
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person has decided.
+    """The lecturer's choice of one notebook.
 
     Attributes:
         file: the name of the notebook that counts.
-        notebooks: the names of all the notebooks that there were to choose from, with a hash of each.
+        notebooks: the names of all candidate notebooks, each with its hash.
     """
 
     file: str
@@ -43,26 +43,26 @@ class Choice:
 
 def other_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
     """Return the first notebooks in a student's folder of a chapter that are not called like it, by name; links are passed over."""
-    found: dict[str, bytes] = {}
+    notebooks: dict[str, bytes] = {}
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
-        return found
+        return notebooks
     for path in sorted(folder.iterdir()):
         if path.name.lower().endswith(".ipynb") and path.name != f"{chapter}.ipynb" and not path.name.startswith("._"):
             try:
-                found[path.name] = read_file(path)
+                notebooks[path.name] = read_file(path)
             except UnreadableError:
                 continue
-            if len(found) == MAX_NOTEBOOKS:
+            if len(notebooks) == MAX_NOTEBOOKS:
                 break
-    return found
+    return notebooks
 
 
 def undecided_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
     """Return the notebooks of which one has to be chosen; none if there is nothing to choose."""
     if os.path.lexists(folder / f"{chapter}.ipynb"):
         return {}
-    beside = other_notebooks(folder, chapter)
-    return beside if len(beside) > 1 else {}
+    alternatives = other_notebooks(folder, chapter)
+    return alternatives if len(alternatives) > 1 else {}
 
 
 def choice_path(course: Course, chapter: str, student: str) -> Path:
@@ -103,24 +103,24 @@ def apply_choice(course: Course, chapter: str, student: str) -> None:
         return
     folder = course.folder("submitted", student, chapter)
     path = folder / f"{chapter}.ipynb"
-    beside = other_notebooks(folder, chapter)
+    alternatives = other_notebooks(folder, chapter)
     current = _content(path)
     if current is None and os.path.lexists(path):
         return
     if current is not None and _hash(current) not in choice.notebooks.values():
         return
-    if {_hash(data) for data in beside.values()} - set(choice.notebooks.values()):
+    if {_hash(data) for data in alternatives.values()} - set(choice.notebooks.values()):
         # Somebody has handed in another one: what was chosen among the others is open again.
-        if current is not None and current in beside.values():
+        if current is not None and current in alternatives.values():
             path.unlink()
         return
     if (
-        choice.file in beside
-        and _hash(beside[choice.file]) == choice.notebooks[choice.file]
-        and current != beside[choice.file]
+        choice.file in alternatives
+        and _hash(alternatives[choice.file]) == choice.notebooks[choice.file]
+        and current != alternatives[choice.file]
     ):
         # Not in the folder: all that lies beside a notebook is handed in with it.
-        with staged_file(path, beside[choice.file], at=folder.with_name(f"{chapter}.{path.name}.part")) as draft:
+        with staged_file(path, alternatives[choice.file], at=folder.with_name(f"{chapter}.{path.name}.part")) as draft:
             draft.replace(path)
 
 
@@ -160,7 +160,7 @@ def uncounted_folder(course: Course, chapter: str, student: str) -> Path:
 
 
 def keep_uncounted(course: Course, chapter: str, student: str, notebooks: Mapping[str, Uncounted]) -> None:
-    """Keep the notebooks of the last collection that do not count, by name; those of an earlier one go."""
+    """Keep the uncounted notebooks of this collection, by name, and delete the ones from earlier collections."""
     folder = uncounted_folder(course, chapter, student)
     preference = read_preference(course, chapter, student)
     shutil.rmtree(folder, ignore_errors=True)

@@ -28,7 +28,15 @@ from autograder.collecting.in_place import collect_in_place
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
-from autograder.collecting.store import Chosen, place, remove_drafts, submitted_notebook, time_stamp, what_to_do, write
+from autograder.collecting.store import (
+    Chosen,
+    remove_drafts,
+    store_submission,
+    submitted_notebook,
+    time_stamp,
+    what_to_do,
+    write,
+)
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, other_files, owners_elsewhere, uploads_of
 from autograder.course.folder import Course
@@ -60,22 +68,22 @@ def collect(
     trust_dates: bool = False,
     chapters: Iterable[str] = (),
 ) -> Collection:
-    """Bring submissions in.
+    """Collect submissions into the course folder.
 
     Args:
         course: the course, with the chapter released.
         chapter: the chapter.
         submissions: a zip archive or a folder: nbgrader's layout, a download of Canvas or of Moodle, one folder per student, or a flat
-            folder of notebooks. By default the course's own ``submitted`` folder, in which nothing but a missing name is added.
-        trust_dates: let the files' dates decide who is late. A platform's download usually carries the date of the download.
-        chapters: names of chapters that the gradebook need not know: a notebook or folder that is called like one is no student.
+            folder of notebooks. By default the course's own ``submitted`` folder, in which only missing names are added.
+        trust_dates: use the files' dates as submission times. In most platforms' downloads they are the date of the download.
+        chapters: additional chapter names, which may be missing from the gradebook: a notebook or folder of such a name is not a student.
 
     Returns:
-        Who was brought in, and the problems; one bad file never keeps another out.
+        The collected students and the problems. A bad file never prevents the collection of another file.
 
     Raises:
-        CourseError: if the chapter is not released, the source is not there or cannot be read at all, or there is no room to write down
-            what is to come; then nothing was brought in.
+        CourseError: if the chapter is not released, the source is missing or unreadable, or the list of pending submissions cannot be
+            written. Nothing is collected then.
     """
     manifest = released_manifest(course, chapter)
     others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
@@ -85,11 +93,11 @@ def collect(
     entries, problems = entries_of(submissions)
     roster = read_roster(course)
     entries = with_submitters(entries, roster)
-    found = Collection(chapter, problems=problems)
+    collection = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
-    found.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
+    collection.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
     files, with_notebook, unclear = other_files(entries, chapter, others, known_students(course))
-    found.problems += [
+    collection.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
     ]
     everybody, same_names = by_student([*uploads, *files], roster, chapter)
@@ -100,42 +108,45 @@ def collect(
         if student := owners.get(_owner_key(upload)):
             companions[student].append(upload)
     meant = {id(upload) for upload in uploads}
-    owned = {student: [upload for upload in own if id(upload) in meant] for student, own in everybody.items()}
-    found.problems += same_names
-    with_files = {student: everybody[student] for student, own in owned.items() if not own}
-    students = _bring_files(course, chapter, with_files, found)
-    chosen = _chosen(course, owned, manifest, found, entries, trust_dates)
+    owned = {
+        student: [upload for upload in student_uploads if id(upload) in meant]
+        for student, student_uploads in everybody.items()
+    }
+    collection.problems += same_names
+    with_files = {student: everybody[student] for student, student_uploads in owned.items() if not student_uploads}
+    students = _bring_files(course, chapter, with_files, collection)
+    chosen = _chosen(course, owned, manifest, collection, entries, trust_dates)
     chosen = [replace(item, companions=files_beside(item.upload, companions[item.student])) for item in chosen]
     record_pending(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
     failed = set()
     for item in chosen:
         try:
-            place(course, chapter, item, found)
+            store_submission(course, chapter, item, collection)
             apply_choice(course, chapter, item.student)
             _keep(course, chapter, item, entries, trust_dates)
         except (OSError, RefusedError) as error:
             failed.add(item.student)
-            found.problems.append(_not_brought_in(course, chapter, item, error))
+            collection.problems.append(_not_brought_in(course, chapter, item, error))
             continue
-        students.append(_about(item.student, item.upload, chapter))
+        students.append(_student_of(item.student, item.upload, chapter))
     try:
-        note_late(course, chapter, found.late, found.students)
-        note_unowned(course, chapter, submissions, found.problems)
+        note_late(course, chapter, collection.late, collection.students)
+        note_unowned(course, chapter, submissions, collection.problems)
     except OSError as error:
         message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
         do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
-        found.problems.append(Problem("list not written", message, "journal", do))
-    found.missing = clear_if_done(course, chapter)
-    found.problems += problems_of_missing(
-        course, chapter, [item for item in found.missing if item.student not in failed]
+        collection.problems.append(Problem("list not written", message, "journal", do))
+    collection.missing = clear_if_done(course, chapter)
+    collection.problems += problems_of_missing(
+        course, chapter, [item for item in collection.missing if item.student not in failed]
     )
     try:
         write_roster(course, merged(roster, students))
     except OSError as error:
-        what = f"Names and numbers of this download are not kept: the list of students could not be written ({error.strerror or error})."
+        text = f"Names and numbers of this download are not kept: the list of students could not be written ({error.strerror or error})."
         do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
-        found.problems.append(Problem("list not written", what, roster_path(course).name, do))
-    return found
+        collection.problems.append(Problem("list not written", text, roster_path(course).name, do))
+    return collection
 
 
 def _owner_key(upload: Upload) -> tuple[str, str, str]:
@@ -148,17 +159,21 @@ def _chosen(
     course: Course,
     owned: Mapping[str, Sequence[Upload]],
     manifest: Manifest,
-    found: Collection,
+    collection: Collection,
     entries: Sequence[Entry],
     trust_dates: bool,
 ) -> list[Chosen]:
     """Return what is to be brought in of everybody; nothing is written yet."""
     chosen = []
-    for student, mine in sorted(owned.items()):
-        first = len(found.problems)
-        reads, uncounted = _choose(mine, manifest, found, read_preference(course, manifest.chapter, student))
+    for student, student_uploads in sorted(owned.items()):
+        first = len(collection.problems)
+        reads, uncounted = _choose(
+            student_uploads, manifest, collection, read_preference(course, manifest.chapter, student)
+        )
         others = _named_apart(uncounted, manifest.chapter, alone=False)
-        found.problems[first:] = [_with_choice(one, course, student, others) for one in found.problems[first:]]
+        collection.problems[first:] = [
+            _with_choice(one, course, student, others) for one in collection.problems[first:]
+        ]
         if reads:
             upload = reads[-1].upload
             names = _named_apart(reads, manifest.chapter)
@@ -169,7 +184,7 @@ def _chosen(
                 stamp = f"damaged in the download ({error})".encode()
                 message = f"The time cannot be read, so nothing is taken off for being late. {error}"
                 do = f"Write it into {submitted_notebook(course, manifest.chapter, student).parent / 'timestamp.txt'}."
-                found.problems.append(Problem(NO_TIME, message, f"{upload.folder}/timestamp.txt", do))
+                collection.problems.append(Problem(NO_TIME, message, f"{upload.folder}/timestamp.txt", do))
             uploads = {name: read.upload for name, read in names.items()}
             digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
             unused = {name: read.upload for name, read in others.items()}
@@ -199,42 +214,45 @@ def _with_choice(problem: Problem, course: Course, student: str, others: Mapping
 
 
 def _awaited(course: Course, chapter: str, submissions: Path, item: Chosen) -> PendingSubmission:
-    place = submitted_notebook(course, chapter, item.student)
+    notebook_path = submitted_notebook(course, chapter, item.student)
     new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
-    files = planned_changes(place.parent, new)
+    files = planned_changes(notebook_path.parent, new)
     return PendingSubmission(item.student, str(submissions.resolve()), str(item.upload.entry.path), files)
 
 
 def _not_brought_in(course: Course, chapter: str, item: Chosen, error: OSError | RefusedError) -> Problem:
     reason = getattr(error, "strerror", None) or error
-    what = f"{item.student}: it could not be brought in ({reason})."
+    message = f"{item.student}: it could not be brought in ({reason})."
     if os.path.lexists(submitted_notebook(course, chapter, item.student)):
-        what = f"{what[:-1]}; what was handed in before is still there."
+        message = f"{message[:-1]}; what was handed in before is still there."
     otherwise = f"Look at submitted/{item.student}/{chapter}."
     do = what_to_do(error, otherwise) if isinstance(error, OSError) else otherwise
-    return Problem(NOT_BROUGHT_IN, what, str(item.upload.entry.path), do)
+    return Problem(NOT_BROUGHT_IN, message, str(item.upload.entry.path), do)
 
 
 def _bring_files(
-    course: Course, chapter: str, owned: Mapping[str, Sequence[Upload]], found: Collection
+    course: Course, chapter: str, owned: Mapping[str, Sequence[Upload]], collection: Collection
 ) -> list[Student]:
-    """Bring in what was handed in by those who handed in no notebook, and name them; return who they are.
+    """Collect the files of students without a notebook, report these students, and return their ids.
 
-    Grading finds their folder without a notebook, so they are not absent but cannot be graded.
+    Grading then finds their folder without a notebook, so the students are "not gradable", not absent.
     """
     students = []
     for student, uploads in sorted(owned.items()):
-        what, do = f"{uploads[0].owner} handed in {len(uploads)} file(s), and no notebook.", "Ask for the .ipynb file."
+        message, do = (
+            f"{uploads[0].owner} handed in {len(uploads)} file(s), and no notebook.",
+            "Ask for the .ipynb file.",
+        )
         if any(upload.entry.path.suffix.lower() == ".zip" for upload in uploads):
-            what += " An archive within an archive is not looked into."
+            message += " An archive within an archive is not looked into."
             do = f"Unpack it yourself and collect again. Or: {do}"
         path = submitted_notebook(course, chapter, student)
         if os.path.lexists(path) or other_notebooks(path.parent, chapter):
-            what += " The notebook that was handed in before still counts."
+            message += " The notebook that was handed in before still counts."
         else:
-            what += _copied(path.parent, uploads)
-            students.append(_about(student, uploads[-1], chapter))
-        found.problems.append(Problem("no notebook", what, str(uploads[0].entry.path), do))
+            message += _copied(path.parent, uploads)
+            students.append(_student_of(student, uploads[-1], chapter))
+        collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do))
     return students
 
 
@@ -255,16 +273,16 @@ def _copied(folder: Path, uploads: Sequence[Upload]) -> str:
 
 
 def _of_other_chapters(
-    elsewhere: Iterable[Entry], uploads: Iterable[Upload], mine: str, others: frozenset[str]
+    elsewhere: Iterable[Entry], uploads: Iterable[Upload], target: str, others: frozenset[str]
 ) -> list[Problem]:
     """Name the notebooks of students who have nothing here but another chapter's, going by the names of their files."""
     have = {safe_id(upload.owner) for upload in uploads}
     return [
         Problem(
             "other chapter",
-            f"By its name it is of {chapter}, and there is nothing of {owner} for {mine}.",
+            f"By its name it is of {chapter}, and there is nothing of {owner} for {target}.",
             str(entry.path),
-            f"Rename it if it is of {mine} after all.",
+            f"Rename it if it is of {target} after all.",
         )
         for entry, owner, chapter in owners_elsewhere(elsewhere, others)
         if safe_id(owner) not in have
@@ -285,43 +303,46 @@ class _Read:
 
 
 def _choose(
-    uploads: Sequence[Upload], manifest: Manifest, found: Collection, preference: Preference | None
+    uploads: Sequence[Upload], manifest: Manifest, collection: Collection, preference: Preference | None
 ) -> tuple[list[_Read], list[_Read]]:
-    """Return which of a student's uploads counts, and those that do not count and could be graded.
+    """Return the uploads of a student that count, and the other gradable uploads.
 
-    One counts, several if a person has to choose, or none if none can be read. What a person has taken before comes first.
+    One upload counts, several if the lecturer has to choose, and none if no upload can be read. An earlier choice by the lecturer has
+    priority.
     """
     series: dict[tuple[str, ...], list[_Read]] = defaultdict(list)
     ordered = sorted(uploads, key=lambda upload: upload.order)
     if len(ordered) > MAX_NOTEBOOKS:
-        what = f"{len(ordered)} notebooks of one student; only the last {MAX_NOTEBOOKS} are looked at."
-        found.problems.append(Problem("too many notebooks", what, str(ordered[0].entry.path), "Ask for one."))
+        message = f"{len(ordered)} notebooks of one student; only the last {MAX_NOTEBOOKS} are looked at."
+        collection.problems.append(Problem("too many notebooks", message, str(ordered[0].entry.path), "Ask for one."))
     for upload in ordered[-MAX_NOTEBOOKS:]:
         try:
             data = upload.entry.open()
         except RefusedError as error:
             do = "Download it again, or ask for the notebook once more."
-            found.problems.append(Problem("file refused", str(error), str(upload.entry.path), do))
+            collection.problems.append(Problem("file refused", str(error), str(upload.entry.path), do))
             continue
         exact = upload.is_named_after(manifest.chapter)
         series[upload.series].append(_Read(upload, examine(data, manifest, exact=exact), manifest.chapter))
     everything = [read for reads in series.values() for read in reads]
     if preference is not None and preference.applies([read.notebook.digest for read in everything]):
         taken = next(read for read in everything if read.notebook.digest == preference.digest)
-        _tell_uncounted(taken, everything, "you chose it", found)
+        _report_uncounted(taken, everything, "you chose it", collection)
         return [taken], _gradable_others(everything, taken)
     # Of one file that was handed in several times the last counts, the last that holds work if there is one.
-    last = [max(enumerate(own), key=lambda item: (item[1].notebook.worth, item[0]))[1] for own in series.values()]
-    for own, best in zip(series.values(), last, strict=True):
-        _tell_uncounted(best, own, "it has the higher number", found)
+    last = [
+        max(enumerate(attempts), key=lambda item: (item[1].notebook.worth, item[0]))[1] for attempts in series.values()
+    ]
+    for attempts, best in zip(series.values(), last, strict=True):
+        _report_uncounted(best, attempts, "it has the higher number", collection)
     if not last:
         return [], []
     number, why = pick_candidate([read.notebook for read in last])
     if number is None:
         return last, []
-    _tell_uncounted(last[number], last, why, found)
+    _report_uncounted(last[number], last, why, collection)
     if (fatal := last[number].notebook.fatal) is not None:
-        found.problems.append(replace(fatal, where=last[number].where))
+        collection.problems.append(replace(fatal, where=last[number].where))
     return [last[number]], _gradable_others(everything, last[number])
 
 
@@ -329,7 +350,7 @@ def _gradable_others(reads: Iterable[_Read], best: _Read) -> list[_Read]:
     return [read for read in reads if read is not best and read.notebook.fatal is None]
 
 
-def _tell_uncounted(best: _Read, reads: Iterable[_Read], why: str, found: Collection) -> None:
+def _report_uncounted(best: _Read, reads: Iterable[_Read], why: str, collection: Collection) -> None:
     """Say of all uploads but one that they do not count, and why."""
     for read in reads:
         if read is best:
@@ -339,12 +360,12 @@ def _tell_uncounted(best: _Read, reads: Iterable[_Read], why: str, found: Collec
             reason = f"the other cannot be graded: {read.notebook.fatal.kind}"
         elif best.notebook.solved and not read.notebook.solved:
             reason = "nothing is solved in the other"
-        what = f"{best.where} of the same student counts, for {reason}."
-        found.problems.append(Problem(NOT_COUNTED, what, read.where))
+        message = f"{best.where} of the same student counts, for {reason}."
+        collection.problems.append(Problem(NOT_COUNTED, message, read.where))
 
 
 def _named_apart(reads: Sequence[_Read], chapter: str, *, alone: bool = True) -> dict[str, _Read]:
-    """Return one notebook under the chapter's name; several under those that their student gave them, and none under the chapter's.
+    """Name the notebooks: a single one like the chapter; several by their own names, none of them like the chapter.
 
     Args:
         reads: the notebooks.
@@ -365,7 +386,7 @@ def _named_apart(reads: Sequence[_Read], chapter: str, *, alone: bool = True) ->
     return files
 
 
-def _about(student: str, upload: Upload, chapter: str) -> Student:
+def _student_of(student: str, upload: Upload, chapter: str) -> Student:
     platform = upload.platform if upload.platform in ("canvas", "moodle") else ""
     name = upload.owner if upload.owner != student else ""
     return Student(student, name, platform, upload.user, {chapter: upload.upload} if platform and upload.upload else {})

@@ -72,7 +72,7 @@ def _renamed(entry: Entry, root: PurePosixPath, described: Mapping[str, Any], ke
 
 
 def _owner(submitter: Any, keys: set[str]) -> str:
-    """Return how the class list has a submitter, else the number, address or name; without slashes, for this becomes a folder."""
+    """Return a submitter's id on the class list, otherwise the number, email address or name, as a folder name without slashes."""
     if not isinstance(submitter, dict):
         return ""
     texts = [str(submitter.get(field) or "").strip() for field in (":sid", ":email", ":name")]

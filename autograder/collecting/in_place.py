@@ -31,10 +31,10 @@ _NAMED = 5
 def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
     """Return the submissions in the course's own folder; rename misnamed notebooks and list the problems."""
     chapter, zone = manifest.chapter, read_course_file(course.root).zone
-    found = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
-    found.problems += name_folders(course, chapter)
-    found.missing = clear_if_done(course, chapter)
-    found.problems += problems_of_missing(course, chapter, found.missing)
+    collection = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
+    collection.problems += name_folders(course, chapter)
+    collection.missing = clear_if_done(course, chapter)
+    collection.problems += problems_of_missing(course, chapter, collection.missing)
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
         student = folder.parent.name
         where = f"submitted/{student}/{chapter}"
@@ -43,14 +43,14 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
         if folder.is_dir():
             apply_choice(course, chapter, student)
         if problem := named(folder, manifest, where):
-            found.problems.append(problem)
+            collection.problems.append(problem)
             if not problem.fatal:
-                found.unchanged.append(student)
+                collection.unchanged.append(student)
         else:
-            found.unchanged.append(student)
+            collection.unchanged.append(student)
         if problem := timestamp_problem(folder, zone):
-            found.problems.append(problem)
-    return found
+            collection.problems.append(problem)
+    return collection
 
 
 def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
@@ -69,18 +69,18 @@ def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Pr
     for folder in (submitted, *students):
         where = printable_path(folder.relative_to(submitted.parent))
         inside = sorted(folder.glob("*"))
-        if lost := [path.name for path in inside if path.name.lower().endswith(".ipynb") and path.is_file()]:
-            what = f"{_counted(lost, 'notebook')} here, not in a student's folder of {chapter}: passed over."
-            problems.append(Problem("wrong place", what, where, do))
+        if stray := [path.name for path in inside if path.name.lower().endswith(".ipynb") and path.is_file()]:
+            message = f"{_counted(stray, 'notebook')} here, not in a student's folder of {chapter}: passed over."
+            problems.append(Problem("wrong place", message, where, do))
         if folder.name == chapter and (names := [path.name for path in inside if path.is_dir()]):
-            what = f"The folders are the wrong way round: {_counted(names, 'folder')} in the chapter's: passed over."
-            problems.append(Problem("wrong place", what, where, do))
+            message = f"The folders are the wrong way round: {_counted(names, 'folder')} in the chapter's: passed over."
+            problems.append(Problem("wrong place", message, where, do))
     return problems
 
 
-def _counted(names: Sequence[str], what: str) -> str:
+def _counted(names: Sequence[str], noun: str) -> str:
     shown = printable_path(", ".join(names[:_NAMED])) + (" …" if len(names) > _NAMED else "")
-    return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown})"
+    return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown})"
 
 
 def named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
@@ -97,8 +97,8 @@ def named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
         if not candidates:
             return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
         if len(candidates) > MAX_NOTEBOOKS:
-            what = f"{len(candidates)} notebooks are here; only the first {MAX_NOTEBOOKS} are looked at."
-            return Problem("too many notebooks", what, where, f"Leave one, and call it {chapter}.ipynb.")
+            message = f"{len(candidates)} notebooks are here; only the first {MAX_NOTEBOOKS} are looked at."
+            return Problem("too many notebooks", message, where, f"Leave one, and call it {chapter}.ipynb.")
         data = [read_file(other, above=2) for other in candidates]
         number, why = pick_candidate([examine(one, manifest) for one in data]) if len(data) > 1 else (0, "")
         if number is None:

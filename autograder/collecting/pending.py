@@ -1,8 +1,7 @@
-"""Whose submission a collection was to bring and has not brought, kept in ``COURSE/journal/CHAPTER.intake.json``.
+"""Record pending submissions, which a collection has announced but not yet copied, in ``COURSE/journal/CHAPTER.intake.json``.
 
-Only the collection has seen the download. So that whoever grades or reports later knows of submissions that were not copied, because the
-disk was full or the process was killed, what is to come is written down before anything is copied. Whether it has come is seen by the
-files themselves: a file that is still what it was before the collection has not come.
+Only the collection reads the download. If the disk is full or the process is killed, later commands must know which submissions are
+missing. So the collection writes the list before it copies any file. A file that still has its old hash has not been copied.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ KIND = "not brought in"
 
 @dataclass(frozen=True)
 class PendingSubmission:
-    """A submission that a collection is to bring.
+    """A submission that a collection is about to copy.
 
     Attributes:
         student: the student's id.
-        source: the download that it is in.
+        source: the download that contains it.
         upload: the file in the download.
-        files: for each file of the submission its hash before the collection and its hash after it; empty if there was none.
+        files: per file of the submission its hash before and after the collection; empty for a missing file.
     """
 
     student: str
@@ -62,10 +61,10 @@ def planned_changes(folder: Path, new: Mapping[str, str]) -> dict[str, tuple[str
 
 
 def record_pending(course: Course, chapter: str, coming: Sequence[PendingSubmission]) -> None:
-    """Write down what is to come, beside what an earlier collection has left out.
+    """Record the pending submissions, in addition to those left by an earlier collection.
 
     Raises:
-        CourseError: if that cannot be written; then nothing must be copied, for nobody would know what is missing.
+        CourseError: if the record cannot be written. The caller must then copy nothing, because missing submissions would go unnoticed.
     """
     new = [item for item in coming if _has_not_come(course, chapter, item)]
     if not new:
@@ -76,8 +75,8 @@ def record_pending(course: Course, chapter: str, coming: Sequence[PendingSubmiss
     try:
         write_atomically(path, json.dumps([asdict(item) for item in everything], indent=1).encode())
     except OSError as error:
-        what = f"nothing of {chapter} was brought in: this file cannot be written ({error.strerror})"
-        raise CourseError(what, where=path, do="Make room on the disk, and give the same command again.") from error
+        message = f"nothing of {chapter} was brought in: this file cannot be written ({error.strerror})"
+        raise CourseError(message, where=path, do="Make room on the disk, and give the same command again.") from error
 
 
 def missing(course: Course, chapter: str) -> list[PendingSubmission]:
@@ -86,30 +85,30 @@ def missing(course: Course, chapter: str) -> list[PendingSubmission]:
     Raises:
         CourseError: if what was written down cannot be read.
     """
-    found = (item for item in _recorded(course, chapter) if _has_not_come(course, chapter, item))
-    return sorted(found, key=lambda item: item.student)
+    missing_items = (item for item in _recorded(course, chapter) if _has_not_come(course, chapter, item))
+    return sorted(missing_items, key=lambda item: item.student)
 
 
 def clear_if_done(course: Course, chapter: str) -> list[PendingSubmission]:
     """Return what is missing, as :func:`missing` does; where nothing is, nothing needs to be known of it any more."""
-    found = missing(course, chapter)
-    if not found:
+    missing_items = missing(course, chapter)
+    if not missing_items:
         record_path(course, chapter).unlink(missing_ok=True)
-    return found
+    return missing_items
 
 
-def problems(course: Course, chapter: str, found: Iterable[PendingSubmission]) -> list[Problem]:
+def problems(course: Course, chapter: str, missing_items: Iterable[PendingSubmission]) -> list[Problem]:
     """Name everybody who is missing: a problem for each download."""
-    by_source = groupby(sorted(found, key=lambda item: (item.source, item.student)), lambda item: item.source)
+    by_source = groupby(sorted(missing_items, key=lambda item: (item.source, item.student)), lambda item: item.source)
     return [_problem(course, chapter, source, list(items)) for source, items in by_source]
 
 
 def _problem(course: Course, chapter: str, source: str, items: Sequence[PendingSubmission]) -> Problem:
     are, they = ("is", "it") if len(items) == 1 else ("are", "them")
-    what = f"{_submissions(items)} of {chapter} {are} in this download and not in the course folder: "
-    what += f"{', '.join(item.student for item in items)}."
+    message = f"{_submissions(items)} of {chapter} {are} in this download and not in the course folder: "
+    message += f"{', '.join(item.student for item in items)}."
     again = shell_command(course, "autograde", chapter, "--submissions", source)
-    return Problem(KIND, what, source, f"Make room on the disk and bring {they} in: {again}")
+    return Problem(KIND, message, source, f"Make room on the disk and bring {they} in: {again}")
 
 
 def _submissions(items: Sequence[PendingSubmission]) -> str:

@@ -1,22 +1,22 @@
-"""The names that platforms give to the files of a download: who owns a file is read from the platform's own part of its name.
+"""Parse the file names in platforms' downloads; the owner of a file is read from the platform's part of the name.
 
-Moodle writes ``Full name_NUMBER_assignsubmission_file_FILE`` and replaces every underscore of a full name by a space (``mod/assign``).
-Canvas writes ``sortablename_NUMBER_UPLOAD_FILE``, with ``LATE`` before the number of a late submission and ``anon_ID`` in the place of
-name and number in an anonymous course; it keeps underscores of a name, but for those around a number (``lib/content_zipper.rb``).
-Blackboard writes ``Assignment_LOGIN_attempt_2026-10-24-18-00-00_FILE``, and the same name with ``.txt`` for the receipt of each attempt.
-Brightspace writes ``NUMBER-FOLDER - Full name - Oct 24, 2026 600 PM``, as a folder or, followed by ``- FILE``, in front of a file's name.
+- Moodle: ``Full name_NUMBER_assignsubmission_file_FILE``. Every underscore in a full name becomes a space (``mod/assign``).
+- Canvas: ``sortablename_NUMBER_UPLOAD_FILE``. A late submission has ``LATE`` before the number; an anonymous course has ``anon_ID`` instead
+  of name and number. Underscores in a name are kept, except around a number (``lib/content_zipper.rb``).
+- Blackboard: ``Assignment_LOGIN_attempt_2026-10-24-18-00-00_FILE``, and the same name with ``.txt`` for the receipt of each attempt.
+- Brightspace: ``NUMBER-FOLDER - Full name - Oct 24, 2026 600 PM``, as a folder or, followed by ``- FILE``, as the prefix of a file name.
 
 Protects against:
 
 - a file name that contains another student's prefix: only the outermost prefix counts;
-- a display name on Canvas that ends like a prefix (``bob_42``): the name can be read in two ways, and is refused;
+- a display name on Canvas that ends like a prefix (``bob_42``): the name is ambiguous and is refused;
 - digits of other scripts, which look like another student's number;
-- a login on Blackboard that ends like another's (``bob_ada``): the title of the assignment is what all names of a download begin with.
+- a login on Blackboard that ends like another login (``bob_ada``): the assignment title is the common prefix of all names in a download.
 
 Does not protect against:
 
-- a download that a person has renamed: then that person decides who owns a file;
-- a student who takes another's full name on Moodle: the participant number tells them apart within one assignment only.
+- a download with manually renamed files: the new names decide who owns a file;
+- a student who takes another student's full name on Moodle: the participant number distinguishes them only within one assignment.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[Platform
         name: the name of a file or a folder.
         chapters: names of chapters. Where a file is called like one, its number is no number of Canvas's.
     """
-    found = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
-    found |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
-    return {kind: several for kind, several in found.items() if several}
+    matches = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
+    matches |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
+    return {kind: several for kind, several in matches.items() if several}
 
 
 def kinds_by_share(names: Iterable[str], chapters: Iterable[str]) -> list[frozenset[str]]:
@@ -99,13 +99,13 @@ def assignment_title(names: Iterable[str]) -> str:
 
 
 def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], title: str = "") -> list[PlatformName]:
-    """Return how a name is read in a download: once, in several ways if it cannot be told which is right, or not at all.
+    """Return all possible readings of a name: one, several if it is ambiguous, or none.
 
     Args:
         name: the name of a file or a folder.
-        kinds: what :func:`kinds_by_share` says about the download.
+        kinds: the result of :func:`kinds_by_share` for the download.
         chapters: names of chapters.
-        title: what :func:`assignment_title` says about the download.
+        title: the result of :func:`assignment_title` for the download.
     """
     by_kind = readings(name, chapters)
     if title and "blackboard" in by_kind:
@@ -123,16 +123,16 @@ def own_name(name: str) -> str:
 
 
 def _moodle(name: str) -> list[PlatformName]:
-    found = [
+    matches = [
         PlatformName("moodle", name[: match.start()], "", match[1], name[match.end() :])
         for match in _overlapping(_MOODLE, name)
     ]
     # Moodle itself leaves no underscore in a name; where a person has put one, there must be no second way to read it.
-    return found[:1] if found and "_" not in found[0].owner else found
+    return matches[:1] if matches and "_" not in matches[0].owner else matches
 
 
 def _canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
-    found = []
+    matches = []
     for match in _overlapping(_CANVAS, name):
         late, user, upload, file = match[1], match[2], match[3], name[match.end() :]
         # Canvas counts from one, without zeros in front; and a file that is called like its chapter has the chapter's number.
@@ -140,8 +140,8 @@ def _canvas(name: str, chapters: Iterable[str]) -> list[PlatformName]:
         # The word before the number of a late submission is no part of a name, which Canvas writes in small letters.
         within = name[: match.start()].endswith("_LATE")
         if not (user.startswith("0") or upload.startswith("0") or its_own or within):
-            found.append(PlatformName("canvas", name[: match.start()], user, upload, file, bool(late)))
-    return found
+            matches.append(PlatformName("canvas", name[: match.start()], user, upload, file, bool(late)))
+    return matches
 
 
 def _anonymous(name: str) -> list[PlatformName]:
@@ -185,7 +185,7 @@ def _brightspace(name: str) -> list[PlatformName]:
 
 
 def _overlapping(pattern: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:
-    """Yield all matches behind the first character, also those that begin within another."""
+    """Yield all matches after the first character, including overlapping matches."""
     begin = 1
     while match := pattern.search(text, begin):
         yield match

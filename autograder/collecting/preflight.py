@@ -110,9 +110,9 @@ def _chapter_of(upload: Upload, manifest: Manifest) -> str | None:
 def _other_chapter(course: Course, submissions: Path, chapter: str, count: int, others: set[str]) -> CourseError:
     names = " or ".join(sorted(others))
     other = shell_command(course, "autograde", min(others))
-    what = "the one notebook in it is" if count == 1 else f"all {count} notebooks in it are"
+    subject = "the one notebook in it is" if count == 1 else f"all {count} notebooks in it are"
     return CourseError(
-        f"{what} not of {chapter} but of {names}",
+        f"{subject} not of {chapter} but of {names}",
         where=submissions,
         do=f"Name the submissions of {chapter}, or grade the other chapter: {other}",
     )

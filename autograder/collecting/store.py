@@ -1,4 +1,4 @@
-"""Put submissions in their places in the course folder, and keep the ones that they replace."""
+"""Store submissions in the course folder, and keep earlier versions."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from autograder.submission.problem import Problem
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is to be brought in of one student.
+    """The uploads to collect for one student.
 
     Attributes:
         student: the student's id.
-        uploads: by the names that they get, the upload that counts, or all those of which a person has to choose one. Their contents are
-            read again when they are needed: a class's would fill the memory.
-        digests: hashes of the notebooks, by the same names.
-        stamp: when it was handed in, or None if that is not known.
-        uncounted: by the names that they get, the uploads that do not count and could be graded.
-        companions: the files that come along, by their paths beside the notebook.
+        uploads: the upload that counts, or all uploads from which the lecturer has to choose, keyed by the new file name. Contents are read
+            again when needed, because a whole class could fill the memory.
+        digests: hashes of the notebooks, keyed by the same names.
+        stamp: the submission time, or None if it is unknown.
+        uncounted: gradable uploads that do not count, keyed by the new file name.
+        companions: accompanying files, keyed by their path relative to the notebook.
     """
 
     student: str
@@ -59,7 +59,7 @@ def what_to_do(error: OSError, otherwise: str) -> str:
 
 
 def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
-    """Return where a student's notebook of a chapter stands in the course folder."""
+    """Return the path of a student's notebook of a chapter in the course folder."""
     return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
 
 
@@ -72,8 +72,8 @@ def remove_drafts(course: Course, chapter: str) -> None:
                     draft.unlink()
 
 
-def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None:
-    """Put what a student has handed in in its place: the notebook that counts, or all those of which a person has to choose one."""
+def store_submission(course: Course, chapter: str, item: Chosen, collection: Collection) -> None:
+    """Store a student's submission: the notebook that counts, or all notebooks from which the lecturer has to choose."""
     student, where = item.student, str(item.upload.entry.path)
     path = submitted_notebook(course, chapter, student)
     if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
@@ -82,25 +82,25 @@ def place(course: Course, chapter: str, item: Chosen, found: Collection) -> None
         raise OSError(f"{path.name} is a folder there")
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
     companions, problems = read_files(item.companions, where)
-    found.problems += problems
+    collection.problems += problems
     same = _content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
     same = same and all(_content(path.parent / name) == data for name, data in companions.items())
     when = path.with_name("timestamp.txt")
     late = any(upload.late for upload in item.uploads.values())
     if late and item.stamp is None and not (same and when.exists()):
-        found.problems.append(replace(late_problem(path.parent), where=where))
-        found.late[student] = tuple(item.digests.values())
+        collection.problems.append(replace(late_problem(path.parent), where=where))
+        collection.late[student] = tuple(item.digests.values())
     if same:
         if item.stamp is not None:
             write(when, item.stamp)
-        found.unchanged.append(student)
-    elif kept := put(course, chapter, student, files, item.stamp, companions):
-        found.replaced.append(student)
-        found.problems.append(
-            Problem("replaced", f"It replaces an earlier submission, which is kept in {kept}.", where)
+        collection.unchanged.append(student)
+    elif archived := put(course, chapter, student, files, item.stamp, companions):
+        collection.replaced.append(student)
+        collection.problems.append(
+            Problem("replaced", f"It replaces an earlier submission, which is kept in {archived}.", where)
         )
     else:
-        found.new.append(student)
+        collection.new.append(student)
 
 
 def put(
@@ -111,15 +111,15 @@ def put(
     stamp: bytes | None,
     companions: Mapping[str, bytes] = MappingProxyType({}),
 ) -> str:
-    """Put a submission in its place; return where the earlier one is kept, or nothing if there was none.
+    """Store a submission; return the path of the archived earlier submission, or None without one.
 
-    Files beside the notebook come with it. Those of the earlier submission are kept with that one.
+    Companion files are stored with the notebook, and archived with the earlier one.
 
-    Whenever this is cut short, there is what was handed in before or what is handed in now, and collecting again comes to the same end:
-    nothing is changed before all that is new lies on the disk, nothing is taken away before it is kept, and the time comes first, so
-    that no new notebook has an old time.
+    If this is interrupted, the course folder contains either the earlier or the new submission, and collecting again gives the same final
+    state. The order ensures this. All new files are on the disk before anything is changed, and old files are archived before they are
+    removed. The time stamp is written first, so that no new notebook has an old time.
     """
-    path, kept = submitted_notebook(course, chapter, student), ""
+    path, archived = submitted_notebook(course, chapter, student), ""
     when = path.with_name("timestamp.txt")
     with ExitStack() as drafts:
         new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
@@ -128,25 +128,25 @@ def put(
             name: drafts.enter_context(_draft_beside(path.parent, name, data)) for name, data in companions.items()
         }
         if os.path.lexists(path):
-            kept = _set_aside(course, chapter, student, stamp)
+            archived = _set_aside(course, chapter, student, stamp)
         old = _left_by_an_open_submission(course, chapter, student)
         if old:
-            kept = _set_aside_others(course, chapter, student, old) or kept
+            archived = _set_aside_others(course, chapter, student, old) or archived
         path.parent.mkdir(exist_ok=True)
         if time is not None:
             time.replace(when)
-        elif kept:
+        elif archived:
             when.unlink(missing_ok=True)
-        if kept:
+        if archived:
             _remove_files_beside(path.parent)
         for name, draft in with_it.items():
             _move_beside(path.parent, name, draft)
         for name, draft in new.items():
             draft.replace(path.with_name(name))
-        for place in [*old, path]:
-            if place.name not in files:
-                place.unlink(missing_ok=True)
-    return kept
+        for file in [*old, path]:
+            if file.name not in files:
+                file.unlink(missing_ok=True)
+    return archived
 
 
 def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> list[Path]:
@@ -154,8 +154,8 @@ def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> l
     path = submitted_notebook(course, chapter, student)
     if not path.parent.is_dir() or (os.path.lexists(path) and read_choice(course, chapter, student) is None):
         return []
-    own = {path.name, "timestamp.txt"}
-    return [place for place in sorted(path.parent.iterdir()) if place.name not in own and not place.is_dir()]
+    reserved = {path.name, "timestamp.txt"}
+    return [file for file in sorted(path.parent.iterdir()) if file.name not in reserved and not file.is_dir()]
 
 
 def _set_aside_others(course: Course, chapter: str, student: str, files: Sequence[Path]) -> str:
@@ -184,12 +184,12 @@ def time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> b
 
 
 def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) -> str:
-    """Keep an earlier submission, time stamp and all, before another takes its place; return where it is kept.
+    """Archive an earlier submission, including its time stamp, before it is replaced; return the archive's path.
 
     Args:
         course: the course.
         chapter: the chapter.
-        student: whose submission it is.
+        student: the student's id.
         stamp: the new submission's time stamp.
     """
     path = submitted_notebook(course, chapter, student)
@@ -201,9 +201,9 @@ def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) 
         folder.mkdir(parents=True, exist_ok=True)
         for old in (when, *(path.parent / name for name in _names_beside(path.parent)), path):
             if os.path.lexists(old):
-                kept = folder / old.relative_to(path.parent)
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                _keep(old, kept)
+                archived = folder / old.relative_to(path.parent)
+                archived.parent.mkdir(parents=True, exist_ok=True)
+                _keep(old, archived)
     return folder.relative_to(course.root).as_posix()
 
 
@@ -237,20 +237,20 @@ def _draft_beside(folder: Path, name: str, data: bytes) -> AbstractContextManage
     return staged_file(folder / name, data, at=folder.with_name(f"{folder.name}.{digest}.part"))
 
 
-def _keep(old: Path, kept: Path) -> None:
+def _keep(old: Path, target: Path) -> None:
     """Give a file a second name, which stays when the first is given to another; where that cannot be, copy it."""
-    kept.unlink(missing_ok=True)
+    target.unlink(missing_ok=True)
     try:
-        os.link(old, kept, follow_symlinks=False)
+        os.link(old, target, follow_symlinks=False)
     except OSError:
         data = _content(old)
         if data is None:
             raise
-        write(kept, data)
+        write(target, data)
 
 
 def _content(path: Path) -> bytes | None:
-    """Return what a file in the course holds; None if there is none, or a link, or something else."""
+    """Return the contents of a file in the course; None unless it is a regular file."""
     try:
         return read_file(path)
     except UnreadableError:

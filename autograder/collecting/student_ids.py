@@ -1,19 +1,19 @@
-"""Every student of a download gets an id of their own: the name of their folders, the same in every chapter as far as a platform allows it.
+"""Assign a unique id to every student in a download, the same in every chapter if the platform allows it. It names the student's folders.
 
 Protects against:
 
-- two students with one id, whatever their names look like in small letters, without accents or in another form of Unicode;
-- a name that spells another student's id (``Bob Builder 42`` beside the ``bob-builder-42`` that a number has made);
-- one number under two names: neither gets the other's work, unless the course knows already whose number it is;
-- a name that several students on the class list share: nobody gets the work, and they are all named;
-- several names that are all read as one student on the class list: that student's work is not filed under another id unnoticed.
+- two students with the same id, even if their names differ only in case, accents or Unicode normalisation;
+- a name that yields another student's id (``Bob Builder 42`` and the id ``bob-builder-42``, which contains a number);
+- one number under two names: neither student gets the other's work, unless the course knows the owner of the number;
+- a name that several students on the class list share: none of them gets the work, and all are reported;
+- several names that match one student on the class list: the student's work is not silently stored under another id.
 
-A number decides before an id, login or email address of the class list, and those decide before a name. With a class list, a student may
-hand in one chapter on Canvas and another on Moodle.
+Numbers have priority over ids, logins and email addresses on the class list, and these over names. With a class list, a student may hand in
+one chapter on Canvas and another on Moodle.
 
 Does not protect against:
 
-- two students who share a name on Moodle, from one chapter to the next: the participant numbers of two assignments have nothing in common.
+- two students who share a name on Moodle, across chapters: the participant numbers of two assignments are unrelated.
 """
 
 from __future__ import annotations
@@ -78,29 +78,29 @@ def _identity(upload: Upload) -> Identity:
     if upload.user:
         return "canvas", upload.user
     # nbgrader's folder and Blackboard's login are ids, not names.
-    kept = upload.platform in ("nbgrader", "blackboard") and is_safe(upload.owner)
-    return upload.owner if kept else safe_id(upload.owner), upload.owner
+    usable = upload.platform in ("nbgrader", "blackboard") and is_safe(upload.owner)
+    return upload.owner if usable else safe_id(upload.owner), upload.owner
 
 
 def _without_contradictions(
     uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
 ) -> tuple[list[Upload], list[Problem]]:
-    """Leave out the files of a number that has two names, but for the name that the course knows it by."""
+    """Drop the files of a number with two names, except those under the name that the course has for it."""
     names: dict[Identity, set[str]] = defaultdict(set)
     for upload in uploads:
         names[_identity(upload)].add(upload.owner)
     ids = _ids_by_number(roster, chapter)
-    kept, problems = [], []
+    accepted, problems = [], []
     for upload in uploads:
         identity = _identity(upload)
         student = roster.get(ids.get(identity, ""))
         if len(names[identity]) == 1 or (student is not None and is_called(student, upload.owner)):
-            kept.append(upload)
+            accepted.append(upload)
             continue
         message = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
         do = "See on the platform whose it is, rename the others, and collect again."
         problems.append(Problem("same number", message, str(upload.entry.path), do))
-    return kept, problems
+    return accepted, problems
 
 
 def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:
@@ -117,7 +117,7 @@ def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity
 def _ids(
     uploads: Sequence[Upload], matched: Mapping[Identity, str], roster: Mapping[str, Student], chapter: str
 ) -> tuple[dict[Identity, str], dict[Identity, tuple[str, str]]]:
-    """Return an id for each identity, and what is to be told of those that did not get the plain one."""
+    """Return an id for each identity, and messages about identities that did not get their first choice."""
     owners = {_identity(upload): upload.owner for upload in uploads}
     ids, why = dict(matched), dict[Identity, tuple[str, str]]()
     taken = {student.casefold() for student in matched.values()}
@@ -216,7 +216,7 @@ def _listed_names(student: Student) -> set[str]:
 
 
 def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
-    """Whether no number says that an upload is somebody else's."""
+    """Return whether no number assigns an upload to another student."""
     if not _on_platform(identity):
         return True
     # A chapter is handed in on one platform. Another chapter may be on another one.
@@ -259,12 +259,12 @@ def _plain(identity: Identity, owner: str) -> str:
 def _wishes(
     identity: Identity, owner: str, several: bool, roster: Mapping[str, Student], chapter: str
 ) -> Iterator[str]:
-    """Yield the ids that somebody may have, the plainest first.
+    """Yield the candidate ids of a student, the simplest first.
 
     Args:
-        identity: what tells the student from others.
+        identity: the key that distinguishes the student from others.
         owner: the student's name.
-        several: whether more than one student of the download has that name on Moodle.
+        several: whether several students in the download have that name on Moodle.
         roster: the students that the course knows.
         chapter: the chapter.
     """
@@ -281,7 +281,7 @@ def _wishes(
 
 
 def _may_have(student: Student | None, identity: Identity, owner: str, chapter: str) -> bool:
-    """Whether an id is free, or is that of the same student as far as can be known."""
+    """Return whether an id is free or, to our knowledge, belongs to the same student."""
     if student is None or not _on_platform(identity):
         return True
     if identity[0] == "canvas":

@@ -23,19 +23,19 @@ ALONE = "Give each student a file or a folder of their name, directly in the fol
 
 @dataclass(frozen=True)
 class Upload:
-    """A submitted notebook and what its name says about it.
+    """A submitted notebook and the information in its name.
 
     Attributes:
         entry: the file.
-        owner: the student's name or id, as it is written there.
+        owner: the student's name or id, as written in the name.
         platform: ``"canvas"``, ``"moodle"``, ``"blackboard"``, ``"brightspace"``, ``"nbgrader"`` or empty.
         user: the student's number on Canvas, the same in every assignment.
         upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
-        late: whether Canvas calls it late.
-        attempt: which of several uploads of the same name it is, from 0.
-        folder: nbgrader's folder of the submission, which holds its time stamp; None on other platforms.
-        named: the part of the path that a platform has named, and what the student called it; None if no platform has.
-        submitted: when it was handed in, as the platform has written it into the name; empty if it has not.
+        late: whether Canvas marks it as late.
+        attempt: its index among several uploads of the same name, from 0.
+        folder: nbgrader's folder of the submission, which contains its time stamp; None on other platforms.
+        named: the platform's part of the path, and the student's file name; None without a platform.
+        submitted: the submission time in the name, as written by the platform; empty if the name has no time.
     """
 
     entry: Entry
@@ -62,8 +62,8 @@ class Upload:
         again = _AGAIN if self.platform in ("canvas", "moodle") else _SAVED_AGAIN
         level, called = self.named or (-1, "")
         parts = enumerate(self.entry.path.parts)
-        own = (called if number == level else part if self.named else own_name(part) for number, part in parts)
-        return tuple(again.sub("", _stem(part)).strip() for part in own)
+        cleaned = (called if number == level else part if self.named else own_name(part) for number, part in parts)
+        return tuple(again.sub("", _stem(part)).strip() for part in cleaned)
 
     @property
     def title(self) -> str:
@@ -71,7 +71,7 @@ class Upload:
         return self.series[-1]
 
     def is_named_after(self, chapter: str) -> bool:
-        """Whether the file is called like its chapter; a student's name may stand beside it."""
+        """Return whether the file is named after its chapter, possibly with a student's name added."""
         if self.title.casefold() == chapter.casefold():
             return True
         rest = safe_id(_without(self.title, chapter))
@@ -94,26 +94,26 @@ class Unowned:
 
 
 def uploads_of(
-    entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
+    entries: Sequence[Entry], chapter: str, others: frozenset[str], known_students: frozenset[str] = frozenset()
 ) -> tuple[list[Upload], list[Unowned], list[Entry]]:
-    """Find out whose the notebooks of a download are.
+    """Determine the owners of the notebooks in a download.
 
-    What a platform or a lecturer has named tells it: the outermost folders that differ, or the files where there are none. Whatever lies
-    below was named by a student, and says nothing about anybody.
+    The owner is read from names that a platform or a lecturer has given: the outermost folders with different names or, without such
+    folders, the files. Names below that level come from students and are ignored.
 
     Args:
         entries: the notebooks.
-        chapter: the chapter that is collected.
+        chapter: the chapter to collect.
         others: the names of the course's other chapters.
-        known: ids of students that the course knows already.
+        known_students: ids of students in the course.
 
     Returns:
-        The uploads for this chapter, the notebooks whose owner cannot be told, and those that belong to another chapter by their name.
+        The uploads for this chapter, the notebooks without an identifiable owner, and the notebooks whose names belong to another chapter.
     """
-    found: list[Upload] = []
+    uploads: list[Upload] = []
     unknown: list[Unowned] = []
     elsewhere: list[Entry] = []
-    layout = _layout([_outside(entry) for entry in entries], others | {chapter}, known)
+    layout = _layout([_outside(entry) for entry in entries], others | {chapter}, known_students)
     for entry in entries:
         upload = _platform(entry, layout)
         if isinstance(upload, Unowned):
@@ -126,28 +126,28 @@ def uploads_of(
         elif upload is None:
             unknown.append(Unowned(entry))
         else:
-            found.append(upload)
-    plain, nbgraders = (sum(upload.platform == name for upload in found) for name in ("", "nbgrader"))
+            uploads.append(upload)
+    plain, nbgraders = (sum(upload.platform == name for upload in uploads) for name in ("", "nbgrader"))
     if plain > nbgraders:
         # The layout is not nbgrader's: who has made a folder of the chapter's name for it has written the time into it as well.
-        found = [
-            replace(upload, platform="", folder=None) if upload.platform == "nbgrader" else upload for upload in found
+        uploads = [
+            replace(upload, platform="", folder=None) if upload.platform == "nbgrader" else upload for upload in uploads
         ]
-    return found, unknown, elsewhere
+    return uploads, unknown, elsewhere
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a download is laid out.
+    """The layout of a download.
 
     Attributes:
-        platform: the level at which a platform names the students, if one does.
-        level: the level of folders at which they are named, chapters left out; None if files are named after them.
-        chapters: names of chapters, which are nobody's.
-        owner: whose everything is, if all lies in a folder or archive of somebody the course knows.
-        doubtful: names at that level of which it cannot be told whether they are a student's.
-        kinds: the kinds of download that it may be, the likeliest first.
-        title: the title of the assignment, where a platform writes it in front of a login.
+        platform: the folder level at which a platform names the students, if any.
+        level: the folder level named after students, not counting chapters; None if files are named after them.
+        chapters: names of chapters, which belong to no student.
+        owner: the owner of all files, if they are all in a folder or archive named after a known student.
+        doubtful: names at that level that may or may not be a student's name.
+        kinds: the possible kinds of download, the most likely first.
+        title: the assignment title, if a platform writes it before a login.
     """
 
     platform: int | None
@@ -158,33 +158,35 @@ class _Layout:
     kinds: tuple[frozenset[str], ...] = ()
     title: str = ""
 
-    def folders(self, place: PurePosixPath) -> list[tuple[int, str]]:
+    def folders(self, path: PurePosixPath) -> list[tuple[int, str]]:
         """Return the folders of a place that may be somebody's, with their numbers among its parts."""
-        return _folders(place, self.chapters)
+        return _folders(path, self.chapters)
 
 
-def _layout(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
-    found = _layout_of_folders(places, chapters, known)
-    if found.platform is None:
-        return found
-    names = [place.parts[found.platform] for place in places if len(place.parts) > found.platform]
-    return replace(found, kinds=tuple(kinds_by_share(names, chapters)), title=assignment_title(names))
+def _layout(paths: Sequence[PurePosixPath], chapters: frozenset[str], known_students: frozenset[str]) -> _Layout:
+    layout = _layout_of_folders(paths, chapters, known_students)
+    if layout.platform is None:
+        return layout
+    names = [path.parts[layout.platform] for path in paths if len(path.parts) > layout.platform]
+    return replace(layout, kinds=tuple(kinds_by_share(names, chapters)), title=assignment_title(names))
 
 
-def _layout_of_folders(places: Sequence[PurePosixPath], chapters: frozenset[str], known: frozenset[str]) -> _Layout:
-    chains = [[name for _, name in _folders(place, chapters)] for place in places]
+def _layout_of_folders(
+    paths: Sequence[PurePosixPath], chapters: frozenset[str], known_students: frozenset[str]
+) -> _Layout:
+    chains = [[name for _, name in _folders(path, chapters)] for path in paths]
     deepest = max(map(len, chains), default=0)
     # None stands for a file in the place of a folder: it is somebody else's than what lies in the folder.
     names = [{chain[level] if level < len(chain) else None for chain in chains} for level in range(deepest)]
-    level = next((level for level, found in enumerate(names) if len(found) > 1), None)
-    platform = _depth(places, known)
+    level = next((level for level, level_names in enumerate(names) if len(level_names) > 1), None)
+    platform = _depth(paths, known_students)
     if level is None:
         # One folder, or none. It may be the class's, with a file for each, or all that one student has handed in.
-        around = [name for found in names for name in found if name is not None]
-        if len(set(places)) == 1:
-            around.append(_stem(places[0].name))
-        owner = around[0] if around and safe_id(around[0]) in known else ""
-        alone = len(set(places)) == 1 and (len(places) > 1 or bool(names and _named_file(places[0], chapters)))
+        around = [name for level_names in names for name in level_names if name is not None]
+        if len(set(paths)) == 1:
+            around.append(_stem(paths[0].name))
+        owner = around[0] if around and safe_id(around[0]) in known_students else ""
+        alone = len(set(paths)) == 1 and (len(paths) > 1 or bool(names and _named_file(paths[0], chapters)))
         return _Layout(platform, None, chapters, owner, frozenset({""} if alone and not owner else ()))
     shares = Counter(chain[level] for chain in chains if level < len(chain))
     below = {
@@ -193,23 +195,23 @@ def _layout_of_folders(places: Sequence[PurePosixPath], chapters: frozenset[str]
     }
     # Most of the notebooks, in several folders: the class beside something else, or a student with very many.
     doubtful = {
-        name for name, share in shares.items() if len(places) > 3 and 2 * share > len(places) and len(below[name]) > 1
+        name for name, share in shares.items() if len(paths) > 3 and 2 * share > len(paths) and len(below[name]) > 1
     }
     return _Layout(platform, level, chapters, "", frozenset(doubtful))
 
 
-def _folders(place: PurePosixPath, chapters: frozenset[str]) -> list[tuple[int, str]]:
-    return [(number, name) for number, name in enumerate(place.parts[:-1]) if name not in chapters]
+def _folders(path: PurePosixPath, chapters: frozenset[str]) -> list[tuple[int, str]]:
+    return [(number, name) for number, name in enumerate(path.parts[:-1]) if name not in chapters]
 
 
-def _named_file(place: PurePosixPath, chapters: frozenset[str]) -> bool:
+def _named_file(path: PurePosixPath, chapters: frozenset[str]) -> bool:
     """Whether the name of a file is more than its chapter's."""
-    return all(_without(place.name, chapter) for chapter in chapters)
+    return all(_without(path.name, chapter) for chapter in chapters)
 
 
 def _owned(entry: Entry, layout: _Layout, chapter: str) -> Upload | None:
-    """Return what the layout says about a notebook that no platform has named, if it says anything."""
-    place, folders = _outside(entry), layout.folders(_outside(entry))
+    """Return the upload for a notebook that no platform has named, if the layout determines its owner."""
+    path, folders = _outside(entry), layout.folders(_outside(entry))
     attempt = _attempt(entry.path.name, _SAVED_AGAIN)
     if layout.owner and (not folders or folders[0][1] != layout.owner):
         return Upload(entry, layout.owner, attempt=attempt)
@@ -217,16 +219,16 @@ def _owned(entry: Entry, layout: _Layout, chapter: str) -> Upload | None:
         number, owner = folders[0]
     elif layout.level is not None and layout.level < len(folders):
         number, owner = folders[layout.level]
-    elif layout.level is None and chapter in place.parts[1:-1]:
+    elif layout.level is None and chapter in path.parts[1:-1]:
         # nbgrader's layout, with one student in it.
-        number = place.parts.index(chapter, 1) - 1
-        owner = place.parts[number] if set(place.parts[:number]) <= {"submitted"} else ""
+        number = path.parts.index(chapter, 1) - 1
+        owner = path.parts[number] if set(path.parts[:number]) <= {"submitted"} else ""
     else:
-        return None if "" in layout.doubtful else _plain(entry, place, chapter, by_folder=False)
+        return None if "" in layout.doubtful else _plain(entry, path, chapter, by_folder=False)
     if not owner or owner in layout.doubtful:
         return None
-    if place.parts[number + 1 : number + 2] == (chapter,) and number + 2 < len(place.parts):
-        return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*place.parts[: number + 2]))
+    if path.parts[number + 1 : number + 2] == (chapter,) and number + 2 < len(path.parts):
+        return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*path.parts[: number + 2]))
     return Upload(entry, owner, attempt=attempt)
 
 
@@ -241,24 +243,24 @@ def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterat
 
 
 def other_files(
-    entries: Sequence[Entry], chapter: str, others: frozenset[str], known: frozenset[str] = frozenset()
+    entries: Sequence[Entry], chapter: str, others: frozenset[str], known_students: frozenset[str] = frozenset()
 ) -> tuple[list[Upload], list[Upload], list[Unowned]]:
-    """Return the files that are no notebooks: of those without a notebook, of those with one, and those of which several may be the owner.
+    """Return the other files: of students without a notebook, of students with one, and with an ambiguous owner.
 
     Args:
         entries: all files of a download.
-        chapter: the chapter that is collected.
+        chapter: the chapter to collect.
         others: the names of the course's other chapters.
-        known: ids of students that the course knows already.
+        known_students: ids of students in the course.
     """
     meant = list(notebooks(list(entries)))
-    places, chapters = [_outside(entry) for entry in meant], others | {chapter}
-    layout = _layout(places, chapters, known)
+    paths, chapters = [_outside(entry) for entry in meant], others | {chapter}
+    layout = _layout(paths, chapters, known_students)
     if layout.level is None and layout.platform is None:
         # One student's notebooks alone do not show at which level students are named.
-        below = [place for entry in entries if len((place := _outside(entry)).parts) > 1]
-        layout = replace(_layout(below, chapters, known), doubtful=frozenset())
-    named = [(entry, _owner_of(entry, layout, chapter, known)) for entry in entries]
+        below = [path for entry in entries if len((path := _outside(entry)).parts) > 1]
+        layout = replace(_layout(below, chapters, known_students), doubtful=frozenset())
+    named = [(entry, _owner_of(entry, layout, chapter, known_students)) for entry in entries]
     have = {safe_id(upload.owner) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
     files = [
         upload
@@ -278,25 +280,23 @@ def _is_other(upload: Upload, others: frozenset[str]) -> bool:
     return not upload.platform and any(_mentions(upload.entry.path, other) for other in others)
 
 
-def _owner_of(entry: Entry, layout: _Layout, chapter: str, known: frozenset[str]) -> Upload | Unowned | None:
+def _owner_of(entry: Entry, layout: _Layout, chapter: str, known_students: frozenset[str]) -> Upload | Unowned | None:
     """Return a file with its owner, where a platform or a folder names one, or its own name does beyond doubt."""
-    place, folders = _outside(entry), layout.folders(_outside(entry))
+    path, folders = _outside(entry), layout.folders(_outside(entry))
     if of_platform := _platform(entry, layout):
         return of_platform
     if layout.platform is not None:
         return None
     if layout.level is not None and layout.level < len(folders):
         number, owner = folders[layout.level]
-        if place.parts[number + 1 : number + 2] == (chapter,):
-            return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*place.parts[: number + 2]))
+        if path.parts[number + 1 : number + 2] == (chapter,):
+            return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*path.parts[: number + 2]))
         return None if owner in layout.doubtful else Upload(entry, owner)
     if folders and layout.level is not None:
         return None
     # Files beside each other: only one that is called like its chapter, or like a student, is somebody's.
-    upload = (
-        _plain(entry, PurePosixPath(_bare(place.name)), chapter, by_folder=False) if len(place.parts) == 1 else None
-    )
-    return upload if upload and (chapter in place.name or safe_id(upload.owner) in known) else None
+    upload = _plain(entry, PurePosixPath(_bare(path.name)), chapter, by_folder=False) if len(path.parts) == 1 else None
+    return upload if upload and (chapter in path.name or safe_id(upload.owner) in known_students) else None
 
 
 def _bare(name: str) -> str:
@@ -311,25 +311,25 @@ def _outside(entry: Entry) -> PurePosixPath:
     return PurePosixPath(*parts[:end])
 
 
-def _depth(places: Sequence[PurePosixPath], known: frozenset[str]) -> int | None:
+def _depth(paths: Sequence[PurePosixPath], known_students: frozenset[str]) -> int | None:
     """Return the level at which a platform names the students.
 
     At the top, at least half of the names look like it. Below, where a student may have chosen them, all do, and no folder above them is
     a student's that the course knows.
     """
-    seen: Counter[int | None] = Counter()
-    for place in places:
-        looks = (i for i, part in enumerate(place.parts) if readings(part))
-        seen[next(looks, None)] += 1
-    depth, count = max(seen.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
+    depths: Counter[int | None] = Counter()
+    for path in paths:
+        looks = (i for i, part in enumerate(path.parts) if readings(part))
+        depths[next(looks, None)] += 1
+    depth, count = max(depths.items(), key=lambda item: (item[1], item[0] is not None), default=(None, 0))
     if not depth:
-        return depth if depth is not None and 2 * count >= len(places) else None
-    above = {part for place in places for part in place.parts[:depth]}
-    return depth if count == len(places) and not any(safe_id(part) in known for part in above) else None
+        return depth if depth is not None and 2 * count >= len(paths) else None
+    above = {part for path in paths for part in path.parts[:depth]}
+    return depth if count == len(paths) and not any(safe_id(part) in known_students for part in above) else None
 
 
 def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
-    """Return what a platform's name says of a file; nothing if no platform has named it."""
+    """Parse a platform's name of a file; return None if no platform has named it."""
     parts, level = _outside(entry).parts, layout.platform
     if level is None or level >= len(parts):
         return None
@@ -352,11 +352,11 @@ def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
     )
 
 
-def _nbgrader(entry: Entry, place: PurePosixPath, chapter: str) -> Upload | None:
+def _nbgrader(entry: Entry, path: PurePosixPath, chapter: str) -> Upload | None:
     # The first folder of the chapter's name: a folder of that name within it is the student's own invention.
-    for depth, (before, part) in enumerate(pairwise(place.parts[:-1]), start=2):
+    for depth, (before, part) in enumerate(pairwise(path.parts[:-1]), start=2):
         if part == chapter:
-            folder = PurePosixPath(*place.parts[:depth])
+            folder = PurePosixPath(*path.parts[:depth])
             return Upload(entry=entry, owner=before, platform="nbgrader", folder=folder)
     return None
 
@@ -368,9 +368,9 @@ def _mentions(path: PurePosixPath, chapter: str) -> bool:
     )
 
 
-def _plain(entry: Entry, place: PurePosixPath, chapter: str, *, by_folder: bool) -> Upload | None:
+def _plain(entry: Entry, path: PurePosixPath, chapter: str, *, by_folder: bool) -> Upload | None:
     attempt = _attempt(entry.path.name, _SAVED_AGAIN)
-    name, parent = _without(place.name, chapter), place.parent.name
+    name, parent = _without(path.name, chapter), path.parent.name
     owner = parent if by_folder and parent else name or parent
     return Upload(entry=entry, owner=owner, attempt=attempt) if owner and owner != chapter else None
 

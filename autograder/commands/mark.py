@@ -69,12 +69,14 @@ def mark(
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
     rubrics = partial(_rubrics, course, name)
-    tell = partial(click.echo, err=True)
-    application = MarkingApplication(course, name, marker or _user(), rubrics, names=names, tell=tell)
+    report = partial(click.echo, err=True)
+    application = MarkingApplication(course, name, marker or _user(), rubrics, names=names, report=report)
     application.marks.recover()
     questions = application.questions()
     if not rubrics() and not all(question.is_code for question in questions):
-        tell(f"The questions in words of {name} have no rubrics: its source notebook in the course folder holds none.")
+        report(
+            f"The questions in words of {name} have no rubrics: its source notebook in the course folder holds none."
+        )
     waiting = sum(question.waiting for question in questions if not question.is_code)
     code = sum(question.waiting for question in questions if question.is_code)
     if students := unreadable_notebooks(questions):

@@ -10,10 +10,10 @@ from autograder.errors import CourseError
 
 
 def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
-    """Return the chapters that a text can mean: the one of that name, else those that begin so, else those with that word in their name.
+    """Return the chapters that match a text: by exact name, otherwise by prefix, otherwise by a word in the name.
 
-    A name that is typed exactly wins: ``HW1`` is not ``HW-1`` or ``HW10``. Otherwise case and the kind of separator do not
-    matter. A number needs no zero in front, and it is never the beginning of a longer number: ``1`` is chapter 01, not 10.
+    An exact match wins: ``HW1`` is not ``HW-1`` or ``HW10``. Otherwise case and separators are ignored. A number needs no leading zero and
+    never matches the beginning of a longer number: ``1`` is chapter 01, not 10.
     """
     exact, names = typed.strip().rstrip("/"), sorted(chapters)
     name = exact.casefold()

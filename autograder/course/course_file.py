@@ -1,7 +1,7 @@
 """Read and write ``course.toml``: which exercises a course uses, and when they are due.
 
-The file stands in the course folder beside ``nbgrader_config.py``. The first ``tfcourse assign`` writes it with every key as a comment, and
-every command reads it. A course without the file has every exercise of every chapter, and no deadlines.
+The file is in the course folder, next to ``nbgrader_config.py``. The first ``tfcourse assign`` writes it with every key as a comment, and
+every command reads it. A course without the file uses every exercise of every chapter and has no deadlines.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class LateRule(Struct, frozen=True, forbid_unknown_fields=True):
     """The penalty for late work.
 
     Attributes:
-        grace_minutes: so many minutes after the deadline are not late.
-        per_day: the share of the points that each day, or part of a day, takes off.
-        cap: the largest share that lateness takes off.
-        closed_after_days: later than this nothing counts; ``None`` for no such day.
+        grace_minutes: minutes after the deadline that do not count as late.
+        per_day: the fraction of the points deducted per day or part of a day.
+        cap: the largest fraction that can be deducted.
+        closed_after_days: days after which a submission scores 0; ``None`` for no limit.
     """
 
     grace_minutes: Minutes = 15
@@ -60,12 +60,12 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         only: the exercises and questions that are assigned; ``None`` for all.
         without: exercises and questions that are left out; never together with ``only``.
-        due: the deadline, in the course's time zone unless it has an offset of its own; ``None`` for no deadline.
-        late: the rule for late work, if it is not the course's.
-        groups: whether one member hands in for the group that the class list names; the other members get the same grade.
-        weight: how much the chapter counts in the total; ``None`` for 1.
+        due: the deadline, in the course's time zone unless it has its own offset; ``None`` for no deadline.
+        late: the chapter's own rule for late work, if any.
+        groups: whether one member hands in for a group on the class list; the other members get the same grade.
+        weight: the chapter's weight in the total; ``None`` for 1.
         canvas: the heading of the chapter's column in Canvas's gradebook, such as ``Chapter 01 (88121)``; empty for the chapter's name.
-        exercises: how single exercises and questions count, by name; those that are not named count as the notebook says.
+        exercises: rules for single exercises and questions, by name; all others count as in the notebook.
     """
 
     only: tuple[str, ...] | None = None
@@ -82,15 +82,15 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
     """The contents of ``course.toml``.
 
     Attributes:
-        title: what the class is called in reports; empty for the course's own name.
-        contact: where students ask, for the instructions that they get with an assignment.
-        time_zone: an IANA name, for deadlines and submission times without a zone of their own, and for the length of a day.
-        late: the rule for late work of every chapter that has none of its own.
-        chapters: what is done with each chapter, by its name (``07_decoding``).
-        extensions: later deadlines: by student, section or group, then by chapter. When the file is read, those of a section or group
-            become its members'.
-        deadlines: other deadlines than the chapter's own, earlier or later: by student, section or group, then by chapter.
-        total: how the total becomes a grade; ``None`` for shares alone.
+        title: the name of the class in reports; empty for the course's own name.
+        contact: where students can ask questions; printed in the instructions of an assignment.
+        time_zone: an IANA name, for deadlines and submission times without a time zone, and for the length of a day.
+        late: the rule for late work in chapters without their own rule.
+        chapters: the plan of each chapter, by its name (``07_decoding``).
+        extensions: later deadlines, by student, section or group, then by chapter. Reading the file expands sections and groups to their
+            members.
+        deadlines: deadlines that replace the chapter's, earlier or later, by student, section or group, then by chapter.
+        total: the rule that converts the total to a grade; ``None`` to report only percentages.
     """
 
     title: str = ""
@@ -119,7 +119,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
 
     def canvas_columns(self) -> dict[str, str]:
-        """Return the headings of chapters' columns in Canvas's gradebook, where they are not the chapters' names."""
+        """Return the column headings in Canvas's gradebook that differ from the chapters' names."""
         return {name: plan.canvas for name, plan in self.chapters.items() if plan.canvas}
 
     def late_rule(self, chapter: str) -> LateRule:
@@ -127,7 +127,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         return self.chapter(chapter).late or self.late
 
     def due(self, chapter: str, student: str | None = None) -> datetime | None:
-        """Return a chapter's deadline with its time zone, a student's extension included; ``None`` if there is none.
+        """Return a chapter's deadline with its time zone, including a student's extension; ``None`` for no deadline.
 
         An extension never brings a deadline forward.
         """
@@ -145,7 +145,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def course_file_path(root: Path) -> Path:
-    """Return where the file stands in a course folder."""
+    """Return the path of ``course.toml`` in a course folder."""
     return root / FILE_NAME
 
 
@@ -154,14 +154,14 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
 
     Args:
         root: the course folder.
-        chapters: names of assignments; by default those of the project and of the course folder. The file may shorten a name as the
-            command line does.
+        chapters: names of assignments; by default all of the project and the course folder. The file may abbreviate a name as on the
+            command line.
 
     Returns:
-        What the file says, with full names; the plan without any restriction if there is no file.
+        The contents of the file, with full names; the default plan if the file does not exist.
 
     Raises:
-        CourseError: if the file cannot be read, is no TOML, or has a key or value that it cannot have; with line and key.
+        CourseError: if the file cannot be read, is not valid TOML, or has an invalid key or value; the message states line and key.
     """
     path = course_file_path(root)
     try:
@@ -210,13 +210,13 @@ def write_template(root: Path) -> bool:
 def set_selection(
     root: Path, chapter: str, *, only: Iterable[str] | None = None, without: Iterable[str] | None = None
 ) -> None:
-    """Write which exercises of a chapter are assigned; all of them if neither is given. Comments and other keys stay.
+    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Comments and other keys are kept.
 
     Args:
         root: the course folder.
         chapter: the chapter's name.
         only: names of the exercises and questions that are assigned.
-        without: names of those that are left out.
+        without: names of the exercises and questions that are excluded.
     """
     path = course_file_path(root)
     text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
@@ -261,7 +261,7 @@ def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) 
 
 
 def late_share(days: int, rule: LateRule) -> float:
-    """Return the share of the points that lateness takes off, from 0 to 1."""
+    """Return the fraction of the points deducted for lateness, from 0 to 1."""
     if rule.closed_after_days is not None and days > rule.closed_after_days:
         return 1.0
     return min(rule.cap, days * rule.per_day)
@@ -367,7 +367,7 @@ def _at(path: Path, text: str, key: str, message: str, do: str) -> CourseError:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """Return the line on which the last part of a dotted key stands below the header of its table; ``None`` if it is not found."""
+    """Return the line of the last part of a dotted key, below the header of its table; ``None`` if it is not found."""
     parts = [part for part in re.sub(r"\[(?:\d+|\.\.\.)\]", "", key).split(".") if part]
     remaining = list(parts)
     last = None

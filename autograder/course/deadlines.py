@@ -39,14 +39,14 @@ def members_of(root: Path) -> dict[str, list[str]]:
 def expanded(
     dates: Dates, members: Mapping[str, list[str]], students: Mapping[str, object] = {}
 ) -> dict[str, dict[str, datetime]]:
-    """Return dates by student: those of a section or group become its members'; a student's own dates take precedence.
+    """Expand dates of sections and groups to their members; a student's own dates take precedence.
 
-    Of several sections and groups of one student, the latest date counts. A name that is no section or group stays: it is a student's.
+    If a student is in several sections or groups, the latest date counts. A name that is not a section or group is a student's and is kept.
 
     Args:
         dates: by student, section or group, the date of each chapter.
-        members: what :func:`members_of` returns.
-        students: the students that the course knows; a name that is a student's is no section's.
+        members: the result of :func:`members_of`.
+        students: the students in the course; a student's name is never read as a section.
     """
     by_student: dict[str, dict[str, datetime]] = {}
     for name, chapters in dates.items():

@@ -14,12 +14,12 @@ _DIGITS = 6
 
 
 class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """How one exercise or question counts.
+    """The rule for one exercise or question.
 
     Attributes:
-        points: what it is worth, in place of the points of the notebook; a student keeps the share that was earned.
-        count: ``"drop"``: it does not count. ``"full"``: every submission has all its points. ``"bonus"``: its points are added, and the
-            points to be earned are those of the others.
+        points: its points, which replace the notebook's; a student's score is scaled in proportion.
+        count: ``"drop"``: it does not count. ``"full"``: every submission gets all its points. ``"bonus"``: its points are added to the
+            score but not to the maximum.
     """
 
     points: Annotated[float, Meta(ge=0, le=1000)] | None = None

@@ -102,14 +102,14 @@ class Course:
         return config
 
     def secret_seed(self) -> int:
-        """Return the number that decides the hidden questions, drawn when it is first asked for.
+        """Return the seed of the hidden tests; the first call draws it.
 
-        It is kept in ``COURSE/secret_seed``, which only its owner may read. It is part of no release, export or feedback: whoever
-        has it can work out the questions. If the file is lost, the seed is taken from a result that was graded with it: under another
-        one, everybody would be graded by other questions.
+        It is stored in ``COURSE/secret_seed``, which only the owner may read. No release, export or feedback contains it, because the
+        hidden tests can be computed from it. If the file is lost, the seed is taken from a result that was graded with it, because another
+        seed would give other tests.
 
         Raises:
-            CourseError: if the file holds no number.
+            CourseError: if the file does not contain a number.
         """
         path = self.root / SEED_NAME
         if not path.exists():
@@ -118,7 +118,7 @@ class Course:
         text = path.read_text(encoding="ascii", errors="replace").strip()
         if not (text.isascii() and text.isdigit()):
             raise CourseError(
-                "this is no seed: the course's secret is a whole number",
+                "the file does not contain the course's secret seed, which is an integer",
                 where=path,
                 do="Put back a copy of it. Without one, move the file away: a new seed is drawn, and everything is graded again.",
             )
@@ -139,12 +139,12 @@ _SMALLEST_SEED = 1 << (_SEED_BITS - 1)
 
 
 def _write_once(path: Path, text: str, mode: int | None = None) -> None:
-    """Write a file, unless another process has been faster.
+    """Write a file unless another process has created it first.
 
     Args:
         path: the file.
-        text: what goes into it.
-        mode: who may do what with it; by default what the umask allows.
+        text: its contents.
+        mode: its permissions; by default determined by the umask.
     """
     # Each process has a draft of its own.
     at = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -36,7 +36,7 @@ def known_assignments(root: Path) -> frozenset[str]:
 
 
 def known_people(root: Path) -> KnownPeople:
-    """Return the students in the list ``students.json`` and those with a folder in ``submitted/``.
+    """Return the students in ``students.json`` and the students with a folder in ``submitted/``.
 
     Args:
         root: the course folder.

@@ -32,7 +32,7 @@ def course_lock(course: Course) -> Iterator[None]:
         raise InUseError(
             "another tfcourse is at work in this course",
             where=course.root,
-            do="Wait until it has finished, or stop it with Ctrl-C; what it has graded is kept.",
+            do="Wait until it has finished, or stop it with Ctrl-C; submissions that it has graded are kept.",
         )
     try:
         yield

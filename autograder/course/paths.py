@@ -24,13 +24,13 @@ def is_project(folder: Path) -> bool:
 
 
 def project_root(start: Path | None = None) -> Path:
-    """Return the project: the nearest folder upwards that holds ``_config.yml`` and ``chapters/``.
+    """Return the project root: the nearest parent folder with ``_config.yml`` and ``chapters/``.
 
     Args:
         start: where to begin, the current folder by default.
 
     Raises:
-        CourseError: if there is none.
+        CourseError: if no such folder exists.
     """
     first = (start or Path.cwd()).resolve()
     for folder in (first, *first.parents):

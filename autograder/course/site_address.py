@@ -1,6 +1,6 @@
 """Read the address of the published site from ``html: baseurl:`` in ``_config.yml``.
 
-With it, what a student is told to read again is a link, in the notebook and on feedback pages; without it, it is text.
+With an address, references to lesson sections in notebooks and on feedback pages are links; otherwise they are plain text.
 """
 
 from __future__ import annotations

@@ -29,14 +29,14 @@ _CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 
 
 def read_time(text: str, zone: tzinfo) -> datetime:
-    """Return the moment that a text names, with a time zone.
+    """Parse a date and time; the result has a time zone.
 
     Args:
-        text: ISO 8601, RFC 2822, or what a platform writes in English; with an offset, or a zone's name that has one meaning.
-        zone: the course's zone, for a time without a zone of its own. Of two moments in the night in which clocks go back, the earlier.
+        text: ISO 8601, RFC 2822, or a platform's English format, with an offset or an unambiguous zone name.
+        zone: the course's zone, for times without a zone. An ambiguous time at the end of daylight saving means the earlier moment.
 
     Raises:
-        ValueError: if the text is something else, or can be read in several ways; the message says which.
+        ValueError: if the text has another format or is ambiguous; the message lists the interpretations.
     """
     text = " ".join(text.lstrip("\ufeff").split())
     if _RFC_2822.fullmatch(text):

@@ -29,7 +29,7 @@ class TotalRule(Struct, frozen=True, forbid_unknown_fields=True):
     grades: dict[str, Percent] = {}
 
     def dropped(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:
-        """Return the chapters that do not count: those with the lowest shares; of equal ones, those with the greatest weight."""
+        """Return the dropped chapters: the lowest percentages, ties by the greatest weight."""
         number = max(0, min(self.drop_lowest, len(shares) - 1))
         ordered = sorted(shares, key=lambda chapter: (shares[chapter], -weights[chapter], chapter))
         return tuple(sorted(ordered[:number]))

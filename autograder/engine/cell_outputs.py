@@ -8,11 +8,11 @@ from typing import Any
 
 
 class Outputs:
-    """Collects a cell's outputs in notebook format, within the limit of characters; adjacent text becomes one output.
+    """Collects a cell's outputs in notebook format, up to a limit of characters; adjacent text is merged.
 
     Args:
-        kept: characters that are kept; a result and an error are kept beyond that, for they say what came of the cell.
-        trusted: whether the outputs are the grader's own. Of a student's, text and pictures are kept, and nothing that a page would run.
+        kept: maximum number of characters; a result and an error are always kept, because they show how the cell ended.
+        trusted: whether the outputs come from the grader. From a student's outputs only text and images are kept, and nothing executable.
     """
 
     def __init__(self, limit: int, *, trusted: bool = False) -> None:
@@ -93,7 +93,7 @@ def _error(output: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bundle(output: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an output's data by media type, as far as a notebook can hold it."""
+    """Return an output's data by media type, without types that a notebook cannot store."""
     data = output.get("data")
     if not isinstance(data, dict):
         return {}

@@ -34,12 +34,13 @@ class Execution:
     Attributes:
         student: the submission's ``student``.
         notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed. If the submission may have
-            caused the failure, it is the notebook without points that counts if the next run fails, too.
-        seconds: how long the run took.
-        failure: why the submission was not graded, or empty. As far as we know the grader failed, and not the student.
+            caused the failure, it is a notebook without points, which counts if the next run also fails.
+        seconds: duration of the run in seconds.
+        failure: the reason why the submission was not graded, or empty. It is attributed to the grader, not to the student.
         isolation: the level of isolation of the run: ``"sandbox"``, ``"restricted"`` or ``"none"``.
         layers: the layers of isolation that were active, by name.
-        signatures: what wrong answers returned, by exercise, as ``autograder.engine.checker.behaviour`` describes it. It decides no grade.
+        signatures: per exercise a description of what wrong answers returned (``autograder.engine.checker.behaviour``); not used for
+            grades.
     """
 
     student: str

@@ -28,27 +28,26 @@ class GradingSettings:
     """Settings of a grading run.
 
     Attributes:
-        device: where the checks put their tensors, ``"cpu"`` or ``"cuda"``.
-        seed: decides the hidden questions and the random numbers of a submission; None stands for the course's secret one, which
-            ``autograde`` puts in its place.
-        jobs: how many submissions run at once.
-        exercise_seconds: how long one test cell may run.
-        exercise_cpu_seconds: how much processor time one test cell may take.
-        cell_seconds: how long one other cell may run.
-        submission_seconds: how long all cells of a submission together may run.
-        submission_cpu_seconds: how much processor time all cells of a submission together may take.
-        memory_mb: how much memory a submission may have.
-        processes: how many processes and threads a submission may have at once.
-        scratch_mb: how much a submission may write to its own folder.
-        kept_output: how many characters a cell may print before the rest is left out.
-        flood_output: how many characters a cell may print before it is stopped.
-        answers_mb: how much a submission may answer to all questions of a cell together.
-        restarts: how often a submission that brings its kernel down gets another one.
-        isolation: how well a submission must be shut in: ``"sandbox"``, ``"restricted"`` or ``"none"``.
-        allow_weaker: whether to go on where this machine offers less isolation than that.
-        warm: whether kernels are forked from a process that has everything imported, or started afresh.
+        device: the device for the checks' tensors, ``"cpu"`` or ``"cuda"``.
+        seed: seed of the hidden tests and of a submission's random numbers; ``autograde`` replaces None by the course's secret seed.
+        jobs: number of submissions that run at once.
+        exercise_seconds: time limit per test cell, in seconds.
+        exercise_cpu_seconds: CPU time limit per test cell, in seconds.
+        cell_seconds: time limit for any other cell, in seconds.
+        submission_seconds: time limit for all cells of a submission, in seconds.
+        submission_cpu_seconds: CPU time limit for all cells of a submission, in seconds.
+        memory_mb: memory limit of a submission, in MiB.
+        processes: maximum number of processes and threads of a submission.
+        scratch_mb: size limit of a submission's own folder, in MiB.
+        kept_output: number of output characters per cell after which output is truncated.
+        flood_output: number of output characters after which a cell is stopped.
+        answers_mb: maximum total size of the answers to a cell's tests, in MiB.
+        restarts: maximum number of kernel restarts for a submission that kills its kernel.
+        isolation: required isolation level, ``"sandbox"``, ``"restricted"`` or ``"none"``.
+        allow_weaker: whether to continue if this machine offers less isolation than required.
+        warm: whether kernels are forked from a process with all imports done, instead of started from scratch.
         scheduler: the address of a Dask scheduler whose workers run the submissions; None runs them on this machine.
-        package: the wheel of the chapter that students have, or empty: their code finds it, and not the course's own package.
+        package: the students' wheel of the chapter, or empty: their code imports it instead of the course's own package.
     """
 
     device: str = "cpu"
@@ -163,13 +162,13 @@ def limits_of(config: Config) -> GradingSettings:
 
 
 def resolve_device(device: str) -> str:
-    """Resolve the name of a device.
+    """Return the device type for a device name.
 
     Args:
-        device: ``"cpu"``, ``"cuda"``, ``"auto"`` (CUDA where there is one, else the CPU), or another accelerator that PyTorch finds here.
+        device: ``"cpu"``, ``"cuda"``, ``"auto"`` (CUDA if available, otherwise the CPU), or another accelerator that PyTorch finds.
 
     Returns:
-        The type of a device, such as ``"cpu"`` or ``"cuda"``.
+        The device type, such as ``"cpu"`` or ``"cuda"``.
 
     Raises:
         CourseError: if the name is unknown, or CUDA is not available.
@@ -181,7 +180,7 @@ def resolve_device(device: str) -> str:
     if device != "cuda":
         raise CourseError(f"there is no device {device!r}", do="Use cpu, cuda or auto.")
     raise CourseError(
-        "CUDA was asked for, but PyTorch finds no CUDA device here",
+        "PyTorch finds no CUDA device here",
         do="Use --device cpu, or install a PyTorch with CUDA on a machine with an NVIDIA GPU (nvidia-smi shows it).",
     )
 

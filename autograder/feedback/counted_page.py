@@ -61,6 +61,6 @@ def _note(rule: ExerciseRule, earned: float, worth: float) -> str:
 
 
 def _linked_again(parts: list[Part]) -> list[Part]:
-    """Return the parts, those that follow from another one linked to its new version."""
+    """Return the parts; a part that follows from another part is linked to its new version."""
     by_anchor = {part.anchor: part for part in parts}
     return [replace(part, follows=by_anchor[part.follows.anchor]) if part.follows else part for part in parts]

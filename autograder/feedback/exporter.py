@@ -25,7 +25,7 @@ from autograder.record.marks_journal import marked_ticks
 
 
 class LoadGrades(GetGrades):  # type: ignore[misc]
-    """Does what nbgrader's GetGrades does with two queries in place of two per cell, and says what still waits for a person."""
+    """Replaces nbgrader's GetGrades with two queries instead of two per cell, and marks answers that wait for manual grading."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Write scores and comments to the cells, and the totals to the resources."""
@@ -65,7 +65,7 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
 
 
 def with_gradebook(gradebook: Gradebook) -> type[LoadGrades]:
-    """Return the same preprocessor for many pages: to open a gradebook takes longer than all that a page asks of it."""
+    """Return one preprocessor for many pages: opening a gradebook takes longer than all queries of a page."""
 
     @contextmanager
     def one_page() -> Iterator[Gradebook]:

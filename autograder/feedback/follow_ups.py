@@ -1,7 +1,7 @@
-"""Which exercises failed only because another exercise, which they call, is wrong.
+"""Find exercises that failed only because another exercise, which they call, is wrong.
 
-It says so only where the verdicts hold it: the student's own code calls the other exercise, that one is wrong itself, and each row that was
-missed has the same known mistake as the other exercise, or the same error. Equal numbers, or a call alone, prove nothing.
+Three conditions must hold: the student's code calls the other exercise, the other exercise is wrong, and every failed row has the same
+known mistake or the same error as the other exercise. Equal values or a call alone are not sufficient.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Outcome:
 
     Attributes:
         name: the exercise.
-        source: the student's code of it.
-        verdict: its verdict, or None if there is none.
+        source: the student's code for it.
+        verdict: its verdict; None for an exercise without a verdict.
     """
 
     name: str
@@ -57,7 +57,7 @@ def follow_ups(outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _cause(outcome: Outcome, verdict: Verdict, wrong: Mapping[str, Verdict]) -> str:
-    """Return the first wrong exercise that the code calls and whose failures explain all of its own; empty if none does."""
+    """Return the first wrong exercise that the code calls and whose failures explain all failures here; empty if no exercise does."""
     failures = _failures(verdict)
     # A stub's own error is the same in every exercise that nobody has written.
     if not failures or _STUB in outcome.source:

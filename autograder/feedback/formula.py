@@ -1,16 +1,16 @@
-r"""Convert formulas to MathML, which browsers draw without a library: a page with a student's text loads and runs nothing for them.
+r"""Convert formulas to MathML, which browsers render without a library, so that a page with a student's text loads and runs no code.
 
-latex2mathml reads the TeX. What it makes of hostile TeX is hostile MathML, so a formula is built anew of what is on a list.
+latex2mathml parses the TeX. It converts hostile TeX to hostile MathML, so the result is rebuilt from an allow-list of elements.
 
 Protects against:
 
 - scripts, links and styles: ``\text{<script>}``, ``\href{javascript:…}``, ``\style``, ``\class``, colours with addresses;
-- macros that grow: latex2mathml knows no definitions, and what it makes of a formula is limited in length;
-- whatever exception it may raise, and formulas nested deeply: they are shown as they were written.
+- macros that expand: latex2mathml supports no definitions, and the length of its output is limited;
+- exceptions of latex2mathml, and deeply nested formulas: the TeX is shown instead.
 
 Does not protect against:
 
-- formulas that are wide or high on the page, or say anything
+- wide or high formulas, and formulas with any content
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def formula(tex: str, *, display: bool = False) -> str:
 
     Args:
         tex: the formula, without dollar signs.
-        display: whether it stands on a line of its own.
+        display: whether it is a displayed formula.
 
     Returns:
-        MathML that browsers draw and screen readers read; the TeX itself where it cannot be converted.
+        MathML, which browsers render and screen readers read; the TeX itself if it cannot be converted.
     """
     plain = " ".join(tex.split())
     try:

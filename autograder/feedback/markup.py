@@ -43,7 +43,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 class _Renderer(IPythonRenderer):  # type: ignore[misc]
-    """Escapes what it does not know, draws formulas, and lowers headings below those of the page."""
+    """Escapes unknown markup, renders formulas, and lowers headings below the page's headings."""
 
     def __init__(self, pictures: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)

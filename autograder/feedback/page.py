@@ -39,22 +39,22 @@ class Part:
         anchor: id of its section.
         kind: ``"exercise"`` or ``"question"``.
         title: its heading.
-        score: points earned.
-        max_score: points to be earned.
-        pending: whether somebody still has to read it.
+        score: earned points.
+        max_score: maximum points.
+        pending: whether it waits for manual grading.
         verdict: the check's verdict, if there is one.
-        error: why there is none, in a sentence.
+        error: the reason for a missing verdict, as a sentence.
         comment: the grader's comment, as HTML.
         prompt: the question, as HTML.
-        work: what the student wrote, as HTML.
+        work: the student's answer, as HTML.
         name: the exercise's name in the code.
-        answered: whether there is anything to read; of a question.
-        check_score: points that the check gave to code whose points a person has set; None if no person has.
-        follows: the exercise, if there is one, from which all that failed here follows.
-        counts_as: how it counts in the course, as a sentence; empty if it counts as the notebook says.
-        counted: points earned and points to be earned as the course counts them; None if it counts as the notebook says.
-        rubric: the rubric of a mark, ticked or not; empty if the points were given without one.
-        given_points: the points that a person gave instead of the sum of the ticked items; None if the sum holds.
+        answered: whether a question has an answer.
+        check_score: the check's points if a person has overridden them; otherwise None.
+        follows: the exercise, if any, whose failure explains all failures here.
+        counts_as: the course's rule for it, as a sentence; empty without a rule.
+        counted: earned and maximum points as the course counts them; None if it counts as the notebook says.
+        rubric: the rubric of a mark with its ticks; empty for points without a rubric.
+        given_points: points that a person gave instead of the sum of the ticked items; None if the sum applies.
     """
 
     anchor: str
@@ -101,7 +101,7 @@ class Part:
 
     @property
     def summary(self) -> str:
-        """What the head of the page says about it, in a few words."""
+        """The short summary in the header of the page."""
         if self.pending:
             return "not read yet"
         if self.kind == "question":
@@ -125,7 +125,7 @@ class Part:
 
     @property
     def one_message(self) -> str:
-        """What was seen, if it is the same for everything that was asked and nothing of it passed."""
+        """The common observation if all tests failed with the same one."""
         findings = self.verdict.findings if self.verdict else ()
         messages = {finding.message for finding in findings}
         return messages.pop() if len(messages) == 1 and not any(finding.passed for finding in findings) else ""
@@ -141,7 +141,7 @@ class Page:
         student: the student's id.
         name: the student's name, or empty.
         score: points after a late penalty.
-        max_score: points to be earned.
+        max_score: maximum points.
         late_penalty: points taken off for lateness.
         seconds_late: time between the student's own deadline and the submission, in seconds; 0 if it came in time.
         plain: whether texts are shown as they were written.
@@ -173,19 +173,19 @@ class Page:
 
     @property
     def settled_score(self) -> float:
-        """The points without those of answers that wait for grading, after the same share is taken off for lateness."""
+        """The points, excluding answers that wait for grading, less the same fraction for lateness."""
         raw = self.score + self.late_penalty
         waiting = sum(earned for earned, _ in self._waiting)
         return max(0.0, round(self.score * (raw - waiting) / raw, 6)) if raw else 0.0
 
     @property
     def settled_max(self) -> float:
-        """The points that could be earned without those of answers that wait for grading."""
+        """The maximum points, excluding answers that wait for grading."""
         return self.max_score - sum(worth for _, worth in self._waiting)
 
     @property
     def _waiting(self) -> list[tuple[float, float]]:
-        """Points earned and points to be earned of the answers that wait for grading."""
+        """Earned and maximum points of the answers that wait for grading."""
         return [part.counted or (part.score, part.max_score) for part in self.parts if part.pending]
 
     @property
@@ -349,7 +349,7 @@ def _tellable(verdict: Verdict) -> Verdict:
 
 
 def _outcome(cell: Any) -> tuple[Verdict | None, str]:
-    """Return the verdict, or what went wrong. What the cell printed stays out: with hidden tests, that can be hidden inputs."""
+    """Return the verdict or the error, without the cell's output, which could show inputs of hidden tests."""
     for output in cell.outputs if cell.cell_type == "code" else ():
         if output.output_type == "error":
             text = without_colours(output.evalue).strip()

@@ -37,17 +37,17 @@ def page_process() -> LimitedProcess:
 def made_page(
     process: LimitedProcess, notebook: Any, resources: Mapping[str, Any], site: str, course: str = ""
 ) -> MadePage:
-    """Return the feedback page of a graded notebook. If it exceeds the limit, it is made again, with the student's texts as they are.
+    """Return the feedback page of a graded notebook. If rendering exceeds the limit, the student's texts are shown unrendered.
 
     Args:
-        process: makes the page.
+        process: renders the page.
         notebook: the graded notebook; see :func:`autograder.feedback.page.feedback_page`.
         resources: nbgrader's resources.
         site: the address of the course's site, or empty.
-        course: the course folder, whose ``course.toml`` says how exercises count; or empty.
+        course: the course folder, whose ``course.toml`` has the rules for exercises; or empty.
 
     Raises:
-        FailedCallError: if even plain text cannot be shown within the limit.
+        FailedCallError: if even the unrendered page exceeds the limit.
     """
     arguments = notebook, dict(resources), site, course
     try:

@@ -121,7 +121,7 @@ class PageStamps:
 
 
 def _marks(gradebook: Gradebook, chapter: str) -> Mapping[str, str]:
-    """Return a hash of all that the gradebook says about each submission, by student; three queries for everybody."""
+    """Return a hash of each submission's entries in the gradebook, by student, with three queries in total."""
     handed_in = gradebook.db.execute(
         select(
             SubmittedNotebook.id,

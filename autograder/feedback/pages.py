@@ -57,17 +57,17 @@ def write_feedback(
     students: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda student: None,
 ) -> list[Path]:
-    """Write the feedback pages of a chapter. One is made anew where anything has changed since that it is made of: grades, comments.
+    """Write the feedback pages of a chapter. A page is regenerated if any of its inputs, such as grades and comments, has changed.
 
-    A page that cannot be written, or that shows the student's texts as they were written because to render them took too long, is noted
-    among the problems of the student's result. It keeps no other page from being written.
+    A page that cannot be written, or whose texts took too long to render, is listed among the problems of the student's result. The other
+    pages are still written.
 
     Args:
         course: the course.
         chapter: the chapter's name.
         config: nbgrader's configuration, with the course's own steps in it.
-        students: whose pages; by default everybody's whose submission has been graded.
-        progress: is told each student that is done with.
+        students: the students whose pages to write; by default all students with a graded submission.
+        progress: called with each finished student.
 
     Returns:
         The pages, ordered by student.

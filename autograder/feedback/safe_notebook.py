@@ -83,7 +83,7 @@ class SafeNotebook(Preprocessor):  # type: ignore[misc]
         return from_dict({**nb, "metadata": {"language_info": language}, "cells": cells}), resources
 
     def _rendered(self, cells: list[dict[str, Any]], resources: Any) -> list[dict[str, Any]]:
-        """Return cells with HTML; if that exceeds the limit, with their texts as they are and a cell that says so."""
+        """Return cells with HTML; if rendering exceeds the limit, with their plain texts and a cell with a notice."""
         try:
             return [_marked(cell) for cell in self._process.call(shown_cells, cells, seconds=PAGE_SECONDS)]
         except FailedCallError as error:

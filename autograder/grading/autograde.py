@@ -73,7 +73,7 @@ Progress = Callable[[GradeResult], None]
 
 
 class Stopped(KeyboardInterrupt):
-    """Grading was stopped with Ctrl-C; the text says what is kept and how to go on."""
+    """Grading was stopped with Ctrl-C; the message states what is kept and how to continue."""
 
 
 def autograde(
@@ -95,22 +95,22 @@ def autograde(
     Args:
         course: the course, with the chapter released and its submissions under ``submitted/``.
         chapter: the chapter's name.
-        students: whose submissions; by default everybody's.
-        jobs: how many submissions run at once.
-        device: where the checks put their tensors: ``"cpu"``, ``"cuda"``, or ``"auto"``: CUDA where there is one.
-        force: grade again what has not changed.
-        locked: whether the caller holds the course's lock already.
-        progress: is told each result as it comes in, in no particular order.
-        settings: limits and seed; by default those of the course's ``nbgrader_config.py``. Jobs and device are taken from above.
-        make_executor: makes what runs the submissions, in the place of worker processes.
-        workers: worker processes that are there already, and stay; by default they are started for this chapter.
+        students: the students to grade; by default all.
+        jobs: number of submissions that run at once.
+        device: the device for the checks' tensors: ``"cpu"``, ``"cuda"``, or ``"auto"`` (CUDA if available).
+        force: also grade unchanged submissions again.
+        locked: whether the caller already holds the course's lock.
+        progress: called with each result as it arrives, in any order.
+        settings: limits and seed; by default from the course's ``nbgrader_config.py``. ``jobs`` and ``device`` override them.
+        make_executor: creates the executors, instead of worker processes.
+        workers: running worker processes, which stay; by default new ones are started for this chapter.
 
     Returns:
         One result per submission, ordered by student. The same seed gives the same grades with any number of jobs.
 
     Raises:
-        CourseError: if the chapter is not released, there is nothing to grade, the device is not there, somebody else is grading, or
-            the disk is full.
+        CourseError: if the chapter is not released, there is nothing to grade, the device is missing, another run is active, or the disk is
+            full.
         Stopped: if it is stopped with Ctrl-C.
     """
     if jobs < 1:
@@ -190,12 +190,12 @@ _UNREADABLE = "unreadable"
 
 @dataclass
 class _Ready:
-    """What is known of a run's submissions before they are run.
+    """The state of a run's submissions before any of them runs.
 
     Attributes:
-        hashes: the hash of each submission that was looked at.
-        early: results of what need not be run.
-        several: the notebooks of those who have handed in several.
+        hashes: the hash of each submission that was read.
+        early: results of submissions that need not run.
+        several: the notebooks of students who have handed in several.
     """
 
     hashes: dict[str, str] = field(default_factory=dict)
@@ -220,7 +220,7 @@ class _Run:
         make_executor: MakeExecutor | None,
         workers: WorkerPool | None,
     ) -> Iterator[GradeResult]:
-        """Yield results as they come in; what needs no kernel is told while others run."""
+        """Yield results as they arrive; results that need no kernel come while others run."""
         if self.force:
             self.journal.stale(students)
         ready = _Ready()
@@ -237,7 +237,7 @@ class _Run:
     def _undecided(
         self, ready: _Ready, count: int, run: Callable[[Iterable[Submission]], Iterator[Execution]]
     ) -> Iterator[GradeResult]:
-        """Yield the results of those who have handed in ``count`` notebooks, of which a person has to choose one."""
+        """Yield the results of students with ``count`` notebooks, from which the lecturer has to choose."""
         some = {student: several for student, several in ready.several.items() if len(several) == count}
         done: dict[str, dict[str, Execution]] = {student: {} for student in some}
         for execution in run(submission for several in some.values() for submission in several):
@@ -332,7 +332,7 @@ class _Run:
         return read_course_file(self.course.root)
 
     def _is_in_books(self, stored: GradeResult) -> bool:
-        """Whether the gradebook has the points that a result tells: it may have been made anew since, or an older copy put back."""
+        """Return whether the gradebook has the points of a result: it may have been recreated or restored from a backup."""
         try:
             grades, _ = self.books.grades(stored.student)
         except MissingEntry:
@@ -380,7 +380,7 @@ class _Run:
         return unscorable(notebook)
 
     def _failed_before(self, student: str, digest: str) -> bool:
-        """Whether grading the same submission failed in an earlier run, by what is in it as far as anybody can tell."""
+        """Return whether grading the same submission failed in an earlier run because of its contents."""
         return self.standings.get(student, NO_STATE).failed_submission == digest
 
     def _unrecorded(self, student: str, digest: str, error: RecordError) -> GradeResult:
@@ -451,7 +451,7 @@ class _Run:
             "and no name that Windows keeps for a device, such as con or nul."
         )
         problem = Problem("unsafe name", "nbgrader cannot use this student id.", f"submitted/{student}", do, fatal=True)
-        return self._not_recorded(student, digest, problem)
+        return self._record_failure(student, digest, problem)
 
     def _failed(self, student: str, digest: str, reason: str, *, by_submission: bool = False) -> GradeResult:
         message = f"It could not be graded: {reason.rstrip('.')}."
@@ -459,7 +459,7 @@ class _Run:
             # The digest of the file before stays in the result, so that the next run tries again to take its grade back.
             digest, by_submission = self._graded_file(student), False
         problem = Problem("grader failed", message, do="Grade the chapter again.", fatal=True)
-        return self._not_recorded(student, digest, problem, failed_submission=digest if by_submission else "")
+        return self._record_failure(student, digest, problem, failed_submission=digest if by_submission else "")
 
     def _graded_file(self, student: str) -> str:
         stored = read_result(self.course, self.manifest.chapter, student)
@@ -475,7 +475,9 @@ class _Run:
             return False
         return True
 
-    def _not_recorded(self, student: str, digest: str, problem: Problem, *, failed_submission: str = "") -> GradeResult:
+    def _record_failure(
+        self, student: str, digest: str, problem: Problem, *, failed_submission: str = ""
+    ) -> GradeResult:
         result = replace(self._result(student, digest, "not recorded"), problems=(problem,))
         self._keep(result, {})
         write_result(self.course, result)

@@ -26,9 +26,9 @@ from autograder.record.results import read_result, write_result
 def choose(course: Course, student: str, chapter: str, file: str) -> None:
     """Choose one of several notebooks; the next run grades it. A new choice replaces an earlier one.
 
-    A notebook that the last collection left uncounted takes the place of the one that counts, which is kept in ``replaced/``.
+    An uncounted notebook of the last collection replaces the current one, which is archived in ``replaced/``.
 
-    Until that run, the submission has the status "to decide": an earlier grade does not apply to it.
+    Until that run, the submission has the status "to decide", and an earlier grade does not apply.
 
     Args:
         course: the course; the caller holds its lock.
@@ -37,7 +37,7 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
         file: the name of the notebook that counts, in ``submitted/STUDENT/CHAPTER``.
 
     Raises:
-        CourseError: if there is nothing to choose, or no such notebook among those to choose from.
+        CourseError: if there is nothing to choose, or the notebook is not among the alternatives.
     """
     folder = course.folder("submitted", student, chapter)
     if _take_uncounted(course, student, chapter, file):
@@ -60,7 +60,7 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
 
 
 def _take_uncounted(course: Course, student: str, chapter: str, file: str) -> bool:
-    """Put a notebook that did not count in the place of the one that does; return whether there is one of that name."""
+    """Replace the current notebook by an uncounted one; return whether a notebook of that name exists."""
     uncounted = uncounted_notebooks(course, chapter, student)
     path = submitted_notebook(course, chapter, student)
     if file not in uncounted or not path.is_file():
@@ -81,7 +81,7 @@ def _take_uncounted(course: Course, student: str, chapter: str, file: str) -> bo
 
 
 def _files_beside(path: Path) -> dict[str, bytes]:
-    """Return the files beside a notebook, which belong to the one that takes its place, too."""
+    """Return a notebook's companion files, which also belong to its replacement."""
     files = (file for file in sorted(path.parent.rglob("*")) if file.is_file() and not file.is_symlink())
     notebook_and_time = (path, path.with_name("timestamp.txt"))
     return {

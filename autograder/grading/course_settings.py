@@ -56,7 +56,7 @@ def as_released(course: Course, chapter: str, settings: GradingSettings) -> Grad
 
 
 def student_package(course: Course, chapter: str) -> str:
-    """Return the path of a released chapter's student wheel, or an empty string if there is none."""
+    """Return the path of a released chapter's student wheel, or an empty string without a wheel."""
     return next((str(path) for path in sorted(course.folder("student", chapter=chapter).glob("*.whl"))), "")
 
 

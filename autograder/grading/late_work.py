@@ -100,7 +100,7 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
 
 
 def _is_stale(course: Course, chapter: str, config: Config) -> bool:
-    """Whether a chapter's due date, or anything that follows from it, is not what ``course.toml`` asks for."""
+    """Return whether a chapter's due date, or anything derived from it, differs from ``course.toml``."""
     due = _utc(read_course_file(course.root).due(chapter))
     if due is None:
         return False
@@ -110,9 +110,9 @@ def _is_stale(course: Course, chapter: str, config: Config) -> bool:
 
 
 def update_penalties(books: GradebookWriter) -> list[str]:
-    """Write due date, extensions and penalties of a chapter anew, without running anything.
+    """Update due date, extensions and penalties of a chapter in the gradebook, without running submissions.
 
-    The deadline, an extension, the rule or points given by hand may have changed since the chapter was graded.
+    The deadline, an extension, the rule or manual points may have changed since the chapter was graded.
 
     Args:
         books: the gradebook, opened for the chapter.
@@ -141,7 +141,7 @@ def update_penalties(books: GradebookWriter) -> list[str]:
 
 
 def charge_students(course: Course, chapter: str, students: Sequence[str], config: Config) -> None:
-    """Write the penalties of some students into the gradebook after a person has changed their points.
+    """Write the penalties of some students to the gradebook after a person has changed their points.
 
     The course is not locked, so that people can mark while others grade. Only the gradebook changes; the next ``tfcourse autograde``
     brings the files in ``results/`` up to date.
@@ -149,7 +149,7 @@ def charge_students(course: Course, chapter: str, students: Sequence[str], confi
     Args:
         course: the course.
         chapter: the chapter.
-        students: whose points have changed.
+        students: the students with changed points.
         config: nbgrader's configuration of the course.
 
     Raises:

@@ -99,7 +99,8 @@ def _course_cells(metadata: Mapping[str, Any]) -> dict[str, str]:
 def _take_marks(notebook: Any, course_cells: Mapping[str, str]) -> list[int]:
     """Remove nbgrader's metadata from every cell that falsely claims to be the course's; return the cells' positions.
 
-    The course's cells run beside the reference. nbgrader has restored the text of those that it knows by name; this is for the others.
+    The course's cells run in the process with the reference. nbgrader has restored the source of cells that it knows by name; this function
+    handles the others.
     """
     foreign = []
     for index, cell in enumerate(notebook.cells):

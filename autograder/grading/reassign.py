@@ -17,20 +17,20 @@ from autograder.roster.roster import Student, merged, read_roster, write_roster
 
 
 def reassign(course: Course, stranger: str, student: str) -> list[str]:
-    """Give all that a stranger handed in to a student, and remember the stranger's numbers on the platform as the student's.
+    """Reassign all submissions of an unknown id to a student, and record the id's platform numbers for the student.
 
-    Points that a person gave stay with the work. Results and pages are removed: the next run of ``tfcourse autograde`` writes them anew.
+    Manual points stay with the work. Results and pages are removed; the next run of ``tfcourse autograde`` regenerates them.
 
     Args:
         course: the course; the caller holds its lock.
-        stranger: the id that the work has.
+        stranger: the current id of the work.
         student: the id of a student on the class list.
 
     Returns:
         The chapters.
 
     Raises:
-        CourseError: if the stranger is on the class list, the student is not, or the student has work for one of the chapters.
+        CourseError: if the unknown id is on the class list, the student is not, or the student already has work for one of the chapters.
     """
     roster = read_roster(course)
     chapters = sorted(path.name for path in course.folder("submitted", stranger).glob("*/") if path.is_dir())

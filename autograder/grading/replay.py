@@ -104,7 +104,7 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
 
 
 def _as_recorded(recorded: GradeResult) -> GradingSettings:
-    """Return the settings of a grade, as far as such limits still exist."""
+    """Return the recorded settings of a grade, without limits that no longer exist."""
     names = {field.name for field in fields(GradingSettings)}
     limits = {name: value for name, value in recorded.provenance.limits.items() if name in names}
     # The changes report a weaker isolation; it does not prevent the replay.
@@ -124,7 +124,7 @@ def rerun(
 
     Args:
         course: the course.
-        manifest: the chapter's cells, which need not be those of the gradebook.
+        manifest: the chapter's cells, which may differ from the gradebook's.
         grades: the recorded grades, from which questions and late penalties are copied.
         settings: the settings of the run.
         make_executor: creates the executors, instead of worker processes.

@@ -22,12 +22,12 @@ class AnswerTexts:
     """Renders answers, each within its limit.
 
     Args:
-        tell: called with a message for each answer that is shown as it was written.
+        report: called with a message for each answer that is shown as it was written.
     """
 
-    def __init__(self, tell: Callable[[str], None] = lambda message: None) -> None:
+    def __init__(self, report: Callable[[str], None] = lambda message: None) -> None:
         self._process = LimitedProcess(code_views.__module__)
-        self._tell = tell
+        self._report = report
         self._slow: set[str] = set()
         self._failures = 0
 
@@ -68,5 +68,5 @@ class AnswerTexts:
         except FailedCallError as error:
             self._slow.add(key)
             self._failures += 1
-            self._tell(f"{question}: an answer is shown as it was written, because {error}")
+            self._report(f"{question}: an answer is shown as it was written, because {error}")
             return None

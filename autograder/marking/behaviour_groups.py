@@ -20,14 +20,14 @@ _REPRESENTATIVES = 3
 
 @dataclass(frozen=True)
 class BehaviourGroup:
-    """Answers to one exercise that failed the same rows, returned the same and have the same diagnosis.
+    """Answers to one exercise with the same failed rows, the same outputs and the same diagnosis.
 
     Attributes:
-        key: its name, the same whenever the same answers are grouped, in any order.
-        members: the answers, by student.
-        lost_points: the points that all members lost together.
-        follows_from: the exercise from which every member's failure follows; empty if there is none, or if they differ.
-        representatives: up to three members whose texts differ, the most frequent text first.
+        key: its id, which depends only on the grouped answers, not on their order.
+        members: the answers, keyed by student.
+        lost_points: the sum of the members' lost points.
+        follows_from: the exercise from which every member's failure follows; empty if the members have no common one.
+        representatives: up to three members with different code, the most frequent code first.
     """
 
     key: str
@@ -43,9 +43,9 @@ class BehaviourGroup:
 
 
 def group_answers(answers: Sequence[CodeAnswer]) -> list[BehaviourGroup]:
-    """Return the answers in groups, those that lost most points first; groups of equal diagnosis follow the largest of them.
+    """Group the answers, the most lost points first; groups with the same diagnosis follow the largest of them.
 
-    Answers without a signature are grouped by failed rows and messages, apart from those with one.
+    Answers without a signature form separate groups by failed rows and messages.
     """
     buckets: defaultdict[tuple[str, ...], list[CodeAnswer]] = defaultdict(list)
     for answer in answers:
@@ -55,10 +55,10 @@ def group_answers(answers: Sequence[CodeAnswer]) -> list[BehaviourGroup]:
 
 
 def _exact_key(answer: CodeAnswer) -> tuple[str, ...]:
-    """Return what has to be equal in two members of a group.
+    """Return the key that all members of a group share.
 
-    A diagnosis agrees with all answers, a signature with those to the visible questions only: a table of these with a frequent mistake's
-    numbers shares the signature of those who made the mistake, and must not share their mark.
+    A diagnosis depends on all tests, a signature only on the visible ones. A lookup table of a frequent mistake's visible outputs has the
+    same signature as the mistake, but must not get the same mark.
     """
     signature, diagnosis = answer.signature, answer.diagnosis or ""
     if signature is None:

@@ -13,19 +13,19 @@ from autograder.record.signatures import Signature, read_signatures
 
 @dataclass(frozen=True)
 class CodeAnswer:
-    """One student's code for one exercise, which lost points.
+    """One student's code for an exercise, if it lost points.
 
     Attributes:
         student: the student's id.
         exercise: the exercise.
-        score: points that the check gave.
+        score: the check's points.
         max_score: points that the exercise is worth.
-        failed_rows: titles of the rows of the check that did not pass, in order; none if the check came to no verdict.
-        message: the messages of these rows, one per line, equal ones once; or why there is no verdict.
-        diagnosis: what the student was told about a known mistake; several explanations are joined. None if there is none.
-        source: the text of the answer's cell; empty if the graded notebook cannot be read.
-        signature: what the code returned to the visible questions; None if that was not recorded.
-        cause: the exercise from which, as the feedback page says, this failure follows; empty if there is none.
+        failed_rows: titles of the failed rows, in order; empty without a verdict.
+        message: the different messages of these rows, one per line; or the reason for a missing verdict.
+        diagnosis: the explanation of the known mistake that the student got; several are joined. None without a known mistake.
+        source: the source of the answer's cell; empty if the graded notebook cannot be read.
+        signature: the signature of the code's outputs on the visible tests; None if it was not recorded.
+        cause: the exercise from which this failure follows, as on the feedback page; empty if the failure is independent.
     """
 
     student: str

@@ -54,22 +54,22 @@ class ShownCode:
 
 @dataclass(frozen=True)
 class CodeGroup:
-    """A group of code answers as the page shows it.
+    """A group of code answers, as shown on the page.
 
     Attributes:
-        name: what the page calls the group.
+        name: the group's name on the page.
         key: the group's key, the same after a reload.
         members: the members.
-        rows: what failed, rows with one message together.
+        rows: the failed rows, merged by message.
         diagnoses: explanations of known mistakes.
-        error: why there is no failed row, if there is none.
-        follows_from: the exercise from which all these failures follow; empty if there is none.
-        lost_points: points that the members lost together.
-        scores: what the check gave, as text.
-        codes: up to three members whose code differs.
-        reference: the difference from the reference solution to the first member, as HTML; empty if there is none.
-        points: the points that all members have from a person; None if they differ or have none.
-        comment: the comment that all members have from a person; empty if they differ or have none.
+        error: the reason why no row is listed, if any.
+        follows_from: the exercise from which all these failures follow; empty if they are independent.
+        lost_points: the sum of the members' lost points.
+        scores: the check's points, as text.
+        codes: up to three members with different code.
+        reference: the diff from the reference solution to the first member, as HTML; empty without a reference or a difference.
+        points: the manual points that all members share; None if they differ or are missing.
+        comment: the manual comment that all members share; empty if they differ or are missing.
         state: the group's mark, as a phrase.
     """
 

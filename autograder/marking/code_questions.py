@@ -60,7 +60,7 @@ class Exercise:
 
 
 class GradedCode:
-    """What grading a chapter left in the course folder. Everything is read once: make another to see what has changed."""
+    """The results of grading a chapter, read from the course folder. Files are read once: create a new object to see changes."""
 
     def __init__(self, course: Course, chapter: str) -> None:
         self._course, self._chapter = course, chapter
@@ -80,7 +80,7 @@ class GradedCode:
         return {}
 
     def groups(self, exercise: Exercise) -> list[BehaviourGroup]:
-        """Return the groups of an exercise's answers, without those that left the stub as it was."""
+        """Return the groups of an exercise's answers, without unchanged stubs."""
         key = exercise.name, exercise.stub
         if key not in self._groups:
             written = [answer for answer in self.answers.get(exercise.name, []) if not is_blank(answer, exercise)]
@@ -120,7 +120,7 @@ class ChapterReader:
         return [*(question for question in code if question.answers), *read_questions(self.course, self.chapter)]
 
     def question(self, name: str) -> Question | None:
-        """Return a question or an exercise by its name; None if there is none."""
+        """Return a question or an exercise by its name; None if it does not exist."""
         code = self._code_questions(name)
         questions = code or read_questions(self.course, self.chapter)
         return next((question for question in questions if question.name == name), None)
@@ -159,7 +159,7 @@ class ChapterReader:
         )
 
     def _waiting_group(self, exercise: Exercise, code: GradedCode, students: list[str]) -> BehaviourGroup:
-        """Return the answers that wait though the check took no points off: a person has marked what the student handed in before."""
+        """Return the answers that wait for marking despite full points, because an earlier version was marked."""
         scores = {
             result.student: part.score
             for result in code.results
@@ -202,7 +202,7 @@ def _exercise_cells(manifest: Manifest) -> Iterator[tuple[SourceCell, float]]:
 
 @dataclass(frozen=True)
 class SourceTexts:
-    """What a chapter's source notebook says about an exercise: heading, solution and prompt."""
+    """The texts of an exercise in a chapter's source notebook: heading, solution and prompt."""
 
     title: str
     reference: str = ""

@@ -1,14 +1,14 @@
-"""Show students' code and messages as text: nothing in it runs or hides.
+"""Show students' code and messages as inert text without hidden characters.
 
 Protects against:
 
 - markup: every character is escaped
 - characters that reorder or hide text: controls, bidirectional marks and lone surrogates are shown by their number
-- long texts: lines and texts are truncated, and the page says so
+- long texts: lines and texts are truncated with a notice
 
 Does not protect against:
 
-- code that takes long to highlight or compare: ``answer_texts.py`` calls this in a process with a limit
+- code that takes long to highlight or compare: ``answer_texts.py`` calls this module in a process with a time limit
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def code_views(source: str, others: Sequence[str], reference: str, *, plain: boo
 
     Args:
         source: the first member's code.
-        others: that of others.
-        reference: the reference solution; empty if there is none.
-        plain: whether the first member's code is shown as it was written, without differences.
+        others: the code of other members.
+        reference: the reference solution; empty if it is unknown.
+        plain: whether the first member's code is shown without highlighted differences.
     """
     if plain:
         return CodeView(plain_html("\n".join(shortened_lines(source))), [""] * len(others), "")
@@ -92,7 +92,7 @@ def diff_lines(before: str, after: str) -> list[str]:
 
 
 def diff_html(before: str, after: str) -> str:
-    """Return the difference of two texts as HTML; empty if there is none."""
+    """Return the diff of two texts as HTML; empty if they are equal."""
     return "\n".join(_marked(diff_lines(before, after)))
 
 

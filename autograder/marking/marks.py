@@ -43,7 +43,7 @@ class Marks:
     Args:
         course: the course.
         chapter: the chapter's full name.
-        marker: who marks, for the journal.
+        marker: the marker's name, for the journal.
     """
 
     def __init__(self, course: Course, chapter: str, marker: str) -> None:
@@ -66,14 +66,13 @@ class Marks:
         Args:
             question: the grade id of the answer cell.
             versions: per student the :attr:`Answer.version` that the marker has seen.
-            points: the points, from 0 to what the question is worth; None leaves the points as they are.
+            points: the points, from 0 to the question's maximum; None keeps the current points.
             comment: the comment; an empty one removes it.
-            ticks: the rubric with the items that are ticked; empty for points that do not come from one. None keeps the ticks where the
-                points stay.
+            ticks: the rubric with its ticked items; empty for points without a rubric. None keeps the ticks if the points are kept.
 
         Raises:
-            StaleMarkError: if an answer or its mark is no longer the one that was seen. Then nothing is changed.
-            CourseError: if there is no such question, or it is not worth so much.
+            StaleMarkError: if an answer or its mark has changed since it was shown. Then nothing is changed.
+            CourseError: if the question does not exist, or the points exceed its maximum.
         """
         answered_question = self._question(question)
         if points is not None and not 0 <= points <= answered_question.points:
@@ -114,14 +113,14 @@ class Marks:
         return Undone(undone, skipped)
 
     def apply_rubric(self, question: str, moves: Mapping[str, tuple[str, float, Ticks]]) -> Entry:
-        """Give the points that a changed rubric gives to answers that are marked, as one entry.
+        """Apply a changed rubric's points to marked answers, as one journal entry.
 
         Args:
             question: the grade id of the answer cell.
             moves: per student the :attr:`Answer.version` that was seen, the points, and the ticks.
 
         Raises:
-            StaleMarkError: if an answer or its mark is no longer the one that was seen. Then nothing is changed.
+            StaleMarkError: if an answer or its mark has changed since it was shown. Then nothing is changed.
         """
         answers = {answer.student: answer for answer in self._question(question).answers}
         stale = [student for student, (version, *_) in moves.items() if _version(answers, student) != version]

@@ -42,11 +42,11 @@ class Answer:
         student: the student's id.
         text: the answer, Markdown or code.
         attachments: the cell's attachments.
-        state: what the gradebook holds.
-        grade_id: the id of its row among the grades; the points of code are those of the test cell.
-        comment_id: the id of its row among the comments; the comment on code is that of the solution cell.
-        code: what the check made of code that lost points; None for an answer in words.
-        ticks: the rubric with which the points were given; None if they were given without one.
+        state: its entries in the gradebook.
+        grade_id: the id of its row among the grades; for code, the row of the test cell.
+        comment_id: the id of its row among the comments; for code, the row of the solution cell.
+        code: the check's result for code that lost points; None for an answer in words.
+        ticks: the rubric with which the points were given; None for points without a rubric.
     """
 
     student: str
@@ -69,7 +69,7 @@ class Answer:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer waits for a marker: nbgrader asks for one, or code that lost points has neither points nor comment."""
+        """Whether the answer waits for marking: nbgrader requires it, or code that lost points has neither manual points nor a comment."""
         untouched = self.code is not None and self.state.points is None and self.state.comment is None
         return self.state.waiting or untouched
 
@@ -83,13 +83,13 @@ class Question:
         title: the first heading of the prompt.
         prompt: the prompt without that heading, Markdown.
         points: what the question is worth.
-        answers: the answers that are to be marked, by student; of code, those that lost points.
-        blanks: how many students have left it blank, which gives 0 points.
+        answers: the answers to mark, by student; for code, only answers that lost points.
+        blanks: the number of blank answers, which get 0 points.
         others: the other answers in the gradebook; their marks can be undone.
         is_code: whether it is answered with code.
         groups: code answers that behave alike, most lost points first.
-        reference: the reference solution of an exercise; empty if it is not known.
-        unreadable: the students whose graded notebook cannot be read or lacks the answer; they are neither answers nor blanks.
+        reference: the reference solution of an exercise; empty if it is unknown.
+        unreadable: the students whose graded notebook cannot be read or lacks the answer; they are not counted elsewhere.
     """
 
     name: str

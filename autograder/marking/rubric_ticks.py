@@ -99,7 +99,7 @@ def carried_over(ticks: Ticks, rubric: Rubric) -> Ticks:
 
 
 def rubric_moves(question: Question, rubric: Rubric | None) -> list[Move]:
-    """Return what a changed rubric means for the answers that were marked with the one before; none if it has not changed."""
+    """Return the new points of answers that were marked with an earlier version of a rubric; empty if it has not changed."""
     if rubric is None or not rubric.items:
         return []
     now = _items(unticked(rubric))

@@ -35,10 +35,10 @@ class MarkingApplication(LocalApplication):
     Args:
         course: the course.
         chapter: the chapter's full name.
-        marker: who marks, for the journal.
+        marker: the marker's name, for the journal.
         rubrics: reads the chapter's rubrics by question; each page reads them again, because a marker may change them meanwhile.
-        names: whether the page shows who wrote an answer.
-        tell: called with a message for each answer that takes too long to render.
+        names: whether the page shows the author of an answer.
+        report: called with a message for each answer that takes too long to render.
     """
 
     cookie: ClassVar[str] = COOKIE
@@ -51,14 +51,14 @@ class MarkingApplication(LocalApplication):
         rubrics: Callable[[], Mapping[str, Rubric]],
         *,
         names: bool = False,
-        tell: Callable[[str], None] = lambda message: None,
+        report: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.course, self._shows_names = course, names
         self._rubrics = rubrics
         self.marks = Marks(course, chapter, marker)
         self.reader = self.marks.reader
         self.pseudonyms = Pseudonyms(secrets.token_bytes(32))
-        self.texts = AnswerTexts(tell)
+        self.texts = AnswerTexts(report)
         super().__init__(
             chapter,
             [
@@ -140,7 +140,7 @@ class QuestionHandler(MarkingHandler):
 
 
 class CodeHandler(MarkingHandler):
-    """Gives one member's code, which the page shows when it is asked for."""
+    """Serves one member's code, which the page requests when it is expanded."""
 
     def get(self, name: str, member: str) -> None:
         """Send the code's lines, and its difference from the code that stands for its group."""

@@ -168,7 +168,7 @@ def _apply(edit: Edit, code: str, method: str) -> str:
 
 
 def _span(code: str, method: str) -> tuple[int, int]:
-    """Return the start and end of a method in a class's code; those of the whole code without a name."""
+    """Return the start and end of a method in a class's code, or of the whole code if no method is named."""
     if not method:
         return 0, len(code)
     text = ModuleSource(Path("edited"), code)
@@ -227,7 +227,7 @@ def _with_returns(part: str, expression: str) -> str:
 
 
 def _own_returns(node: ast.AST) -> Iterator[ast.Return]:
-    """Yield the return statements of a function, without those of inner functions."""
+    """Yield the return statements of a function, excluding inner functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Return):
             yield child

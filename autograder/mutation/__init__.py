@@ -1,6 +1,10 @@
 """Measure every check by mutation testing and by branch coverage of the reference.
 
-``operators`` changes code, ``mutants`` says which code of an exercise is changed, ``limits`` runs a change in a process of its own,
-``branches`` asks coverage.py, ``measure`` puts both together, ``keys`` and ``cache`` spare what has not changed, ``record`` keeps what is
-committed, and ``report`` prints. Nothing here knows an exercise.
+- ``operators`` changes code, and ``mutants`` selects the code of an exercise to change.
+- ``limits`` runs a mutant in a separate process.
+- ``branches`` measures coverage with coverage.py, and ``measure`` combines both measures.
+- ``keys`` and ``cache`` skip unchanged exercises, and ``record`` stores the committed measures.
+- ``report`` prints them.
+
+The package contains no code for a particular exercise.
 """

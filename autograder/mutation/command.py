@@ -43,7 +43,7 @@ def _source(name: str) -> str:
 
 
 def _measured(name: str) -> Measures | str:
-    """Return the measures of an exercise, or why there are none, so that one failure does not stop the others."""
+    """Return the measures of an exercise, or the reason for missing ones, so that one failure does not stop the others."""
     try:
         measures = record.measures_of(exercises()[name])
     except CourseError as error:

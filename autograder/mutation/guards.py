@@ -1,7 +1,7 @@
 """Recognise guards: statements that only refuse wrong input.
 
-What an exercise promises about wrong input stands in its docstring under ``Raises``. Where nothing is promised a guard of the reference
-is a courtesy to whoever calls it from a lesson: students need not write it, no question asks for it, and no mutant changes it.
+The ``Raises`` section of an exercise's docstring specifies its behaviour for wrong input. Other guards in the reference only help callers
+in lessons: students need not write them, no test requires them, and no mutant changes them.
 """
 
 from __future__ import annotations

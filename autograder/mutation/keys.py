@@ -148,7 +148,7 @@ class _WithoutSentences(ast.NodeTransformer):
 
 
 class _WithNumberedLocals(ast.NodeTransformer):
-    """Replaces the names of a function's local variables, those of functions inside it included, by their order of appearance."""
+    """Replaces the names of a function's local variables, including inner functions, by their order of appearance."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         renamed: ast.AST = _Renamed(_local_variables(node)).visit(node)
@@ -156,7 +156,7 @@ class _WithNumberedLocals(ast.NodeTransformer):
 
 
 class _WithNumberedPrivateNames(ast.NodeTransformer):
-    """Replaces a module's private names, those of functions, classes, methods and attributes, by their order of appearance."""
+    """Replaces a module's private names (functions, classes, methods and attributes) by their order of appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

@@ -23,15 +23,15 @@ _LONGEST_TEXT = 1 << 20
 
 
 def in_fork(work: Callable[[], str], *, seconds: float, memory: int) -> tuple[str, float]:
-    """Return what ``work`` returns in a forked process, or ``TOO_LONG`` or ``CRASHED``; and the seconds of processor time that it took.
+    """Run ``work`` in a forked process; return its result, ``TOO_LONG`` or ``CRASHED``, and the CPU time in seconds.
 
     Args:
-        work: what to do; what it prints is lost.
-        seconds: processor time that it may use. It may wait thirty times as long.
-        memory: bytes of address space that it may take beside what this process has.
+        work: the function to run; its output is discarded.
+        seconds: CPU time limit. The elapsed time may be thirty times as long.
+        memory: bytes of address space that it may add to this process's current size.
 
     Raises:
-        CourseError: where processes cannot be forked.
+        CourseError: if processes cannot be forked.
     """
     if not hasattr(os, "fork"):
         raise CourseError("mutants need forked processes, which this system has not", do="Use Linux or macOS.")

@@ -49,10 +49,10 @@ class Measures:
     """Both measures of one exercise's check.
 
     Attributes:
-        mutants: how many were put to the check.
-        survivors: those that it gave all the points.
-        branches: how many branches the reference has.
-        missed: a line for each branch that no question runs.
+        mutants: number of mutants that the check has graded.
+        survivors: mutants with full points.
+        branches: number of branches in the reference.
+        missed: one line per branch that no test executes.
     """
 
     mutants: int

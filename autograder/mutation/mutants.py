@@ -58,7 +58,7 @@ def with_definition(exercise: Exercise, node: Node, code: str) -> Callable[..., 
 
 
 def own_definitions(exercise: Exercise) -> list[Node]:
-    """Return the definition of the reference and those of the private helpers that no other exercise uses."""
+    """Return the definitions of the reference and of the private helpers that no other exercise uses."""
     start, reached = _reached(exercise)
     users = _users_of_helpers()
     return [node for key, node in reached.items() if key == start or (key in _helpers(exercise) and users[key] == 1)]

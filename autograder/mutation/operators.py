@@ -1,8 +1,10 @@
 """Apply the mutation operators: change a definition in one place.
 
-Left out on purpose, because no check can or should see them: the text of an error and what is computed for it, annotations, ``assert``
-(it says what the code itself guarantees), ``strict=`` of ``zip``, the order of arguments that may be exchanged (``maximum(a, b)``), and
-``.clone()`` or ``.contiguous()`` where there was none.
+Some changes are excluded, because no check can or should detect them:
+
+- error messages and the code that computes them, annotations, and ``assert``, which states what the code itself guarantees;
+- ``strict=`` of ``zip``, and the order of commutative arguments (``maximum(a, b)``);
+- an additional ``.clone()`` or ``.contiguous()``.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ class Mutation:
 
     Attributes:
         operator: the kind of change.
-        line: the line of the definition's code on which it stands, from 1.
-        before: what stood there.
-        after: what stands there now.
-        code: the whole definition with the change.
+        line: the line of the change within the definition's code, from 1.
+        before: the original code.
+        after: the changed code.
+        code: the whole changed definition.
     """
 
     operator: str

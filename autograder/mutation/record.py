@@ -24,7 +24,7 @@ MEASURES = FOLDER / "mutants.json"
 
 
 def measures_of(exercise: Exercise) -> Measures:
-    """Return the measures of an exercise: those that are committed or kept, if what they depend on is the same, else new ones."""
+    """Return the measures of an exercise: committed or cached measures if their key is current, otherwise new ones."""
     key = key_of(exercise)
     committed = _lines(MEASURES).get(exercise.name)
     if committed is not None and committed["key"] == key:
@@ -64,14 +64,14 @@ def stale(exercise: Exercise, measures: Measures) -> list[Equivalent]:
     return [e for e in equivalents_of(exercise) if not any(matches(exercise, s, e) for s in measures.survivors)]
 
 
-def write(found: Mapping[str, Measures]) -> list[str]:
+def write(measured: Mapping[str, Measures]) -> list[str]:
     """Write measures to the committed file.
 
     Returns:
         A line per exercise that has survivors without an explanation.
     """
     lines, incomplete = _lines(MEASURES), []
-    for name, measures in found.items():
+    for name, measures in measured.items():
         exercise = exercises()[name]
         lines[name] = {"key": key_of(exercise), **cache.to_dict(measures)}
         if number := len(unexplained(exercise, measures)):

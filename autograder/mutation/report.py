@@ -15,13 +15,13 @@ def survivors(name: str, measures: Measures) -> Iterator[str]:
     """Yield a line for each unexplained survivor of an exercise and for each entry that is stale."""
     exercise = exercises()[name]
     for survivor in unexplained(exercise, measures):
-        yield f"{name}  {place(name, survivor)}  [{survivor.operator}]  {survivor.line}"
+        yield f"{name}  {place_of(name, survivor)}  [{survivor.operator}]  {survivor.line}"
         yield f"    {survivor.before}  →  {survivor.after}"
     for entry in stale(exercise, measures):
         yield f"{name}  stale equivalent, for no such mutant survives: {entry.line}: {entry.before} → {entry.after}"
 
 
-def place(name: str, survivor: Survivor) -> str:
+def place_of(name: str, survivor: Survivor) -> str:
     """Return file and line of a survivor as they are now; the line may have moved since it was measured."""
     for node in own_definitions(exercises()[name]):
         if node.name == survivor.of:
@@ -56,13 +56,13 @@ def missed(name: str, measures: Measures) -> Iterator[str]:
         yield f"{name}  {line}"
 
 
-def table(found: Mapping[str, Measures]) -> Iterator[str]:
+def table(measured: Mapping[str, Measures]) -> Iterator[str]:
     """Yield a table with a line for each chapter."""
     yield f"{'chapter':<24}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'unexplained':>13}{'branches':>10}{'missed':>8}"
     totals = [0] * 6
-    chapters = dict.fromkeys(exercises()[name].chapter for name in found)
+    chapters = dict.fromkeys(exercises()[name].chapter for name in measured)
     for chapter in chapters:
-        row = _counts([name for name in found if exercises()[name].chapter == chapter], found)
+        row = _counts([name for name in measured if exercises()[name].chapter == chapter], measured)
         totals = [a + b for a, b in zip(totals, row, strict=True)]
         yield _line(chapter, row)
     if len(chapters) > 1:
@@ -74,11 +74,11 @@ def _line(title: str, row: Sequence[int]) -> str:
     return f"{title:<24}" + "".join(f"{number:>{width}}" for number, width in zip(row, widths, strict=True))
 
 
-def _counts(names: Sequence[str], found: Mapping[str, Measures]) -> list[int]:
+def _counts(names: Sequence[str], measured: Mapping[str, Measures]) -> list[int]:
     """Return mutants, killed, equivalent, unexplained, branches, missed."""
-    mutants = sum(found[name].mutants for name in names)
-    alive = sum(len(found[name].survivors) for name in names)
-    open_ = sum(len(unexplained(exercises()[name], found[name])) for name in names)
-    branches = sum(found[name].branches for name in names)
-    unseen = sum(len(found[name].missed) for name in names)
+    mutants = sum(measured[name].mutants for name in names)
+    alive = sum(len(measured[name].survivors) for name in names)
+    open_ = sum(len(unexplained(exercises()[name], measured[name])) for name in names)
+    branches = sum(measured[name].branches for name in names)
+    unseen = sum(len(measured[name].missed) for name in names)
     return [mutants, mutants - alive, alive - open_, open_, branches, unseen]

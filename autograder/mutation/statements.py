@@ -39,7 +39,7 @@ def dropped(place: Place) -> Iterator[Change]:
 
 
 def _is_first(place: Place, name: str) -> bool:
-    """Whether a name is bound by this statement alone, as far as its block tells and the names that the statement reads."""
+    """Return whether only this statement binds a name, judging by its block and the names that the statement reads."""
     reads = {read.id for read in ast.walk(place.node) if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load)}
     if name in reads or place.index is None or not isinstance(place.owner, ast.FunctionDef):
         return False
@@ -74,7 +74,7 @@ def decorators(place: Place) -> Iterator[Change]:
 
 
 def added(place: Place) -> Iterator[Change]:
-    """Cut the gradient, or round to float32, where a value is assigned or returned; ``effects`` says whether that did anything."""
+    """Detach the gradient, or round to float32, where a value is assigned or returned; ``effects`` detects whether this has an effect."""
     node = place.node
     assert isinstance(node, (ast.Assign, ast.Return))
     if node.value is None or isinstance(node.value, (ast.Constant, ast.JoinedStr, ast.Lambda)):

@@ -212,9 +212,9 @@ class SubmissionRecorder(Autograde, _SanitiseOnce):  # type: ignore[misc]
             super()._init_preprocessors()
 
     def run_post_convert_hook(self) -> None:
-        """Postpone the course's hook to :meth:`tell`: it may open the gradebook, which has an open transaction here."""
+        """Postpone the course's hook to :meth:`notify`: it may open the gradebook, which has an open transaction here."""
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Run the course's hook, if there is one."""
         super().run_post_convert_hook()
 
@@ -395,7 +395,7 @@ class GradebookWriter:
                     gradebook.find_grade(name, self.chapter, self.chapter, student).needs_manual_grade = False
                     gradebook.db.commit()
                 grades, penalty = self.grades(student)
-            recorder.tell()
+            recorder.notify()
         except Exception as error:
             # As in nbgrader, no graded notebook may stay without its grades in the gradebook.
             shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)

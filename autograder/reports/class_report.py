@@ -101,13 +101,13 @@ class MisconceptionSummary:
 
 @dataclass(frozen=True)
 class ChapterSummary:
-    """The summary of one chapter. Average, median and distribution are of graded works, as shares of the points.
+    """The summary of one chapter. Average, median and distribution cover graded submissions, as fractions of the points.
 
-    ``refused`` are those whose file could not be graded and who stand at 0 until a person decides; ``ungraded`` those on whom the grader
-    itself failed, or of whose work it is not known any more whether it could be graded; ``undecided`` those of whose notebooks nobody has
-    chosen one yet. None of them are among the graded. ``not_brought_in`` are those whose submission is in a download and did not get
-    into the course folder; they are not absent. ``next_lecture`` is what cost the class most. ``rubrics`` counts the
-    rubric items of the questions in words.
+    Three groups of students are not graded. ``refused``: the file could not be graded, and they have 0 points until a person decides.
+    ``ungraded``: the grader failed, or its result is missing. ``undecided``: no notebook has been chosen yet.
+
+    ``not_brought_in`` are students whose submission is in a download but not in the course folder; they are not absent.
+    ``next_lecture`` lists what cost the class most points. ``rubrics`` counts the rubric items of questions in words.
     """
 
     chapter: str
@@ -248,7 +248,7 @@ def _exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
 def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
     who: dict[str, list[str]] = {"full": [], "some": [], "none": []}
     for student, result in results.items():
-        who[mark(result)].append(student)
+        who[score_level(result)].append(student)
     return ExerciseSummary(
         name=name,
         best=max(result.max_score for result in results.values()),
@@ -260,7 +260,7 @@ def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
     )
 
 
-def mark(result: ExerciseResult) -> str:
+def score_level(result: ExerciseResult) -> str:
     """Return ``"full"``, ``"some"`` or ``"none"`` for the earned points of an exercise."""
     if result.score >= result.max_score:
         return "full"

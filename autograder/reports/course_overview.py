@@ -63,7 +63,7 @@ class CourseOverview:
 
     @property
     def behind(self) -> tuple[StudentRow, ...]:
-        """Those who fall behind; who has the most reasons comes first."""
+        """The students who fall behind, sorted by their number of reasons, highest first."""
         return tuple(
             sorted((row for row in self.rows if row.reasons), key=lambda row: (-len(row.reasons), row.student))
         )

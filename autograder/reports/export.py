@@ -77,14 +77,14 @@ def export(
     """Write grades and return the files.
 
     Args:
-        grades: what :func:`autograder.reports.grades.read_grades` returns.
-            A chapter without any submission is left out: a platform would read its empty cells as grades.
-        form: ``"csv"``: one file with nbgrader's columns. ``"canvas"``: one gradebook to import. ``"moodle"``: an offline grading
-            worksheet per chapter, as Moodle's assignment exports and imports it.
+        grades: the result of :func:`autograder.reports.grades.read_grades`. Chapters without submissions are omitted, because a platform
+            would read empty cells as grades.
+        form: ``"csv"``: one file with nbgrader's columns. ``"canvas"``: one gradebook to import. ``"moodle"``: an offline grading worksheet
+            per chapter, as Moodle's assignment exports and imports it.
         folder: the folder to write to; created if it is missing.
-        weights: how much each chapter counts. With these, ``"csv"`` has a second file with each student's total.
-        columns: what Canvas calls a chapter's column, such as ``Chapter 01 (88121)``, where it is not the chapter's name.
-        rule: how the total becomes a grade, for the file of totals.
+        weights: the weight of each chapter. With weights, ``"csv"`` has a second file with each student's total.
+        columns: Canvas's column headings that differ from the chapter's name, such as ``Chapter 01 (88121)``.
+        rule: the rule that converts a total to a grade, for the file of totals.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
@@ -98,7 +98,7 @@ def export(
     if form != "csv" and not _graded(grades):
         raise CourseError(
             "nothing that was handed in could be graded",
-            do="tfcourse report says why; --format csv exports what there is.",
+            do="tfcourse report prints the reasons; --format csv exports all students.",
         )
     begun = {grade.chapter for grade in grades if grade.handed_in}
     included = [grade for grade in grades if grade.chapter in begun and _may_go_to(form, grade)]

@@ -38,21 +38,21 @@ class Grade:
         canvas_id: the student's number on Canvas, or empty.
         moodle_id: the student's participant number in this chapter's assignment on Moodle, or empty.
         chapter: the chapter.
-        submitted: when, or None if nothing was handed in.
-        due: when it was due, the student's extension included, or None. Both times are in UTC, without a time zone, as nbgrader has them.
+        submitted: the submission time, or None without a submission.
+        due: the deadline including the student's extension, or None. Both times are naive UTC times, as in nbgrader.
         raw: points before the penalty for lateness.
-        penalty: points taken off for lateness.
-        best: points that could be earned.
-        pending: how many answers still wait for a person to give them points.
-        handed_in: whether there is a submission.
-        gradable: False if what was handed in could not be graded and stands at 0 until a person decides; None if it stands at 0 and its
-            result is missing, which alone could tell.
-        has_result: False if a submission in the gradebook has no result of ``tfcourse``'s that can be read.
-        decided: False if there are several notebooks and nobody has chosen yet which one counts: no points are the student's then.
+        penalty: points deducted for lateness.
+        best: maximum points.
+        pending: number of answers that wait for manual grading.
+        handed_in: whether the student has a submission.
+        gradable: False if the submission could not be graded and has 0 points until a person decides; None if it has 0 points and the
+            result that would give the reason is missing.
+        has_result: False if a submission in the gradebook has no readable result of ``tfcourse``.
+        decided: False if there are several notebooks and none has been chosen; the student then has no points.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
-        handed_in_by: the member of the student's group whose submission this is; empty for one of their own.
+        handed_in_by: the group member whose submission this is; empty for the student's own submission.
         number: the student's number at the institution, from the class list, or empty.
-        login: the name that the student logs in with, from the class list, or empty.
+        login: the student's login, from the class list, or empty.
         section: the student's section, from the class list, or empty.
     """
 
@@ -101,18 +101,18 @@ class Grade:
 def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool = True) -> list[Grade]:
     """Return the grades of every student in every chapter, ordered by chapter and student.
 
-    A student on the class list has a grade in every chapter that counts for them, handed in or not. With a class list, nobody else has
-    one; without a list, everybody in the gradebook has one in every chapter. Where groups hand in, the members have the grade of the one
-    who did.
+    With a class list, each student on it has a grade in every chapter that counts for the student, with or without a submission, and no
+    other student has a grade. Without a list, every student in the gradebook has a grade in every chapter. Group members get the grade of
+    the member who handed in.
 
     Args:
         course: the course.
-        chapters: only these; all released chapters by default.
-        by_rules: whether the rules of ``course.toml`` for single exercises count.
+        chapters: the chapters to read; by default all released chapters.
+        by_rules: whether to apply the rules of ``course.toml`` for single exercises.
 
     Raises:
-        CourseError: if a chapter is not in the gradebook, a rule names no exercise of its chapter, nobody is there or on the class list,
-            the gradebook or the list of students cannot be read, or two students have one number on a platform.
+        CourseError: if a chapter is not in the gradebook, a rule is for an unknown exercise, or there are no students. Also if the
+            gradebook or the class list cannot be read, or two students share a number on a platform.
     """
     roster, submitted, plan = read_roster(course), course.folder("submitted"), read_course_file(course.root)
     with open_gradebook(course) as gradebook:
@@ -205,9 +205,9 @@ def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
 
 
 def _for_member(grade: Grade, member: Grade) -> Grade:
-    """Return a grade as that of another member of the group, which goes to the platform on which the group handed in.
+    """Return a grade as the grade of another group member, for the platform on which the group handed in.
 
-    What a person has to do about it is said once, of the submitter.
+    Pending manual work is reported only for the submitter.
     """
     return replace(
         grade,
@@ -241,7 +241,7 @@ def _refuse_shared_numbers(course: Course, grades: Sequence[Grade]) -> None:
             raise CourseError(
                 f"number {number} of {platform}{where} belongs to several students: {', '.join(sorted(several))}",
                 where=roster_path(course),
-                do="Give it to the one whose it is (a lms_user_id in the gradebook counts, too), and give the same command again.",
+                do="Assign the number to one student only (check the roster and lms_user_id in the gradebook), then run the command again.",
             )
 
 

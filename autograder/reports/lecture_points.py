@@ -19,17 +19,17 @@ Kind = Literal["mistake", "row", "exercise"]
 
 @dataclass(frozen=True)
 class LecturePoint:
-    """One thing to say, with the numbers behind it.
+    """One topic for the next lecture, with its numbers.
 
     Attributes:
-        kind: a known mistake; a row that was missed without one; or an exercise in which nothing worked.
-        title: the mistake's name, what the row asks, or the exercise's name.
-        exercises: the exercises that it cost points in, the most expensive first.
-        students: who lost points by it, ordered by id.
-        points: what it cost all of them together.
-        diagnosis: the known mistake, as the most expensive exercise tells it.
-        message: what was observed most often; empty for a known mistake.
-        times: how many students that message was for.
+        kind: a known mistake; a failed row without a known mistake; or an exercise in which everything failed.
+        title: the mistake's name, the row's title, or the exercise's name.
+        exercises: the affected exercises, the most lost points first.
+        students: the students who lost points, ordered by id.
+        points: the total of the lost points.
+        diagnosis: the explanation of the known mistake in the first of the exercises.
+        message: the most frequent message; empty for a known mistake.
+        times: the number of students with that message.
     """
 
     kind: Kind

@@ -89,7 +89,7 @@ def _open_times(course: Course, grades: Sequence[Grade]) -> dict[str, dict[str, 
 
 
 def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
-    """Return a sentence per chapter on the students who are charged nothing because nobody knows how late they are."""
+    """Return a sentence per chapter on students without a late penalty because their submission time is unknown."""
     return [
         f"{_count(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
         f"{_some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
@@ -142,11 +142,11 @@ def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
     return [
         _failed(chapter, students, shell_command(course, "autograde", chapter))
         for chapter in sorted({grade.chapter for grade in grades})
-        if (students := _not_recorded(course, chapter))
+        if (students := _failed_students(course, chapter))
     ]
 
 
-def _not_recorded(course: Course, chapter: str) -> list[str]:
+def _failed_students(course: Course, chapter: str) -> list[str]:
     return [
         result.student
         for result in read_results(course, chapter)

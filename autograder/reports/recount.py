@@ -56,10 +56,10 @@ class Recount:
 
 
 def recount(course: Course, chapter: str) -> Recount:
-    """Compare the grades of a chapter with those that it would have without rules.
+    """Compare the grades of a chapter with its grades without rules.
 
     Raises:
-        CourseError: if the gradebook or ``course.toml`` cannot be read, or a rule names no exercise of the chapter.
+        CourseError: if the gradebook or ``course.toml`` cannot be read, or a rule is for an exercise that the chapter does not have.
     """
     rules = {name: str(rule) for name, rule in read_course_file(course.root).chapter(chapter).exercises.items()}
     if not rules:

@@ -13,7 +13,7 @@ from autograder.atomic_files import write_all_or_none
 from autograder.enrolment.not_counted import NotCounted
 from autograder.errors import CourseError
 from autograder.feedback.markup import duration_text, in_code, markdown, points_text
-from autograder.reports.class_report import ChapterSummary, mark
+from autograder.reports.class_report import ChapterSummary, score_level
 from autograder.reports.course_overview import course_overview
 from autograder.reports.totals import Total, in_each_grade
 
@@ -37,7 +37,7 @@ def render(
         now: the present in UTC, without a time zone; None: all deadlines have passed.
         commands: by chapter, the command that opens its page for marking; ``tfcourse mark CHAPTER`` by default.
         overall: the students' totals, if chapters have weights.
-        outside: who is left out of averages, totals and exports.
+        outside: the students that averages, totals and exports leave out.
     """
     names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
     links = {
@@ -70,7 +70,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["mark"] = mark
+    environment.filters["score_level"] = score_level
     environment.filters["capitalize_first"] = _capitalized
     environment.filters["in_code"] = in_code
     environment.filters["points"] = points_text
@@ -98,7 +98,7 @@ def write_report(
     overall: Sequence[Total] = (),
     outside: Sequence[NotCounted] = (),
 ) -> Path:
-    """Write the report and return its path; the arguments are those of :func:`render`.
+    """Write the report and return its path; the arguments are as in :func:`render`.
 
     Raises:
         CourseError: if it cannot be written.

@@ -1,17 +1,17 @@
-"""Write CSV files in which a spreadsheet finds text and numbers but no formulas.
+"""Write CSV files without formulas: a spreadsheet reads every cell as text or a number.
 
-As OWASP's page on CSV injection says: every cell is quoted, and text that a spreadsheet would take for a formula gets an apostrophe in
-front (https://owasp.org/www-community/attacks/CSV_Injection).
+Following OWASP's page on CSV injection, every cell is quoted, and an apostrophe is prepended to text that a spreadsheet would read as a
+formula (https://owasp.org/www-community/attacks/CSV_Injection).
 
 Protects against:
 
-- text that begins with ``=``, ``+``, ``-`` or ``@``, also in full width or another form of Unicode, and behind spaces or invisible signs;
-- text that would begin so in a cell of its own, where a spreadsheet separates cells by semicolons, tabs or line breaks.
+- text that begins with ``=``, ``+``, ``-`` or ``@``, also in full width or another Unicode form, and after spaces or invisible characters;
+- text with such a character after a semicolon, tab or line break, which a spreadsheet may read as the start of a new cell.
 
 Does not protect against:
 
-- a program that takes the apostrophe away again when it saves the file;
-- what a lecturer has named: the names of chapters in a header are left as they are, for Canvas finds an assignment by its name.
+- a program that removes the apostrophe when it saves the file;
+- names given by a lecturer: chapter names in a header are not changed, because Canvas finds an assignment by its name.
 """
 
 from __future__ import annotations

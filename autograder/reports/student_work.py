@@ -59,7 +59,7 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
 
 
 def _with_points_by_hand(course: Course, chapter: str, results: Iterable[GradeResult]) -> list[GradeResult]:
-    """Return results in which the points that a person gave replace those of the check."""
+    """Return results in which manual points replace the points of the check."""
     with open_gradebook(course) as gradebook:
         points = points_by_hand(gradebook, chapter, waiting=True)
 

@@ -16,8 +16,8 @@ class Total:
 
     Attributes:
         grade: one of the student's grades, for names and address.
-        shares: by chapter, score over best, from 0 to 1; 0 where nothing was handed in, and None for a chapter that does not count
-            for the student, or in which no points can be earned.
+        shares: score divided by maximum, from 0 to 1, by chapter; 0 without a submission. None for a chapter that does not count for
+            the student, or in which no points can be earned.
         share: their weighted mean, from 0 to 1.
         open_chapters: chapters of which a person has still to decide something; they count as they stand.
         dropped: chapters that do not count, because they have the student's lowest shares.
@@ -48,14 +48,14 @@ class Total:
 
 
 def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
-    """Return the totals of all students for whom a chapter counts, ordered by id; none if there are no weights.
+    """Return the totals of all students for whom a chapter counts, ordered by id; empty without weights.
 
-    Chapters for which nobody handed in anything do not count yet.
+    Chapters without any submission do not count yet.
 
     Args:
         grades: the grades.
-        weights: how much a chapter counts; those that are not named count for nothing.
-        rule: how the total becomes a grade, and how many chapters are dropped.
+        weights: the weight of each chapter; chapters without a weight do not count.
+        rule: the conversion of a total to a grade, and the number of dropped chapters.
     """
     everyone = list(grades)
     begun = sorted({grade.chapter for grade in everyone if grade.handed_in and weights.get(grade.chapter)})

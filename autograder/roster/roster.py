@@ -98,8 +98,8 @@ def safe_id(text: str) -> str:
     words = re.sub(r"[^\w@.]+|_", "-", folded)
     # Letters of other scripts are kept by their number: a name in Greek is still a name, and an id is still ASCII.
     ascii_words = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
-    made = re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80].strip("-.@")
-    return f"student-{made}" if _DEVICES.fullmatch(made) else made
+    plain_id = re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80].strip("-.@")
+    return f"student-{plain_id}" if _DEVICES.fullmatch(plain_id) else plain_id
 
 
 def folded_name(name: str) -> str:

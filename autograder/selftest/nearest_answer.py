@@ -1,16 +1,16 @@
-"""Measure the points of a solution that looks up the answer to the nearest visible question instead of computing.
+"""Measure the points of a solution that looks up the answer to the nearest visible test instead of computing.
 
-The student package holds the visible questions with the right answers. A table of them, used with the nearest entry for every other
-question, must earn no more than a trivial solution. ``autograder.selftest.quality`` reports this measure.
+The student package contains the visible tests with their correct answers. A lookup table of them, which returns the nearest entry for any
+other test, must earn no more than a trivial solution. ``autograder.selftest.quality`` reports this measure.
 
-What it measures:
+Three kinds of lookup are measured:
 
-- an entry taken as it is;
-- an entry fitted to the question: each value that the answer shares with its own question is replaced by the value at the same position
-  of the new question, letters are renamed, axes are repeated or cut to the new lengths;
-- an entry fitted by rank: of a row of numbers, those of the same rank are kept.
+- the unchanged entry;
+- an entry fitted to the test: values that the answer shares with the recorded inputs are replaced by the new inputs' values at the same
+  position. Letters are renamed, and axes are repeated or truncated to the new lengths;
+- an entry fitted by rank: in a row of numbers, values of the same rank are kept.
 
-What it does not measure: a table that a student improves by hand until it is a solution in all but name.
+A table that a student extends by hand until it is practically a solution is not measured.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _OTHER_NAMES, _OTHER_TYPE, _OTHER_SHAPE = 1_000.0, 100.0, 10.0
 
 
 class RecordedAnswers:
-    """The visible questions of a sheet with their answers, by content.
+    """The visible tests of a sheet with their answers, keyed by content.
 
     Args:
-        sheet: all questions, visible and hidden; the answers to hidden ones are not used.
+        sheet: all tests, visible and hidden; the answers to hidden tests are not used.
     """
 
     def __init__(self, sheet: Sheet) -> None:
@@ -69,7 +69,7 @@ class RecordedAnswers:
         return self._contents[id(request)][1]
 
     def nearest(self, request: Request) -> Recorded | None:
-        """Return the visible question with the nearest inputs, and its answer; None if no question has the same action."""
+        """Return the visible test with the nearest inputs, and its answer; None if no test has the same action."""
         key = self.content(request)
         if key not in self._nearest:
             alike = [entry for entry in self.visible.values() if entry[0].action == request.action]
@@ -78,13 +78,13 @@ class RecordedAnswers:
 
 
 class NearestAnswer:
-    """A subject that answers from the visible questions of a sheet.
+    """A subject that answers from the visible tests of a sheet.
 
     Args:
-        recorded: the visible questions and their answers.
-        fit: how a recorded answer is fitted to a question.
-        counterparts: match a hidden question with the visible one of the same case maker, as a student could who understands how questions
-            are generated; by default the nearest question is found by its inputs.
+        recorded: the visible tests and their answers.
+        fit: how a recorded answer is fitted to a test.
+        counterparts: match a hidden test with the visible test of the same case factory, as a student who knows how tests are generated
+            could; by default the nearest test is found by its inputs.
     """
 
     def __init__(self, recorded: RecordedAnswers, fit: Fit, *, counterparts: bool = False) -> None:
@@ -93,7 +93,7 @@ class NearestAnswer:
         self._counterparts = recorded.counterparts if counterparts else {}
 
     def observe(self, request: Request) -> Observation:
-        """Return the recorded answer to a visible question, or a fitted one."""
+        """Return the recorded answer to a visible test, or a fitted answer."""
         key, visible = self._recorded.content(request), self._recorded.visible
         if key in visible:
             return visible[key][1]
@@ -108,9 +108,9 @@ class NearestAnswer:
 
 
 def points_by_lookup(exercise: Exercise, *, seed: int = 0) -> float:
-    """Return the highest score of looking answers up over all fits, with visible and hidden questions.
+    """Return the highest lookup score over all fits, with visible and hidden tests.
 
-    An exercise without parameters has one question, whose answer is the exercise itself; the result is 0.
+    An exercise without parameters has one test, whose answer is the exercise itself; the result is 0.
     """
     if not inspect.signature(exercise.reference).parameters:
         return 0.0
@@ -126,7 +126,7 @@ def as_it_is(recorded_request: Request, answer: Observation, request: Request) -
 
 
 def fitted(recorded_request: Request, answer: Observation, request: Request) -> Observation:
-    """Return the recorded answer with shared values, letters and lengths replaced by those of the question."""
+    """Return the recorded answer with shared values, letters and lengths replaced by the test's."""
     pairs = [
         pair for a, b in zip(_inputs(recorded_request), _inputs(request), strict=True) for pair in _named_pairs(a, b)
     ]

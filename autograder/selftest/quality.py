@@ -1,12 +1,12 @@
-"""Measure the checks: every known mistake must score within the band of its class and be recognised.
+"""Measure the checks: every known mistake must score within its class's band and be recognised.
 
-``python -m autograder.selftest.quality`` writes the result to ``docs/grader-quality``, a page for each chapter; the exit code is 1 if a
-mistake is outside of its band or is not recognised. With names of exercises it prints their tables and writes nothing. ``--seeds 8`` says
-which mistakes lose other points where other hidden questions are asked.
+``python -m autograder.selftest.quality`` writes a page per chapter to ``docs/grader-quality``. The exit code is 1 if a mistake is outside
+its band or is not recognised. With names of exercises it prints their tables and writes no files. ``--seeds 8`` lists mistakes whose points
+depend on the seed of the hidden tests.
 
-``--mutants`` changes the reference of each exercise in one place after the other, and prints the changes that the check gives all the
-points; ``--coverage`` prints the branches that no question runs; ``--chapter 07`` takes the exercises of one chapter. The exit code is 1
-while there is one that the exercise's TOML does not explain. ``--toml`` prints entries for it, ``--write`` renews the committed measures.
+``--mutants`` mutates the reference of each exercise, one change at a time, and prints the mutants with full points.
+``--coverage`` prints the branches that no test executes. ``--chapter 07`` restricts both to one chapter. The exit code is 1 if the
+exercise's TOML file does not explain one of them. ``--toml`` prints entries for it, and ``--write`` updates the committed measures.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class MistakeResult:
 
     Attributes:
         mistake: its name.
-        kind: its class, which decides its band of points.
-        explanation: the message for a student who makes it.
-        visible: share of the points that it keeps on the visible questions.
-        all: share of the points that it keeps when the hidden questions are asked as well.
-        caught_by: the aspects that it fails, of all questions.
-        taken_for: the mistakes that the check names, of all questions.
+        kind: its class, which determines its band of points.
+        explanation: the message for a student who makes the mistake.
+        visible: fraction of the points that it keeps on the visible tests.
+        all: fraction of the points that it keeps on visible and hidden tests.
+        caught_by: the aspects that it fails, over all tests.
+        taken_for: the mistakes that the check recognises, over all tests.
     """
 
     mistake: str
@@ -184,11 +184,11 @@ def _put(exercise: Exercise, candidate: Callable[..., Any], seed: int, *, hidden
 
 
 def pages(qualities: Iterable[Quality], measured: Mapping[str, Measures] | None = None) -> dict[str, str]:
-    """Return the pages by file name: a summary, and one for each chapter. They depend on the arguments only.
+    """Return the pages by file name: a summary and one page per chapter. They depend only on the arguments.
 
     Args:
         qualities: the results of the known mistakes.
-        measured: branches and mutants of each exercise; by default the committed ones.
+        measured: branches and mutants of each exercise; by default the committed measures.
     """
     qualities = list(qualities)
     measured = record.committed() if measured is None else measured
@@ -362,7 +362,7 @@ def faults_of(quality: Quality) -> list[str]:
 
 
 def _write(texts: Mapping[str, str], *, check: bool) -> list[str]:
-    """Write the pages, or report those that are out of date."""
+    """Write the pages, or report outdated pages."""
     existing = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     if check:
         stale = sorted(name for name in {*texts, *existing} if texts.get(name) != existing.get(name))

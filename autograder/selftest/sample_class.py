@@ -134,20 +134,20 @@ def sample_class(
 
     Args:
         root: the project; answers to questions are shortened model answers from its rubrics.
-        course: the course, with the chapters released; it must hold no submissions but those of an earlier sample class. A chapter
-            without a due date gets one, so that somebody can be late.
+        course: the course, with the chapters released; it must not contain submissions, except from an earlier sample class. A chapter
+            without a due date gets one, so that submissions can be late.
         chapters: names of chapters, in lecture order.
-        students: how many students.
+        students: number of students.
         seed: the same seed gives the same class.
-        predict: whether to predict the scores of known mistakes, which takes longer than all of the rest and depends on the course's
-            hidden questions.
+        predict: whether to predict the scores of known mistakes, which takes longer than all other steps and depends on the course's hidden
+            tests.
 
     Returns:
-        The students, ordered by id; also written to ``sample_class.json`` in the course folder, with those of an earlier sample class whose
-        submissions are still there.
+        The students, ordered by id. They are also written to ``sample_class.json`` in the course folder, together with students from an
+        earlier sample class whose submissions still exist.
 
     Raises:
-        CourseError: if a chapter is not released, real submissions are there, or a file cannot be written.
+        CourseError: if a chapter is not released, the course has real submissions, or a file cannot be written.
     """
     earlier = _earlier(course)
     released = {chapter: _released(course, chapter) for chapter in chapters}
@@ -180,11 +180,11 @@ def predicted_scores(mistakes: Mapping[str, Sequence[str]], seed: int) -> dict[t
     """Predict the scores of known mistakes from the checks' sheets, without running a notebook.
 
     Args:
-        mistakes: by exercise, names of misconceptions.
-        seed: the seed of the hidden questions.
+        mistakes: names of misconceptions, by exercise.
+        seed: the seed of the hidden tests.
 
     Returns:
-        By exercise and misconception, the score.
+        The scores, by exercise and misconception.
     """
     scores = parallel_map(_predicted, [(name, names, seed) for name, names in mistakes.items()])
     return {(name, mistake): score for name, names in zip(mistakes, scores, strict=True) for mistake, score in names}

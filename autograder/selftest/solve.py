@@ -101,7 +101,7 @@ def solve(
 ) -> list[SolveResult]:
     """Run the solution notebooks and the stubs of some chapters, each from a clean kernel, on a device.
 
-    The tests include the hidden questions, as in the grader.
+    The tests include the hidden tests, as in the grader.
 
     Args:
         root: the project.

@@ -1,8 +1,8 @@
-"""Build the course's site: one function, no command line.
+"""Build the course's site; the command line is elsewhere.
 
-Jupyter Book runs in a process of its own, because Sphinx leaves global state behind. A second build is quick because the parsed documents,
-the outputs of the lessons and the pages that have not changed are kept in the cache; :mod:`autograder.site.incremental` says when pages
-are not kept. The finished site takes the place of the old one in a single step, and a failed build leaves the old one alone.
+Jupyter Book runs in a separate process, because Sphinx leaves global state behind. A second build is fast because parsed documents, outputs
+of lessons and unchanged pages are cached; :mod:`autograder.site.incremental` determines which pages are kept. The finished site replaces
+the old one atomically, and a failed build does not change the old site.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PROGRESS = re.compile(
 
 
 class SiteError(CourseError):
-    """The site could not be built. The message says what happened, where, and what to do."""
+    """The site could not be built. The message states the error, its location and a remedy."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def build_site(
 
 
 def site_folder(root: Path, output: Path | None = None) -> Path:
-    """Return the folder that a site goes to: the one that was named, else the project's own."""
+    """Return the output folder of a site: the given folder, otherwise the project's own."""
     return (output or root / _OUTPUT).resolve()
 
 

@@ -45,7 +45,7 @@ def chapter_bar(
         documents: the site's documents; a page that does not exist is not linked.
         downloads: pairs of file name and address below the site's root.
         link: gives the relative address of a document.
-        file: gives the relative address of a file below the site's root.
+        file: returns the relative address of a file below the site's root.
     """
     items = []
     for kind, label in (("lesson", "Lesson"), ("exercises", "Exercises")):
@@ -66,7 +66,7 @@ def chapter_bar(
 
 
 def deadline_line(text: str) -> str:
-    """Return what a course says of a chapter's deadline, as a line under the bar; empty if it says nothing."""
+    """Return a chapter's deadline in the course, as a line under the bar; empty without a deadline."""
     return f'<p class="tfc-deadline">{escape(text)}</p>' if text else ""
 
 
@@ -84,14 +84,14 @@ def header_buttons(
 ) -> list[dict[str, Any]]:
     """Return the buttons of a page's header.
 
-    The theme's own download button offers a page's source and its launch button opens that source; for a lesson neither is what a
-    student needs. So the groups are made anew: the students' files, the services that open the released notebook, and printing.
+    The theme's download button offers a page's source, and its launch button opens this source; students need neither for a lesson. So
+    these groups are replaced: the students' files, the services that open the released notebook, and printing.
 
     Args:
         downloads: pairs of file name and address below the site's root.
         launches: pairs of a service's name and address.
-        file: gives the relative address of a file below the site's root.
-        other_buttons: the theme's other buttons, which stay.
+        file: returns the relative address of a file below the site's root.
+        other_buttons: the theme's other buttons, which are kept.
     """
     buttons: list[dict[str, Any]] = []
     if launches:

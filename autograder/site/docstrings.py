@@ -6,14 +6,14 @@ _SECTIONS = ("Returns:", "Yields:")
 
 
 def returns_as_prose(lines: list[str]) -> list[str]:
-    """Return a docstring's lines in such a form that what a function returns is read as prose.
+    """Change a docstring's lines so that Sphinx reads its ``Returns`` section as prose.
 
-    Types stand in the annotations, and a ``Returns`` section is a sentence. In Google's style a colon in its first line ends a type, so
-    that "A verdict: its text form is its score" would return something of type "A verdict". Only the first line is looked at, therefore
-    a line break after the first word keeps the sentence and hides the colon.
+    Types are in the annotations, and a ``Returns`` section is a sentence. In Google's style a colon in its first line ends a type: "A
+    verdict: its text form is the score" would mean the type "A verdict". Only the first line is parsed for a colon, so a line break after
+    the first word keeps the sentence intact.
 
     Args:
-        lines: the docstring, without indentation in front of its sections.
+        lines: the docstring, with sections that are not indented.
     """
     prepared: list[str] = []
     for line in lines:

@@ -1,8 +1,9 @@
 """The course's Sphinx extension.
 
-It executes lessons side by side, caches their outputs per state of the package, brings MathJax along, gives chapters their students'
-files, links a chapter's two pages and the headings that one quotes from the other, loads what interactive figures need, draws the road
-through the course, and warns about pictures without words.
+- It executes lessons in parallel and caches their outputs per state of the package.
+- It bundles MathJax and loads the scripts of interactive figures.
+- It adds the students' files to chapters, and links a chapter's two pages and the headings that one quotes from the other.
+- It draws the course map, and warns about images without alternative text.
 
 Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``:
 
@@ -17,9 +18,9 @@ Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``
 ``tfcourse_downloads``
     Students' files by chapter; ``tfcourse build`` fills it in.
 ``tfcourse_dates``
-    What a course says of each chapter's deadline; ``tfcourse build --course`` fills it in.
+    Each chapter's deadline in the course; ``tfcourse build --course`` fills it in.
 ``tfcourse_report``
-    File that receives what happened, as JSON; ``tfcourse build`` reads it.
+    File for a JSON report of the build; ``tfcourse build`` reads it.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def note_words(app: Sphinx, document: nodes.document) -> None:
 
 
 def link_lesson(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Link what a page of exercises quotes from its lesson; add what each exercise takes, needs and pays, and the lesson's links back."""
+    """Link quotations on an exercise page to its lesson; add time, prerequisites and points of exercises, and links back."""
     page = ChapterPage.of(docname)
     if app.builder.format != "html":
         return
@@ -197,7 +198,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 def _write_entrance(app: Sphinx) -> None:
-    """Write ``index.html``: it leads to the welcome page, and is a page of its own for browsers that do not follow by themselves."""
+    """Write ``index.html``, which redirects to the welcome page and has a link for browsers that do not redirect."""
     template = jinja2.Template((_TEMPLATES / "index.html").read_text(encoding="utf-8"), autoescape=True)
     page = template.render(
         first=f"{app.config.root_doc}.html", title=app.config.html_title, language=app.config.language

@@ -1,11 +1,10 @@
 """Write only the pages of the site that have changed.
 
-Sphinx reads a changed page again, and writes it. It does not see that other pages show something of it: the titles in every sidebar, the
-headings that exercises quote, numbers of equations, labels of citations. So all of these are hashed, and when the hash changes every page
-is written again.
+Sphinx reads and writes a changed page again. It does not detect that other pages show parts of it: titles in every sidebar, headings quoted
+by exercises, equation numbers and citation labels. So all of these are hashed, and if the hash changes, every page is written again.
 
-What is left of an earlier build is safe to keep only as long as the site has the same pages, settings and machinery; the build empties the
-folder otherwise (:func:`skeleton_key`), and afterwards it removes the pictures that no page shows any more.
+Files of an earlier build are kept only if the site has the same pages, settings and tools; otherwise the build empties the folder
+(:func:`skeleton_key`). At the end it removes images that no page shows any more.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _PICTURES = "_images"
 
 
 def skeleton_key(root: Path, downloads: Iterable[str], chapters: Iterable[str] = ()) -> str:
-    """Return a key that changes when a page comes or goes, or when what pages are made with changes.
+    """Return a key that changes when pages are added or removed, or when settings or tools change.
 
     Args:
         root: the project.
-        downloads: the names of the students' files that the site offers.
-        chapters: the chapters of the site; all of them if there are none.
+        downloads: names of the students' files on the site.
+        chapters: the chapters of the site; empty for all chapters.
     """
     files = {path.relative_to(root).as_posix(): path for path in project_files(root)}
     machinery = [path for name, path in files.items() if name.startswith(_MACHINERY)]
@@ -43,7 +42,7 @@ def skeleton_key(root: Path, downloads: Iterable[str], chapters: Iterable[str] =
 
 
 def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Return the pages to write beside those that were read: all of them if anything has changed that pages show of each other."""
+    """Return the pages to write in addition to changed pages: all pages if any content that pages share has changed."""
     now = _shared_hash(env)
     before, env.__dict__[_HASH] = getattr(env, _HASH, None), now
     return [] if before == now else sorted(env.found_docs)

@@ -36,13 +36,13 @@ class LaunchSettings:
         """Read the configuration value.
 
         Args:
-            value: the value of ``tfcourse_launch``; empty, or without a ``repository``, it asks for no buttons.
+            value: the value of ``tfcourse_launch``; without a ``repository`` there are no buttons.
 
         Returns:
-            The settings, or None where no buttons are wanted.
+            The settings, or None for no buttons.
 
         Raises:
-            ValueError: a key is unknown, or the repository is no ``https://github.com/owner/name``.
+            ValueError: if a key is unknown, or the repository does not have the form ``https://github.com/owner/name``.
         """
         if not value or not value.get("repository"):
             return None

@@ -49,7 +49,7 @@ def _heading(quoted: re.Match[str]) -> str:
 
 
 def _runs(paragraph: nodes.paragraph) -> Iterator[nodes.Node]:
-    """Yield what a paragraph consists of; texts that stand beside each other, as on either side of a line's end, are one."""
+    """Yield the parts of a paragraph; adjacent texts, such as the texts around a line break, are merged."""
     for is_text, run in groupby(paragraph.children, lambda child: isinstance(child, nodes.Text)):
         if is_text:
             yield nodes.Text("".join(run))

@@ -151,7 +151,7 @@ _CELL_MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<line>[^\n]*)(?:\n|$)")
 
 
 def _require_shallow(root: ast.AST) -> None:
-    """Raise if nodes are nested deeper than those who follow them by recursion can go."""
+    """Raise if nodes are nested too deeply for recursive visitors."""
     level: list[ast.AST] = [root]
     for _ in range(DEEPEST + 1):
         level = [child for node in level for child in ast.iter_child_nodes(node)]

@@ -50,7 +50,7 @@ def cell_magic(source: str) -> str:
 
 
 def has_invisible(source: str) -> bool:
-    """Return whether a cell has characters that nobody sees, or spaces that are none to Python."""
+    """Return whether a cell has invisible characters, or spaces that Python does not accept as spaces."""
     return bool(_INVISIBLE.search(source) or _ODD_SPACE.search(source))
 
 
@@ -68,15 +68,15 @@ def checked_names(source: str) -> frozenset[str]:
 
 
 class Outline(NamedTuple):
-    """What a cell does at its top level.
+    """A summary of a cell's top level.
 
     Attributes:
-        bound: the names that it binds.
-        written: those of them that it does not import.
-        checked: the names that it hands to ``check(…)``.
-        bodies: for each definition that was asked for, a digest of what it does. Docstrings, comments and layout do not count: two
-            definitions that do the same, word for word, have the same digest.
-        buried: the functions and classes that it defines inside others, with what they are inside of.
+        bound: names that it binds.
+        written: bound names that it does not import.
+        checked: names that it passes to ``check(…)``.
+        bodies: a digest of each requested definition. Docstrings, comments and layout are ignored: definitions with the same code have the
+            same digest.
+        buried: nested functions and classes, with the definitions that contain them.
     """
 
     bound: frozenset[str]

@@ -236,16 +236,16 @@ def members(node: ast.ClassDef) -> tuple[list[Function], list[Function]]:
 def with_new_bodies(
     module: ModuleSource, node: Definition, fill: Callable[[Function, list[Function]], list[str]]
 ) -> str:
-    """Return a function or class with other bodies.
+    """Return a function or class with replaced bodies.
 
     Args:
-        module: the module that holds it.
-        node: its definition. Of a class, the head, the fields and every public method are kept.
-        fill: gives the lines of a function's new body, indented as they stand in the module; its second argument are private methods
-            that lost their place in the class, for the body to take in or leave.
+        module: the module that contains it.
+        node: its definition. A class keeps its head, its fields and every public method.
+        fill: returns the lines of a function's new body, indented as in the module. Its second argument contains the private methods
+            removed from the class, which the new body may include.
 
     Raises:
-        CourseError: if a class holds something that is neither field nor method.
+        CourseError: if a class contains a statement that is neither a field nor a method.
     """
     if not isinstance(node, ast.ClassDef):
         return "\n".join([*head(module, node), *fill(node, [])])

@@ -14,7 +14,7 @@ _PROJECT = ("tfcourse", "autograder")
 
 @cache
 def source_files(module: str) -> frozenset[Path]:
-    """Return the file of a module of the project, and those of all modules of the project that it imports, directly or not."""
+    """Return the files of a project module and of all project modules that it imports, directly or indirectly."""
     files: dict[str, Path] = {}
     waiting = [module]
     while waiting:

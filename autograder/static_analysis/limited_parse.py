@@ -21,7 +21,7 @@ _MARKS = re.compile(r"""\\.|(?:\b[a-zA-Z]{1,2})?(?:'''|\"\"\"|['"])|[#\n()\[\]{}
 
 
 class UnreadableCellError(Exception):
-    """A cell cannot be read, though it may run. The text says why."""
+    """A cell cannot be parsed here, although it may run. The message gives the reason."""
 
 
 def parse_text(text: str) -> ast.Module:
@@ -45,7 +45,7 @@ def parse_text(text: str) -> ast.Module:
 
 
 def open_brackets(text: str) -> int:
-    """Return how many brackets are open at once at most; of those in an f-string, none is taken for closed."""
+    """Return the maximum depth of open brackets; brackets in an f-string never count as closed."""
     depth = most = inside = 0
     quote, holds_code, comment = "", False, False
     for match in _MARKS.finditer(text):

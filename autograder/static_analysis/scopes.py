@@ -1,4 +1,4 @@
-"""Find the names that code reads from its module and those that it binds, to move code safely."""
+"""Find the names that code reads from its module and the names that it binds, so that code can be moved safely."""
 
 from __future__ import annotations
 

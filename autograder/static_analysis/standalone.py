@@ -36,17 +36,17 @@ _LITERALS = (int, float, complex, str, bytes, bool, type(None), torch.dtype)
 
 
 def standalone_source(obj: Callable[..., Any], *, rename: str) -> str:
-    """Return the code of a function or class that runs where ``torch``, ``Tensor``, ``nn`` and ``math`` are imported.
+    """Return a function's or class's code in a form that needs only the imports ``torch``, ``Tensor``, ``nn`` and ``math``.
 
-    What it uses of the project, references of ``tfcourse`` among it, comes along under private names, ``_<rename>_helper_1``
-    and so on, so that no other cell's function is overwritten; other imports come along as imports. Docstrings stay behind.
+    Project code that it uses, including references from ``tfcourse``, is included under private names such as ``_<rename>_helper_1``, so
+    that no other cell's function is overwritten. Other imports are kept as imports. Docstrings are removed.
 
     Args:
         obj: the function or class, for example a misconception's ``wrong``.
-        rename: the name that it gets.
+        rename: its new name.
 
     Raises:
-        CourseError: if it cannot be taken out: no source, or a closure over something that cannot be written down.
+        CourseError: if it cannot be extracted: its source is missing, or it closes over a value that cannot be written as code.
     """
     module, node = find_definition(obj)
     inliner = _Inliner(rename, (*_PROJECT, obj.__module__))
@@ -226,7 +226,7 @@ def _target_span(module: ModuleSource, node: ast.stmt) -> tuple[int, int]:
         raise CourseError(
             "an assignment to several names at once cannot be taken along",
             where=f"{module.path}:{node.lineno}",
-            do="Assign one name a line.",
+            do="Assign one name per line.",
         )
     return _span(module, target)
 

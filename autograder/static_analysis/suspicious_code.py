@@ -1,8 +1,8 @@
-"""Find imports and names in a submission that no exercise needs, as a hint for the lecturer.
+"""Find imports and names in a submission that no exercise needs, as hints for the lecturer.
 
-It is read from the text, so it proves nothing, costs nothing and says nothing to the student. What is forbidden is refused where it runs
-(:mod:`autograder.checking.refusal`). The lists are in :mod:`autograder.static_analysis.allow_list`. One look at each node: the time grows
-with the text and with nothing else.
+The search is static, so a hint proves nothing, costs no points and is not shown to the student. Forbidden functions are refused at run time
+(:mod:`autograder.checking.refusal`). The lists are in :mod:`autograder.static_analysis.allow_list`. Each node is visited once, so the time
+is linear in the size of the source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def find_suspicious(sources: Sequence[str]) -> tuple[str, ...]:
     """Return the names that a submission uses and no list allows, in order, without repetitions.
 
     Args:
-        sources: the student's code cells. One that Python cannot parse cannot run either, and says nothing.
+        sources: the student's code cells. Cells that Python cannot parse are ignored, because they cannot run either.
     """
     reader = _Reader()
     budget = _BUDGET

@@ -15,7 +15,7 @@ _SHORT = 5_000
 
 @lru_cache(maxsize=2_048)
 def _outline_of_short_cell(source: str, bodies: frozenset[str], *, parse: bool) -> Outline:
-    """Return the outline of a cell. Most cells of a notebook, such as tests and empty answers, stand in all others of its chapter, too."""
+    """Return a cell's outline, cached: most cells (tests, empty answers) are identical in all notebooks of a chapter."""
     return outline(source, bodies, parse=parse)
 
 

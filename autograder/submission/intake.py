@@ -65,7 +65,7 @@ def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifes
 
 
 def _older(stamp: str) -> list[Problem]:
-    """Report that a notebook was released with other checks than those that grade it; a notebook without a stamp is accepted."""
+    """Report that a notebook was released with other checks than the grader's; a notebook without a stamp is accepted."""
     if not stamp or stamp == checks_stamp():
         return []
     message = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have differed."

@@ -29,10 +29,10 @@ _KINDS: dict[type, str] = {dict: "{", list: "[", str: '"'}
 
 
 class MalformedError(Exception):
-    """The text is no JSON, as far as it was parsed.
+    """The parsed part of the text is not valid JSON.
 
     Args:
-        position: the first wrong byte.
+        position: the first invalid byte.
         cut: whether the text is truncated.
     """
 
@@ -152,11 +152,11 @@ class LazyValue:
 
 
 class ParsedValue:
-    """A value of a small text without faults, parsed by Python's parser.
+    """A value from a small valid text, parsed by Python's parser.
 
     Args:
         value: the value.
-        size: an upper bound of its bytes: those of the text.
+        size: an upper bound of its size in bytes: the size of the text.
     """
 
     __slots__ = ("_value", "size")
@@ -181,7 +181,7 @@ class ParsedValue:
         return json.dumps(self._value)[:most]
 
     def rest(self, most: int) -> bytes:
-        """Return what stands behind it: nothing."""
+        """Return the text after it, which is empty."""
         return b""
 
     def members(self) -> Iterator[tuple[str, Value]]:

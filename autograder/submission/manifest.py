@@ -80,14 +80,14 @@ class SourceCell:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The cells of a chapter's notebook that have a name, in order.
+    """The named cells of a chapter's notebook, in order.
 
     Attributes:
         chapter: the chapter.
         cells: its named cells.
-        elsewhere: for every other chapter in the gradebook, the names of its cells.
-        kernelspec: the kernel in the released notebook's metadata; empty if there is none.
-        plain_texts: the texts of its cells without a name; empty if the source notebook is not known.
+        elsewhere: names of the cells of every other chapter in the gradebook, by chapter.
+        kernelspec: the kernel in the released notebook's metadata; empty if it is missing.
+        plain_texts: the sources of its unnamed cells; empty if the source notebook is unknown.
     """
 
     chapter: str

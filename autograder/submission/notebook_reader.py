@@ -108,8 +108,8 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
 def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
     """Read a notebook of any version, even if it is damaged.
 
-    The result is rebuilt from the texts and names of the cells and the images pasted into texts. Outputs, other attachments and foreign
-    fields are dropped, however large they are.
+    The result is rebuilt from the sources and names of the cells and the images pasted into texts. Outputs, other attachments and unknown
+    fields are dropped, regardless of their size.
 
     Args:
         data: the file.
@@ -118,7 +118,7 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
         The notebook, format 4, and its problems.
 
     Raises:
-        UnreadableError: if it holds no notebook; the problem says what it holds.
+        UnreadableError: if it is not a notebook; the problem describes its contents.
     """
     text, problems = _text(data)
     try:

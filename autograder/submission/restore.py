@@ -68,7 +68,7 @@ def restore(notebook: Any, manifest: Manifest, reader: CellReader | None = None)
     work.gather_answers()
     work.name_lost()
     work.name_skipped()
-    work.mark()
+    work.restore_metadata()
     notebook.cells = work.cells
     if manifest.kernelspec:
         notebook.metadata["kernelspec"] = from_dict(dict(manifest.kernelspec))
@@ -153,11 +153,11 @@ class _Restoration:
     def take_claims(self) -> None:
         """Collect the names in the cells' metadata and remove them: from here on a name is a hint."""
         for cell in self.cells:
-            mark = cell.metadata.pop("nbgrader", {})
-            name = mark.get("grade_id")
+            metadata = cell.metadata.pop("nbgrader", {})
+            name = metadata.get("grade_id")
             if name in self.manifest.by_name:
                 # Students may have an older release, whose text is no addition of theirs.
-                if mark.get("locked") and mark.get("checksum") == _checksum(cell, mark):
+                if metadata.get("locked") and metadata.get("checksum") == _checksum(cell, metadata):
                     self._untouched.add(id(cell))
                 self.claims.setdefault(name, []).append(cell)
                 self._claimed[id(cell)] = name
@@ -501,7 +501,7 @@ class _Restoration:
                 Problem("much code", message, do="See whether all its exercises were found.", remark=True)
             )
 
-    def mark(self) -> None:
+    def restore_metadata(self) -> None:
         """Write the true metadata and the course's texts, including hidden tests."""
         for name, cell in self.found.items():
             source_cell = self.manifest.by_name[name]
@@ -510,10 +510,10 @@ class _Restoration:
                 cell["source"] = source_cell.source
 
 
-def _checksum(cell: Any, mark: Mapping[str, Any]) -> str:
+def _checksum(cell: Any, metadata: Mapping[str, Any]) -> str:
     """Return nbgrader's checksum of a cell that had this metadata; empty if it has none."""
     try:
-        return str(compute_checksum(from_dict({**cell, "metadata": {"nbgrader": dict(mark)}})))
+        return str(compute_checksum(from_dict({**cell, "metadata": {"nbgrader": dict(metadata)}})))
     except (KeyError, TypeError, ValueError, AttributeError):
         return ""
 

@@ -1,13 +1,13 @@
-"""Find what a student wrote to a question outside of its cell, and show it to the marker in the answer.
+"""Find text that answers a question outside its cell, and show it to the marker in the answer.
 
-Students write into a cell that they add above or below the answer's cell, into the question itself, into a comment of a code cell, or they
-split the answer's cell. nbgrader gives 0 points to an answer whose cell is untouched, and shows nobody the rest. Texts are found as code
-is: by the name of their cell, by where they stand, and by what was added to the course's text.
+Students write into an additional cell above or below the answer's cell, into the question itself, or into a comment of a code cell. Or they
+split the answer's cell. nbgrader gives 0 points to an unchanged answer cell and shows no other text. Text is found in the same way as code:
+by the name of its cell, by its position, and by additions to the course's text.
 
 Protects against:
 
-- quadratic comparisons: the comparisons of one notebook have a budget, and long texts are not compared word by word;
-- text of the course: a text cell of the release, or a slightly older version of it, is no student's answer.
+- quadratic comparisons: each notebook has a budget of comparisons, and long texts are not compared word by word;
+- text of the course: a text cell of the release, or a slightly older version of it, is not a student's answer.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _CourseTexts:
 
 
 def _resembles(text: str, original: str) -> bool:
-    """Return whether most words of a text are those of a text of the course that is not much longer: then it is an older version of it."""
+    """Return whether a text is an older version of a course text: most of its words occur there, and the course text is not much longer."""
     counts, others = Counter(text.split()), Counter(original.split())
     return 2 * counts.total() >= others.total() and 5 * (counts & others).total() >= 3 * counts.total()
 

@@ -1,4 +1,4 @@
-"""Compare the texts of one notebook's cells with those of its chapter."""
+"""Compare the texts of a notebook's cells with the texts of its chapter."""
 
 from __future__ import annotations
 

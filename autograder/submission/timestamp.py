@@ -34,7 +34,7 @@ def read_timestamp(folder: Path, zone: tzinfo) -> datetime | None:
 
 
 def timestamp_problem(folder: Path, zone: tzinfo) -> Problem | None:
-    """Return the problem that the time of a submission cannot be read, so that lateness costs nothing; None if it can, or there is none."""
+    """Return the problem of an unreadable submission time, with which no late penalty applies; None if the time is readable or missing."""
     try:
         read_timestamp(folder, zone)
     except UnreadableError as error:

@@ -48,7 +48,7 @@ def _is_plain_folder(path: Path) -> bool:
 
 
 def _owners(folders: Mapping[str, Path], roster: Mapping[str, Student], chapter: str) -> dict[str, str]:
-    """Return the ids on the roster of the students after whom folders are named, where there is one."""
+    """Return the roster ids that match the folder names; empty without a roster."""
     uploads = [
         Upload(Entry(PurePosixPath(name, chapter), None, _nothing), name, platform="nbgrader") for name in folders
     ]

@@ -1,6 +1,6 @@
-"""Remember that a platform calls a submission late without saying when it was handed in, in ``COURSE/journal/CHAPTER.late.json``.
+"""Record in ``COURSE/journal/CHAPTER.late.json`` that a platform marks a submission as late without a submission time.
 
-Only the download says so. The note belongs to the notebook that came with it, and counts as long as no time is known.
+Only the download contains this mark. The note belongs to the notebook of that download and applies until a time is known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cache questions, the reference's answers and those of the known mistakes, for the checkers that a worker forks."""
+"""Cache test cases and the answers of the reference and the known mistakes, for the checkers that a worker forks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def exercises_of(chapter: str) -> list[str]:
 
 
 def forbidden_in(chapter: str) -> set[frozenset[str]]:
-    """Return the sets of functions that a chapter's exercises forbid. Each set has a process of its own."""
+    """Return the sets of functions that a chapter's exercises forbid. Each set has its own process."""
     from autograder.checks import exercises
 
     every = (frozenset(one.forbidden) for one in exercises().values() if one.chapter == chapter)
@@ -33,11 +33,11 @@ def forbidden_in(chapter: str) -> set[frozenset[str]]:
 
 
 class AnswerCache:
-    """A cache of question sheets and their answers.
+    """A cache of test sheets and their answers.
 
     Args:
-        seed: the seed of the hidden questions.
-        device: where the checks put their tensors.
+        seed: the seed of the hidden tests.
+        device: the device for the checks' tensors.
     """
 
     def __init__(self, seed: int, device: str) -> None:
@@ -47,10 +47,10 @@ class AnswerCache:
         # Answers to exercises whose questions are not loaded yet.
         self._early: dict[str, list[Any]] = {}
 
-    def lay_in_chapter(self, chapter: str) -> bool:
+    def fill_chapter(self, chapter: str) -> bool:
         """Load the questions of a chapter's exercises; return whether any were missing."""
         missing = self.without(exercises_of(chapter))
-        self.lay_in(missing)
+        self.fill(missing)
         return bool(missing)
 
     def lacks(self, notebook: NotebookNode) -> list[str]:
@@ -64,7 +64,7 @@ class AnswerCache:
         """Return the exercises among ``names`` whose questions are not loaded yet, in alphabetical order."""
         return sorted(set(names) - self._sheets.keys())
 
-    def lay_in(self, names: Sequence[str]) -> None:
+    def fill(self, names: Sequence[str]) -> None:
         """Load the questions of exercises."""
         from autograder.checks import exercises
 
@@ -86,10 +86,10 @@ class AnswerCache:
                 ):
                     expect(answer)
             for lists in self._early.pop(name, ()):
-                self._learn(name, lists)
+                self._merge(name, lists)
 
-    def news(self) -> bytes:
-        """Return the known mistakes' answers since the last call of this method or of :meth:`learn`; empty if there are none."""
+    def new_answers(self) -> bytes:
+        """Return the known mistakes' answers added since the last call of this method or of :meth:`merge`; empty without new answers."""
         answers: dict[str, list[Any]] = {}
         for name, sheets in self._sheets.items():
             lists = [self._unsent_answers(sheet, self._learned.get((name, i), 0)) for i, sheet in enumerate(sheets)]
@@ -103,19 +103,19 @@ class AnswerCache:
         new = islice(sheet.answered.items(), count, None) if len(sheet.answered) > count else ()
         return [[*key, _packed(observations)] for key, observations in new]
 
-    def learn(self, news: bytes) -> None:
+    def merge(self, serialized: bytes) -> None:
         """Add answers of known mistakes from another process, so that this one need not compute them.
 
         Args:
-            news: what :meth:`news` returned there.
+            serialized: what :meth:`serialized` returned there.
         """
-        for name, lists in unpack(news, trusted=True).items():
+        for name, lists in unpack(serialized, trusted=True).items():
             if name in self._sheets:
-                self._learn(name, lists)
+                self._merge(name, lists)
             else:
                 self._early.setdefault(name, []).append(lists)
 
-    def _learn(self, name: str, lists: Sequence[Any]) -> None:
+    def _merge(self, name: str, lists: Sequence[Any]) -> None:
         for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
             sheet.add_answers(
                 {

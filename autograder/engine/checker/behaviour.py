@@ -1,7 +1,7 @@
-"""Describe what a wrong answer returned to the visible questions, so that instructors can group answers that behave alike.
+"""Describe what a wrong answer returned on the visible tests, so that instructors can group answers with equal behaviour.
 
-Nothing is asked for it: it looks at observations that have crossed from the student's process, and runs none of the student's code. What it
-takes is bounded by counts, not by a clock, so that equal answers have equal signatures on any machine.
+It needs no additional test: it uses observations that the student's process has already sent, and runs none of the student's code. Its cost
+is limited by counts, not by a clock, so that equal answers have equal signatures on any machine.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 @dataclass(frozen=True)
 class Questions:
-    """The visible questions of an exercise.
+    """The visible tests of an exercise.
 
     Attributes:
-        digest: what tells them from others.
-        packed: each question once, as it is sent.
-        with_outputs: whether the outputs of the answer are compared, by question; where operations are counted they are not.
-        units: the size of the reference's numbers, by question and name of the output.
+        digest: a hash that identifies them.
+        packed: each test once, in serialized form.
+        with_outputs: per test whether outputs are compared; they are not where operations are counted.
+        units: the scale of the reference's numbers, by test and name of the output.
     """
 
     digest: str
@@ -84,7 +84,7 @@ def _wrong_exercise(outputs: list[Any]) -> str | None:
 
 @lru_cache(maxsize=256)
 def questions_about(exercise: str, device: str) -> Questions:
-    """Return the visible questions of an exercise, which are the same with every seed."""
+    """Return the visible tests of an exercise, which are the same for every seed."""
     from autograder.checks import exercises
 
     sheet = exercises()[exercise].sheet(hidden=False, seed=0, device=device)
@@ -117,7 +117,7 @@ def unit_of(value: Any) -> float:
 
 
 def _answers(questions: Questions, answers: Mapping[Any, Observation]) -> list[Observation] | None:
-    """Return the answers of the object that was asked all questions, the last one if there are several."""
+    """Return the answers of the object on which all tests ran, the last one if there are several."""
     for number in reversed(dict.fromkeys(number for number, _ in answers)):
         if all((number, packed) in answers for packed in questions.packed):
             return [answers[number, packed] for packed in questions.packed]
@@ -240,14 +240,14 @@ class _Description:
 
 
 def sketch(numbers: Tensor, unit: float) -> float:
-    """Return one number for finite numbers: the sum of cos(1 + 0.7 i) · asinh(x_i / unit), divided by √n; 0 if there are none.
+    """Summarise finite numbers in one number: the sum of cos(1 + 0.7 i) · asinh(x_i / unit), divided by √n; 0 for n = 0.
 
-    It moves with rounding errors as little as the numbers do, however large some of them are, and tells other numbers, another order, and
-    numbers of another sign apart.
+    Rounding errors change it no more than the numbers, even if some numbers are large. Different values, orders and signs give different
+    results.
 
     Args:
         numbers: a flat float64 tensor without NaN and infinities.
-        unit: the size of the reference's numbers.
+        unit: the scale of the reference's numbers.
     """
     count = len(numbers)
     if not count:

@@ -1,15 +1,15 @@
 """Grade one notebook: run the student's cells in the student's process, and graded cells here with proxies for the student's objects.
 
-Two rules keep hidden questions hidden and forbidden functions forbidden:
+Two rules protect the hidden tests and the ban of forbidden functions:
 
-- *Visible first.* All cells run, and all visible questions are asked in all processes, before the first hidden question. Afterwards nothing
-  that a process says reaches a page but right or wrong. Names are bound as they were when the visible questions were asked.
-- *A process for each set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For
-  each other set, a new process refuses these functions from its first line on, runs the cells again for what they define, and waits.
+- *Visible first.* All cells and all visible tests run in all processes before the first hidden test. Afterwards only pass or fail of a
+  process's answers reaches a page. Names keep the bindings that they had during the visible tests.
+- *A process per set of forbidden functions.* The first process forbids nothing, and its cells give the outputs of the notebook. For every
+  other set, a new process refuses these functions from its first line on, runs the cells again for their definitions, and waits.
 
-A cell that breaks a limit fails alone. If the process died, the cells above run again in a new process, and grading continues below.
-A locked cell that is no test runs on both sides: student's cells and graded ones need the setup cell's imports. A test cell that does more
-than call checks runs in its place among the cells; as in nbgrader itself, its author decides what it tells.
+If a cell exceeds a limit, only this cell fails. If the process died, the cells above run again in a new process, and grading continues
+below. A locked cell that is not a test runs on both sides, because students' cells and graded cells need the setup cell's imports. A test
+cell that does more than call checks runs at its position among the cells; as in nbgrader, its author decides what it shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from autograder.engine.checker.deferred_tests import (
     VisibleAnswers,
     WaitingProcess,
     forbidden_by,
-    hear_visible,
+    collect_visible_answers,
     is_deferred,
 )
 from autograder.engine.checker.remarks import remarks_on
@@ -131,7 +131,7 @@ class Checker:
     def _run_first_process(
         self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, tuple[str, ...]]
     ) -> None:
-        """Run all cells for their outputs, and ask the visible questions about exercises that forbid nothing."""
+        """Run all cells for their outputs, and the visible tests of exercises that forbid nothing."""
         self._renew_time()
         self._start(notebook, 0)
         for index, cell in cells:
@@ -142,7 +142,7 @@ class Checker:
         self._wait()
 
     def _run_process(self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: set[int]) -> None:
-        """Ask the visible questions of some test cells, all of which forbid the same functions, in a process that refuses them."""
+        """Run the visible tests of test cells that forbid the same functions, in a process that refuses these functions."""
         self._renew_time()  # the cells run again, and take as long as they took before
         self._forbidden = forbidden_by(notebook.cells[min(tests)])
         self._start(notebook, 0)
@@ -154,7 +154,7 @@ class Checker:
         self._wait()
 
     def _wait(self) -> None:
-        """Set the process aside until all visible questions are answered; end it if none of its questions is left."""
+        """Keep the process until all visible tests have run; end it if none of its tests is left."""
         # The processes that wait may together hold as much memory as one.
         large = self._child is not None and self._child.memory() > self._settings.memory_mb * 2**20 // _MOST_PROCESSES
         if large or not self._visible:
@@ -197,7 +197,7 @@ class Checker:
         self._go_on(notebook, index)
 
     def _ask_visible(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
-        """Ask the visible questions of a test cell."""
+        """Run the visible tests of a test cell."""
         conversation = self._available(cell, index)
         if conversation is None:
             return
@@ -208,7 +208,7 @@ class Checker:
             visible.names = self._look_up(cell)
             for name, candidate in visible.names.items():
                 if isinstance(candidate, RemoteObject):
-                    hear_visible(name, candidate, self._settings)
+                    collect_visible_answers(name, candidate, self._settings)
             conversation.ask({"do": "remember", "cell": index})
         except LimitError:  # the client keeps the error
             pass
@@ -227,7 +227,7 @@ class Checker:
         return candidates
 
     def _ask_hidden(self, notebook: NotebookNode) -> None:
-        """Run the test cells whose visible questions are answered. From here on nothing that the process says is told."""
+        """Run the test cells whose visible tests have run. From here on the process's answers are not shown."""
         for index in list(self._visible):
             cell = notebook.cells[index]
             conversation = self._available(cell, index)
@@ -254,7 +254,7 @@ class Checker:
 
     @contextmanager
     def _only_known(self, names: Mapping[str, Any]) -> Iterator[None]:
-        """Give a test cell names that were looked up before the first hidden question, and no others of the student's."""
+        """Restrict a test cell to the student's names that were looked up before the first hidden test."""
         if isinstance(self._names, RemoteNamespace):
             self._names.conversation = None
         self._names.update(names)

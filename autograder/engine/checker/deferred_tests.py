@@ -1,4 +1,4 @@
-"""Test cells whose hidden questions wait until all cells have run, and what is kept of them until then."""
+"""Test cells whose hidden tests are deferred until all cells have run, and their state until then."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from autograder.submission.test_cells import is_test
 
 @dataclass
 class VisibleAnswers:
-    """What a student's process answered to the visible questions of a test cell.
+    """The answers of a student's process to the visible tests of a test cell.
 
     Attributes:
         outputs: collects the cell's outputs.
-        names: the exercises' names, with proxies for what they were bound to.
+        names: the exercises' names, with proxies for their values.
         answers: the answers, by number of the object and packed request.
-        broken: the limit that was broken, if any.
+        broken: the exceeded limit, if any.
     """
 
     outputs: Outputs
@@ -34,7 +34,7 @@ class VisibleAnswers:
     broken: LimitError | None = None
 
     def refer_to(self, names: dict[str, Any]) -> None:
-        """Refer to the same objects in a process that replaces the one that answered."""
+        """Make the proxies refer to the same objects in a replacement process."""
         numbers = {
             reference_of(self.names[name]).number: reference_of(proxy).number
             for name, proxy in names.items()
@@ -48,14 +48,14 @@ class VisibleAnswers:
 
 @dataclass
 class WaitingProcess:
-    """A process that waits for its hidden questions, with what it answered to the visible ones.
+    """A process that waits for its hidden tests, with its answers to the visible tests.
 
     Attributes:
         forbidden: the functions that it refuses.
         child: the process; None if it has ended.
-        conversation: the client of that process.
-        visible: its answers to the visible questions, by test cell.
-        start_again: whether a new process takes its place, because it held much memory.
+        conversation: the client of this process.
+        visible: its answers to the visible tests, by test cell.
+        start_again: whether a new process replaces it, because it used too much memory.
     """
 
     forbidden: tuple[str, ...]
@@ -66,7 +66,7 @@ class WaitingProcess:
 
 
 def is_deferred(cell: NotebookNode) -> bool:
-    """Return whether a test cell only calls checks, so that its hidden questions can wait until all cells have run."""
+    """Return whether a test cell only calls checks, so that its hidden tests can be deferred until all cells have run."""
     return is_test(cell) and bool(checked_names(cell.source)) and only_calls_check(cell.source)
 
 
@@ -79,8 +79,8 @@ def forbidden_by(cell: NotebookNode) -> tuple[str, ...]:
     return tuple(sorted({function for exercise in checked for function in exercise.forbidden}))
 
 
-def hear_visible(name: str, candidate: RemoteObject, settings: GradingSettings) -> None:
-    """Ask a student's function or class the visible questions of its exercise; its client keeps the answers."""
+def collect_visible_answers(name: str, candidate: RemoteObject, settings: GradingSettings) -> None:
+    """Run the visible tests of an exercise on a student's function or class; its client keeps the answers."""
     from autograder.checking.decision import collect_answers
     from autograder.checks import exercises
 

@@ -1,4 +1,4 @@
-"""Limit the outputs that a notebook keeps: each cell has a limit of its own, and a thousand cells have a thousand of them."""
+"""Limit the total outputs of a notebook, because the limits per cell add up over many cells."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Observe a student's function or class in its own process; validate the form of each observation that comes back.
+"""Observe a student's function or class in its own process; validate the form of each observation.
 
-An answer that arrives as the very bytes of the reference's answer is neither decoded nor judged: it is right. Between a third and three
-quarters of five students' answers were right to the last bit. No question is sent twice for one test cell: `check(f)` and
-`check(f, hidden=True)` share the answers to the visible questions.
+An answer with the same bytes as the reference's answer is correct and is neither decoded nor compared. Between a third and three quarters
+of five students' answers were bit-identical. No test is sent twice for one test cell: `check(f)` and `check(f, hidden=True)` share the
+answers to the visible tests.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Send requests to a student's process under limits; report any other behaviour than an answer as a broken limit.
+"""Send requests to a student's process under limits; report any behaviour other than an answer as an exceeded limit.
 
 Protects against:
 
-- no answer, or none in time: the process is interrupted, then killed
-- too much memory, CPU time, output or answers, children of the process included
-- malformed messages: each counts as a broken limit of the cell, and never as a crash of the checker
+- a missing or late answer: the process is interrupted, then killed
+- too much memory, CPU time, output or answers, including child processes
+- malformed messages: each counts as an exceeded limit of the cell, never as a crash of the checker
 - parts of an answer to an earlier request: the channel and the count of outputs keep requests apart
 
 Does not protect against:
 
 - wrong or forged answers: the checks judge them
-- processes that start and end between two looks at the accounting
+- processes that start and end between two samples of the accounting
 
-A sheet is sent in one message and answered in parts. Two processes that wait for each other at every question spend more time on waking
-up than on answering. Each group of requests is sent back as soon as it is done, so when a limit is broken in the middle, earlier answers
-count.
+A sheet is sent in one message and answered in parts, because two processes that wait for each other at every test would spend more time on
+context switches than on answers. Each group of requests is answered as soon as it is done, so earlier answers count if a limit is exceeded
+later.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class CellLimits:
     """Limits of one cell.
 
     Attributes:
-        seconds: of wall time.
-        cpu_seconds: of CPU time, all its processes together.
-        memory_mb: MiB of memory, all its processes together.
-        output: characters of output.
-        answers_mb: MiB of answers, all together: the checker keeps them until the cell is over.
+        seconds: elapsed time in seconds.
+        cpu_seconds: CPU time in seconds, summed over all processes.
+        memory_mb: memory in MiB, summed over all processes.
+        output: number of output characters.
+        answers_mb: total size of the answers in MiB; the checker keeps them until the cell ends.
     """
 
     seconds: float
@@ -157,7 +157,7 @@ class StudentClient:
         if self.broken is not None:
             raise self.broken
         try:
-            self._child.tray.take()  # drop late answers of code that ignored an interrupt
+            self._child.mailbox.take()  # drop late answers of code that ignored an interrupt
             self._child.channel.send(question, deadline=self._deadline)
             return self._answer(self._deadline, {} if parts is None else parts, most)
         except DeadlineError:
@@ -191,7 +191,7 @@ class StudentClient:
                     return message
         finally:
             # Parts that were sent after the output that broke the limit do not count.
-            for data in self._child.tray.take():
+            for data in self._child.mailbox.take():
                 part = self._read(data)
                 if _after(part) <= outputs:
                     _add(part, parts, most)

@@ -44,7 +44,7 @@ _END_SECONDS = 1.0
 
 
 class ZygoteError(Exception):
-    """No student process could be started; the text says why."""
+    """A student process could not be started; the message gives the reason."""
 
 
 class StudentProcess:
@@ -52,7 +52,7 @@ class StudentProcess:
 
     Args:
         channel: the connection to it.
-        tray: receives the parts of its answers.
+        mailbox: receives the parts of its answers.
         reports: receives its reports of suspicious events.
         handle: a pidfd of the process.
         number: its number within the zygote.
@@ -63,7 +63,7 @@ class StudentProcess:
     def __init__(
         self,
         channel: Channel,
-        tray: Mailbox,
+        mailbox: Mailbox,
         reports: socket.socket,
         handle: int,
         number: int,
@@ -71,7 +71,7 @@ class StudentProcess:
         scratch: str,
     ) -> None:
         self.channel = channel
-        self.tray = tray
+        self.mailbox = mailbox
         self._reports = reports
         self.number = number
         self.layers = layers
@@ -112,7 +112,7 @@ class StudentProcess:
         """Kill it, close its connection and remove its folder."""
         self.kill()
         self.channel.close()
-        self.tray.close()
+        self.mailbox.close()
         self._reports.close()
         os.close(self._handle)
         if self._scratch:
@@ -344,17 +344,17 @@ class ZygoteClient:
         connection: Mapping[str, Any] | None = None,
         sockets: str = "",
     ) -> StudentProcess:
-        """Fork a sandboxed child from a zygote that is ready.
+        """Fork a sandboxed child from a zygote when it is ready.
 
         Args:
-            max_bytes: the longest message that is accepted from it.
-            limits: its limits; by default those of the settings.
+            max_bytes: the longest message accepted from it, in bytes.
+            limits: its limits; by default the limits in the settings.
             forbidden: names of functions that it refuses until it ends.
             connection: for a kernel, the contents of Jupyter's connection file. A second message follows when its sockets are bound.
             sockets: for a kernel, the name of its folder below :attr:`sockets`.
 
         Raises:
-            ZygoteError: if none could be started, or it has less isolation than the settings require.
+            ZygoteError: if the child cannot be started, or it has less isolation than the settings require.
         """
         # Imported late: it imports PyTorch, and a zygote started before does the same in parallel.
         from autograder.engine.transport.serialization import ProtocolError, unpack
@@ -363,7 +363,7 @@ class ZygoteClient:
         if control is None or not self._ready:
             raise ZygoteError("the process that forks student processes is not ready")
         ours, child_end = socket.socketpair()
-        tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        mailbox, their_mailbox = socket.socketpair(type=socket.SOCK_SEQPACKET)
         reports, their_reports = socket.socketpair(type=socket.SOCK_SEQPACKET)
         scratch = tempfile.mkdtemp(prefix="tfcourse-") if self.problem or self.settings.isolation == "none" else ""
         order = {
@@ -374,18 +374,18 @@ class ZygoteClient:
             "connection": dict(connection or {}),
             "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
         }
-        descriptors = [child_end.fileno(), their_tray.fileno(), their_reports.fileno()]
+        descriptors = [child_end.fileno(), their_mailbox.fileno(), their_reports.fileno()]
         try:
             answer, handles = self._exchange(control, {"fork": order}, descriptors)
         except ZygoteError:
-            for one in (ours, tray, reports):
+            for one in (ours, mailbox, reports):
                 one.close()
             raise
         finally:
-            for one in (child_end, their_tray, their_reports):
+            for one in (child_end, their_mailbox, their_reports):
                 one.close()
         channel = Channel(ours, max_bytes)
-        child = StudentProcess(channel, Mailbox(tray, max_bytes), reports, handles[0], answer["pid"], (), scratch)
+        child = StudentProcess(channel, Mailbox(mailbox, max_bytes), reports, handles[0], answer["pid"], (), scratch)
         try:
             answer_of_child = unpack(channel.receive(monotonic() + _FORK_SECONDS))
         except (ClosedError, DeadlineError, MessageTooLongError, ProtocolError) as error:
@@ -393,7 +393,7 @@ class ZygoteClient:
             raise ZygoteError(f"a student process did not start ({type(error).__name__})") from error
         if "failed" in answer_of_child:
             child.close()
-            raise ZygoteError(f"a student process could not be locked in: {answer_of_child['failed']}")
+            raise ZygoteError(f"a student process could not be isolated: {answer_of_child['failed']}")
         child.layers = tuple(answer_of_child["ready"])
         if not is_at_least(child.isolation, self.settings.isolation):
             child.close()

@@ -26,7 +26,7 @@ class KernelExecutor:
     settings: GradingSettings
 
     def grade_one(self, submission: Submission) -> Execution:
-        """Run a submission in a kernel of its own and return its notebook."""
+        """Run a submission in its own kernel and return its notebook."""
         begin = monotonic()
         notebook: Any = nbformat.reads(submission.notebook, as_version=4)
         try:

@@ -31,7 +31,7 @@ from autograder.engine.transport.serialization import ProtocolError, unpack
 _BIND_SECONDS = 30.0
 _PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 
-_nurseries: dict[SandboxSettings, ZygoteClient] = {}
+_zygotes: dict[SandboxSettings, ZygoteClient] = {}
 
 
 class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
@@ -53,9 +53,9 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         kwargs = await super().pre_launch(
             cmd=[], **{name: item for name, item in kwargs.items() if name != "extra_arguments"}
         )
-        self._nursery = await asyncio.to_thread(_ready_nursery, self._engine_settings())
+        self._zygote = await asyncio.to_thread(_ready_zygote, self._engine_settings())
         self._name = f"k-{uuid.uuid4().hex[:12]}"
-        folder = Path(self._nursery.sockets) / self._name
+        folder = Path(self._zygote.sockets) / self._name
         folder.mkdir()
         folder.chmod(0o777)  # the kernel may run as any user; only the grader can enter the folders above
         manager = self.parent
@@ -80,14 +80,14 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         key = info["key"]
         plain = {**info, "key": key.decode() if isinstance(key, bytes) else key}
         inside = (
-            f"{SOCKETS}/k" if not self._nursery.problem and self._nursery.settings.isolation != "none" else info["ip"]
+            f"{SOCKETS}/k" if not self._zygote.problem and self._zygote.settings.isolation != "none" else info["ip"]
         )
         self._child = await asyncio.to_thread(self._fork, {**plain, "ip": inside})
         self._status = None
         return info
 
     def _fork(self, connection: Mapping[str, Any]) -> StudentProcess:
-        child = self._nursery.child(2**16, connection=connection, sockets=self._name)
+        child = self._zygote.child(2**16, connection=connection, sockets=self._name)
         try:
             answer = unpack(child.channel.receive(monotonic() + _BIND_SECONDS))
         except (ClosedError, DeadlineError, MessageTooLongError, ProtocolError) as error:
@@ -104,7 +104,7 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
             return self._status or 0
         if self._child.is_alive():
             return None
-        self._status = self._nursery.how_it_ended(self._child)
+        self._status = self._zygote.how_it_ended(self._child)
         return self._status
 
     async def wait(self) -> int | None:
@@ -140,11 +140,11 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         if self._child is not None:
             if self._status is None:
                 self._child.kill()
-                self._status = self._nursery.how_it_ended(self._child)
+                self._status = self._zygote.how_it_ended(self._child)
             self._child.close()
             self._child = None
         if self._name:
-            shutil.rmtree(Path(self._nursery.sockets) / self._name, ignore_errors=True)
+            shutil.rmtree(Path(self._zygote.sockets) / self._name, ignore_errors=True)
             self._name = ""
 
     @property
@@ -153,14 +153,14 @@ class WarmProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         return self._child.layers if self._child is not None else ()
 
 
-def _ready_nursery(settings: SandboxSettings) -> ZygoteClient:
+def _ready_zygote(settings: SandboxSettings) -> ZygoteClient:
     """Return this process's zygote client for these settings, ready to fork."""
-    nursery = _nurseries.get(settings)
-    if nursery is None:
+    zygote = _zygotes.get(settings)
+    if zygote is None:
         folder = Path(tempfile.gettempdir()) / f"tfcourse-{os.getpid()}"
         environment = dict(kernel_environment(folder, device=settings.device, seed=settings.seed))
         environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        nursery = _nurseries[settings] = ZygoteClient(settings, environment, kernels=True)
-        atexit.register(nursery.close)
-    nursery.make_ready()
-    return nursery
+        zygote = _zygotes[settings] = ZygoteClient(settings, environment, kernels=True)
+        atexit.register(zygote.close)
+    zygote.make_ready()
+    return zygote

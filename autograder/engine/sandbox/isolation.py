@@ -27,7 +27,7 @@ from autograder.errors import CourseError
 
 @cache
 def available_layers() -> tuple[str, ...]:
-    """Try all layers of isolation and return those that this machine offers."""
+    """Try all layers of isolation and return the available ones."""
     if not is_linux():
         return ()
     probe = subprocess.run(
@@ -64,6 +64,6 @@ def with_available_isolation(settings: GradingSettings) -> GradingSettings:
         reason = f"this machine does not offer {', '.join(missing_layers())}"
         do = "Grade on a Linux machine that allows user namespaces (see docs/threat-model.md)"
     raise CourseError(
-        f"isolation {settings.isolation!r} is asked for, and {reason}",
+        f"isolation {settings.isolation!r} is required, but {reason}",
         do=f"{do}, or, for work that you trust, use --allow-weaker-isolation (c.GradingLimits.allow_weaker = True).",
     )

@@ -39,7 +39,7 @@ _PATH_BENEATH = 1
 
 
 def version() -> int:
-    """Return the version of Landlock's interface in this kernel; 0 where there is none."""
+    """Return the version of Landlock's ABI in this kernel; 0 without Landlock."""
     try:
         return syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, 1, call="landlock")
     except OSError:

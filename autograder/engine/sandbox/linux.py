@@ -110,7 +110,7 @@ def unmount(target: str) -> None:
 
 
 def pivot_root(new: str, old: str) -> None:
-    """Make ``new`` the root, and mount the old root at ``old`` (inside it)."""
+    """Make ``new`` the root directory, and mount the old root directory at ``old`` (inside it)."""
     syscall(_PIVOT_ROOT[platform.machine()], new.encode(), old.encode(), call="pivot_root")
 
 
@@ -152,7 +152,7 @@ def own_memory(pid: int | None = None) -> int:
 
 
 def drop_capabilities() -> None:
-    """Drop every capability, including those that a program with file capabilities would gain."""
+    """Drop every capability, including capabilities that a program with file capabilities would gain."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     for capability in range(64):
         try:

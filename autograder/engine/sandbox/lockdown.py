@@ -1,9 +1,9 @@
 """Sandbox the process that runs a student's code.
 
-The sandbox has two steps. The zygote enters namespaces and a private root once; the root holds Python, the system's libraries and nothing
-of the instructor's. Each child that it forks then locks itself down: a process tree, network, scratch folder and user of its own, resource
-limits, Landlock and a system call filter. Every step is a layer with a name. The child reports the layers that are active; the checker
-refuses to go on if there are fewer than the settings ask for.
+The sandbox has two steps. The zygote enters namespaces and a private root directory once; this directory contains Python, the system's
+libraries and none of the instructor's files. Each forked child then locks itself down: its own process tree, network, scratch folder and
+user, resource limits, Landlock and a system call filter. Every step is a named layer. The child reports its active layers; the checker
+stops if there are fewer than the settings require.
 
 Protects against:
 
@@ -15,10 +15,10 @@ Protects against:
 
 Does not protect against:
 
-- holes in the kernel, and side channels through shared caches
-- CUDA: a passed-in device has its driver reachable, and address space is not limited
-- what the student's process does to itself: the checker believes none of its answers
-- the lost layers where the system offers fewer (isolation ``restricted`` or ``none``)
+- kernel vulnerabilities, and side channels through shared caches
+- CUDA: the driver of a passed-in device is reachable, and address space is not limited
+- changes of the student's process to itself: the checker trusts none of its answers
+- missing layers on systems that offer fewer (isolation ``restricted`` or ``none``)
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class FilesystemView:
 
     Attributes:
         readable: files and folders of the host, mounted read-only at the same path.
-        masked: folders below those that appear empty.
+        masked: subfolders of ``readable`` that appear empty.
         packages: a folder of the host that appears as ``PACKAGES``, or empty.
         sockets: a folder of the host with a folder per kernel; each kernel sees its own as ``SOCKETS``. Or empty.
         cuda: whether the NVIDIA devices are passed in.
@@ -272,13 +272,13 @@ def _mount_point(source: str, target: str) -> None:
 
 
 class ProcessNamespaces:
-    """Forks each child into a new process namespace; this process is the first of its own."""
+    """Forks each child into a new process namespace, as its first process."""
 
     def __init__(self) -> None:
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
 
     def fork(self) -> int:
-        """Fork. The child is the first process of its own namespace; when it ends, all others in it end, too."""
+        """Fork. The child is the first process in its namespace; when it ends, all other processes in it are killed."""
         linux.unshare(linux.CLONE_NEWPID)
         try:
             child = os.fork()
@@ -420,7 +420,7 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
 
 
 def limit_memory(memory_mb: int) -> None:
-    """Limit for good the MiB of address space that this process may add to its present size."""
+    """Permanently limit, in MiB, how much address space this process may add to its current size."""
     import resource
 
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
@@ -465,7 +465,7 @@ def _is_public(path: str) -> bool:
 
 
 def probe() -> list[str]:
-    """Try all layers in a separate process, and return those that this system offers."""
+    """Try all layers in a separate process, and return the available ones."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

@@ -1,10 +1,20 @@
-"""Filter system calls with seccomp: refuse those that no exercise needs and that escapes from a sandbox use.
+"""Filter system calls with seccomp: refuse calls that no exercise needs and that sandbox escapes use.
 
-Protects against: the calls listed in ``_REFUSED``, among them those that start a program, so that there is no fresh interpreter in which
-nothing is refused or counted; copies of the process (``fork``; threads are allowed), so that one process answers for one submission;
-sockets other than AF_UNIX; new namespaces; the 32-bit call table; questions about which pages of a file are in memory.
+The refused calls are listed in ``_REFUSED``.
 
-Does not protect against: mistakes in the calls that are allowed; a clock, by which reading tells whether a page was in memory.
+Protects against:
+
+- starting programs, such as a new interpreter without refusals and counters;
+- copies of the process (``fork``; threads are allowed), so that one process answers for one submission;
+- sockets other than AF_UNIX;
+- new namespaces;
+- the 32-bit call table;
+- queries about which pages of a file are in memory.
+
+Does not protect against:
+
+- bugs in the allowed calls;
+- timing of reads, which reveals whether a page was in memory.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
-"""Report what a student's process does that no exercise needs, such as reading frames or using ctypes.
+"""Report actions of a student's process that no exercise needs, such as reading frames or using ctypes.
 
-An audit hook sends one line per event to the checker, which shows the lines to the instructor under "worth a look". Nothing depends on
-them: no points, and no decision of this process. The checker shows lines from a fixed list only, so that none carries what student code has
-seen: student code can find the socket and send text of its own.
+An audit hook sends one line per event to the checker, which shows the lines to the instructor under "worth a look". They affect neither
+points nor decisions of this process. The checker shows only lines from a fixed list, because student code can find the socket and send its
+own text, which could contain what it has seen.
 
-The hook also raises an error, with an explanation, where the kernel would refuse to start or copy a process without one.
+The hook also raises an error with an explanation when the kernel would refuse to start or copy a process without one.
 
 Protects against:
 
-- suspicious code that no reader of the text finds, such as a name put together
-- a process that starts or copies itself without an explanation
+- suspicious code that cannot be found in the source text, such as a composed name
+- errors without an explanation when a process starts or copies itself
 
 Does not protect against:
 
-- code that keeps the hook from running. It has no secret to find, and what it could hide is on the list "made hard" of
-  ``docs/threat-model.md``.
+- code that disables the hook. It finds no secret there; the list "made hard" in ``docs/threat-model.md`` covers what it could hide.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def library_folders(*more: str) -> tuple[str, ...]:
 
 
 def known_line(line: bytes) -> str:
-    """Return a line that was received as text; for any that this module does not send, a line that says so."""
+    """Return a received line as text; replace any line that this module does not send by a notice."""
     text = line.decode("utf-8", "replace")
     return text if text in _LINES else _FORGES
 

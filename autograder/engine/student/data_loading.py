@@ -1,7 +1,7 @@
-"""Let PyTorch's ``DataLoader`` load in this process where it would start worker processes, which the sandbox refuses.
+"""Make PyTorch's ``DataLoader`` load data in this process instead of in worker processes, which the sandbox refuses.
 
-A notebook that works on a laptop would otherwise lose what its cell defines below. The batches are the same; those of a random transform
-are drawn from this process's generator.
+Otherwise a cell that works on a laptop would fail here. The batches are the same, except that random transforms draw from this process's
+generator.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class _PassOver:
 
 
 class _Guards(ast.NodeTransformer):
-    """Puts each statement outside of functions into a ``try`` of its own."""
+    """Wraps each statement outside of functions in its own ``try``."""
 
     def __init__(self) -> None:
         self._guard = _PASS_OVER

@@ -1,16 +1,16 @@
 """Refuse forbidden functions in a student's process, permanently, before its first line of student code.
 
-:mod:`autograder.checking.refusal` says what is refused and how. The process holds no key, no switch and no list of what was allowed.
+:mod:`autograder.checking.refusal` defines what is refused and how. The process contains no key, switch or list with which to undo it.
 
 Protects against:
 
-- student code that takes the refusal back: registrations at PyTorch's dispatcher have no handle, and the code of refused functions is gone
-- student code that changes the grader's modules: they have done their part before its first line runs
+- student code that undoes the refusal: registrations at PyTorch's dispatcher have no handle, and the code of refused functions is removed
+- student code that changes the grader's modules: they have finished before its first line runs
 
 Does not protect against:
 
-- code that changes this process's memory, by ctypes or an extension, or that brings a copy of a forbidden function. It could as well paste
-  a solution; :mod:`autograder.engine.student.audit` reports the attempt.
+- code that changes this process's memory, by ctypes or an extension, or that contains a copy of a forbidden function. It could equally
+  paste a solution; :mod:`autograder.engine.student.audit` reports the attempt.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class RpcServer:
 
     Args:
         channel: the connection.
-        tray: receives the parts of an answer.
+        mailbox: receives the parts of an answer.
         shell: where cells run.
         max_bytes: the longest answer.
         called: collects the names of refused functions that are called.
@@ -64,13 +64,13 @@ class RpcServer:
     def __init__(
         self,
         channel: Channel,
-        tray: Mailbox,
+        mailbox: Mailbox,
         shell: CellShell,
         max_bytes: int,
         called: set[str] | None = None,
     ) -> None:
         self._channel = channel
-        self._tray = tray
+        self._mailbox = mailbox
         self._shell = shell
         self._max_bytes = max_bytes
         self._called = set[str]() if called is None else called
@@ -108,7 +108,7 @@ class RpcServer:
         elif self._answering:
             raise KeyboardInterrupt
 
-    def _tell(self, data: bytes) -> None:
+    def _send_part(self, data: bytes) -> None:
         """Send a message before the answer."""
         if threading.current_thread() is not threading.main_thread():
             self._channel.send(data)  # an interrupt always hits the first thread
@@ -185,7 +185,7 @@ class RpcServer:
         # Forks of this process would print into the middle of its own messages.
         if os.getpid() == self._process:
             self._outputs += 1
-            self._tell(pack({"out": output}, _described, self._max_bytes))
+            self._send_part(pack({"out": output}, _described, self._max_bytes))
 
     def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
         name = question["name"]
@@ -264,8 +264,8 @@ class RpcServer:
         return {"value": None}
 
     def _lay_down(self, part: bytes) -> None:
-        if not self._tray.put(part):
-            self._tell(part)
+        if not self._mailbox.put(part):
+            self._send_part(part)
 
     def _packed_observation(self, observed: Observation) -> bytes:
         try:

@@ -1,7 +1,7 @@
-"""Run a notebook's cells in an IPython shell without Jupyter's messages, and pass each output on as it arises.
+"""Run a notebook's cells in an IPython shell without Jupyter's messages, and forward each output immediately.
 
-A cell that parses as Python is not searched for IPython's own syntax, nor compiled again to see whether it awaits anything: these two
-steps took half of the time of running a student's cells. The parse that decides is the one that is run.
+A cell that parses as Python is not searched for IPython syntax, and not compiled again to detect ``await``: these two steps took half of
+the time of running a student's cells. The syntax tree of this parse is executed.
 """
 
 from __future__ import annotations

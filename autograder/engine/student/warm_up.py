@@ -1,4 +1,4 @@
-"""Warm up a process once, so that no submission pays for it."""
+"""Warm up a process once, instead of in every submission."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Fork one sandboxed student process per notebook from a warm zygote.
 
-The zygote is a program of its own and speaks with one worker over an inherited socket. It has one thread, no event loop, no message queue
-and no CUDA context, because none of these survives a fork.
+The zygote is a separate program that communicates with one worker over an inherited socket. It has one thread, no event loop, no message
+queue and no CUDA context, because these do not survive a fork.
 
 Protects against:
 
-- student code that imports the grader: its folder leaves ``sys.path``, and its packages find no further modules
-- secrets in memory: the zygote never holds the reference, the hidden questions or the seed, so no fork can
-- one submission that influences the next: each has its own fork, and student code never runs in the zygote
+- student code that imports the grader: its folder is removed from ``sys.path``, and its packages find no further modules
+- secrets in memory: neither the zygote nor its forks contain the reference, the hidden tests or the seed
+- a submission that influences the next one: each has its own fork, and student code never runs in the zygote
 
 Does not protect against:
 
@@ -92,12 +92,12 @@ def _serve_worker(control: socket.socket) -> None:
     try:
         zygote.prepare(order["root"], order["sockets"])
     except Exception:
-        _tell(control, {"failed": traceback.format_exc(limit=3)})
+        _send(control, {"failed": traceback.format_exc(limit=3)})
         return
     # Present objects are never garbage: a child that scanned them would copy every memory page they are on.
     gc.collect()
     gc.freeze()
-    _tell(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
+    _send(control, {"namespaces": zygote.moved_in, "problem": zygote.problem, "pid": os.getpid()})
     zygote.serve()
 
 
@@ -126,7 +126,7 @@ def _start() -> _Start:
 
 
 def _take_environment(variables: Mapping[str, str]) -> None:
-    """Replace the environment variables; those that imports have added stay. A fork has those of its server."""
+    """Replace the environment variables inherited from the server, but keep variables that imports have added."""
     added = {name: os.environ[name] for name in os.environ.keys() - _start().variables}
     os.environ.clear()
     os.environ.update({**variables, **added})
@@ -221,7 +221,7 @@ class _Zygote:
                 if not self._enter(order["enter"], order["token"]):
                     return
             else:
-                _tell(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
+                _send(self._control, {"status": self._status_of(order["wait"]), "token": order["token"]})
 
     def _use_large_pages(self) -> None:
         """Make later forks faster, once, while the first one runs: somebody waits for that one."""
@@ -244,7 +244,7 @@ class _Zygote:
             self._large_pages = False
             gc.collect()
             gc.freeze()
-            _tell(self._control, {"entered": folder, "token": token})
+            _send(self._control, {"entered": folder, "token": token})
             self.serve()
             status = 0
         os._exit(status)
@@ -331,10 +331,10 @@ class _Zygote:
             run_kernel(order["connection"], ready)
         else:
             assert self._shell is not None, "this zygote makes kernels"
-            tray = Mailbox(socket.socket(fileno=descriptors[1]))
+            mailbox = Mailbox(socket.socket(fileno=descriptors[1]))
             called = forbidden.refuse_permanently(order["forbidden"])
             audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
-            RpcServer(channel, tray, self._shell, order["max_bytes"], called).serve()
+            RpcServer(channel, mailbox, self._shell, order["max_bytes"], called).serve()
 
 
 def _report(descriptor: int, text: str) -> None:
@@ -343,7 +343,7 @@ def _report(descriptor: int, text: str) -> None:
     Channel(socket.socket(fileno=descriptor)).send(pack({"failed": text}))
 
 
-def _tell(control: socket.socket, message: dict[str, Any]) -> None:
+def _send(control: socket.socket, message: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         send_with_descriptors(control, json.dumps(message).encode(), [])
 

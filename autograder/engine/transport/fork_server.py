@@ -1,9 +1,9 @@
-"""Fork processes from a fork server: a program that has imported what they need, and then does nothing but fork.
+"""Fork processes from a fork server, a program that imports the required packages and then only forks.
 
-PyTorch takes a second of processor time to import, in every process anew. Processes that are forked from one that has it share its pages.
+Importing PyTorch takes a second of CPU time in every process. Forked processes share the server's memory pages instead.
 
-The server has one thread and answers nothing. A forked process announces itself over its own connection, with a descriptor of itself, so
-that nobody waits for a server that is still importing. When the server dies, an order that it had not read closes that connection.
+The server has one thread and sends no answers. A forked process announces itself over its own connection, with a file descriptor of itself,
+so that no process waits for a server that is still importing. If the server dies, its unread orders close this connection.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ForkServer:
             send_with_descriptors(self._control, json.dumps(order).encode(), descriptors)
 
     def close(self) -> None:
-        """End the server. What it has forked goes on."""
+        """End the server. Forked processes continue."""
         self._control.close()
         self._process.kill()
         self._process.wait()

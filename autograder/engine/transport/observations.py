@@ -1,4 +1,4 @@
-"""Turn observations into plain data and back; what comes from a student's process is checked field by field."""
+"""Convert observations to plain data and back; data from a student's process is validated field by field."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Serialize plain data and raw tensors as msgpack between a checker and a student's process.
 
-Containers travel as arrays that begin with a tag, tensors and arrays as a small header and their bytes. Tensors cross in the host's
-memory. Those that were on the device that checks run on, which both sides know from ``TFCOURSE_DEVICE``, are put there again.
+Containers are sent as arrays that begin with a tag, tensors and arrays as a small header and their bytes. Tensors are sent via host memory.
+Tensors on the checks' device, which both sides read from ``TFCOURSE_DEVICE``, are moved back to it.
 
 Protects against:
 
@@ -12,7 +12,7 @@ Protects against:
 
 Does not protect against:
 
-- wrong content: the receiver judges values, shapes and dtypes
+- wrong content: the receiver checks values, shapes and dtypes
 - long messages: the channel limits the bytes of one message, the client the bytes of one cell
 """
 
@@ -89,7 +89,7 @@ def _devices() -> Set[str]:
 
 
 class ProtocolError(Exception):
-    """A message violates the protocol; the text says how."""
+    """A message violates the protocol; the error message describes how."""
 
 
 class ItemBudget:
@@ -119,7 +119,7 @@ class SerializationError(TypeError):
 
 @dataclass(frozen=True)
 class Opaque:
-    """A placeholder for a value that does not cross; it has a description only.
+    """A placeholder for a value that is not sent, with only a description.
 
     Attributes:
         description: the value in words.
@@ -465,7 +465,7 @@ class _Unpacker:
     def integer(self, content: list[Any], depth: int) -> int:
         _, digits = content
         if type(digits) is not str or len(digits) > _MAX_DIGITS:
-            raise ProtocolError("an invalid whole number")
+            raise ProtocolError("an invalid integer")
         return int(digits, 16)
 
     def complex(self, content: list[Any], depth: int) -> complex:

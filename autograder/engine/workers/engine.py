@@ -1,12 +1,15 @@
 """Grade submissions in a worker: run them in forks of a zygote, and check them in forks of this process.
 
-A checker grades up to 32 submissions, each in its own shell, if their graded cells only call checks. A checker for each submission would
-cost a fork, an exit, and everything that a process does slowly the first time: half of the checker's processor time. Three rules keep
-submissions independent. The points of a submission do not depend on those before it, which a test asserts. Graded cells that do more than
-import, name values and call `check` could change something in their process, so a new checker follows them; a new one also follows a
-checker that has grown by 256 MiB. A checker that crashes or hangs costs no points: a new one grades the submission again. If that one
-crashes too, the grader has failed, and only a submission that loses its checkers again in the next run gets no points. The fork was never
-a security boundary: a checker is not sandboxed, so code that took over a checker would not need a second submission.
+A checker grades up to 32 submissions, each in its own shell, if their graded cells only call checks. A checker per submission would need a
+fork, an exit and all first-time costs of a process: half of the checker's CPU time. Three rules keep submissions independent:
+
+- The points of a submission do not depend on earlier submissions; a test asserts this.
+- Graded cells that do more than import, name values and call `check` could change global state, so a new checker starts after them. A new
+  checker also starts when the old one has grown by 256 MiB.
+- A checker that crashes or hangs costs no points: a new checker grades the submission again. If that checker crashes too, the grader has
+  failed. Only a submission whose checkers crash again in the next run gets no points.
+
+The fork was never a security boundary: a checker is not sandboxed, so code that took over a checker would not need a second submission.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ _SUBMISSIONS = 32
 
 @cache
 def warm_up_worker() -> None:
-    """Import what checkers need, and run a shell once: those that are forked from here inherit it."""
+    """Import what checkers need and start one IPython shell, so that forked processes inherit both."""
     import torch
 
     import tfcourse
@@ -113,22 +116,22 @@ class Engine:
         packages = str(self._packages) if settings.package else ""
         environment = student_environment(settings, self._folder)
         connection = standby.for_students_of(environment) if standby is not None else None
-        self._nursery = ZygoteClient(engine_settings(settings, packages), environment, standby=connection)
+        self._zygote = ZygoteClient(engine_settings(settings, packages), environment, standby=connection)
         if settings.package:
             self._folder.chmod(0o755)
             self._packages.mkdir(mode=0o755)
-            self._nursery.enter(_unpacked(settings.package, self._packages))
-        self._nursery.start()
+            self._zygote.enter(_unpacked(settings.package, self._packages))
+        self._zygote.start()
         self._checker: ForkedProcess | None = None
         # Known mistakes' answers from the cache, in base64: for the next checker, the present checker, and other workers.
-        self._for_stock: list[str] = []
-        self._for_checker: list[str] = []
-        self._for_others = ""
+        self._answers_for_cache: list[str] = []
+        self._answers_for_checker: list[str] = []
+        self._answers_for_others = ""
         self._preparation = 0.0  # seconds of the last submission that do not count as its own
         # In parallel to the zygote's preparation.
         warm_up_worker()
         os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
-        self._stock = answer_cache(settings.seed or 0, settings.device)
+        self._answer_cache = answer_cache(settings.seed or 0, settings.device)
 
     def change(self, settings: GradingSettings) -> bool:
         """Change to settings with another student package, and return whether they differ in nothing else.
@@ -146,12 +149,12 @@ class Engine:
                 shutil.rmtree(path)
             self._dismiss()
             with contextlib.suppress(ZygoteError):  # the next submission notices and starts a new one
-                self._nursery.enter(_unpacked(settings.package, self._packages))
+                self._zygote.enter(_unpacked(settings.package, self._packages))
         return True
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. Never raises for what the submission does."""
-        begin, self._for_others, self._preparation = monotonic(), "", 0.0
+        begin, self._answers_for_others, self._preparation = monotonic(), "", 0.0
         result = self._attempt(submission)
         if "again" in result or "lost" in result:
             # The zygote or the checker has died, perhaps not because of the submission: try once more.
@@ -167,8 +170,8 @@ class Engine:
             notebook = as_ungradable(submission.notebook, result["failure"]) if result.get("by_submission") else ""
             return Execution(submission.student, notebook, seconds, result.get("again") or result["failure"])
         if result["news"]:
-            self._for_others = result["news"]
-            self._for_stock.append(result["news"])
+            self._answers_for_others = result["news"]
+            self._answers_for_cache.append(result["news"])
         return Execution(
             submission.student,
             result["notebook"],
@@ -178,53 +181,53 @@ class Engine:
             signatures=result["signatures"],
         )
 
-    def tell(self) -> str:
+    def new_answers(self) -> str:
         """Return the known mistakes' new answers from the last submission."""
-        return self._for_others
+        return self._answers_for_others
 
-    def hear(self, news: str) -> None:
+    def merge_answers(self, answers: str) -> None:
         """Add another worker's answers."""
-        self._for_stock.append(news)
-        self._for_checker.append(news)
+        self._answers_for_cache.append(answers)
+        self._answers_for_checker.append(answers)
 
-    def _learn(self, news: list[str]) -> None:
-        for answers in news:
-            self._stock.learn(base64.b64decode(answers))
-        news.clear()
+    def _merge(self, batches: list[str]) -> None:
+        for answers in batches:
+            self._answer_cache.merge(base64.b64decode(answers))
+        batches.clear()
 
     def _attempt(self, submission: Submission) -> dict[str, Any]:
         from autograder.engine.checker.zygote_client import ZygoteError
 
         try:
             with self._preparing():
-                if self._nursery.make_ready():
+                if self._zygote.make_ready():
                     self._dismiss()  # the checker is connected to the previous zygote
         except ZygoteError as error:
-            self._nursery.close()
+            self._zygote.close()
             return {"again": str(error)}
         if self._settings.device != "cpu":  # a CUDA context does not survive a fork
             notebook = reader.reads(submission.notebook)
             with self._preparing():
-                self._stock.lay_in(self._stock.lacks(notebook))
-                self._learn(self._for_stock)
+                self._answer_cache.fill(self._answer_cache.lacks(notebook))
+                self._merge(self._answers_for_cache)
             return self._check(submission, notebook)
         result = self._checked(submission)
         if "lacks" in result:
             # A checker's new questions end with it. So the worker loads them and forks a new checker.
             self._dismiss()
             with self._preparing():
-                self._stock.lay_in(result["lacks"])
+                self._answer_cache.fill(result["lacks"])
                 linux.use_large_pages()
             result = self._checked(submission)
         if "notebook" not in result:
             # A checker that died within a message leaves the zygote waiting for the rest, and a student's process running.
             self._dismiss()
-            self._nursery.close()
+            self._zygote.close()
         return result
 
     @contextlib.contextmanager
     def _preparing(self) -> Iterator[None]:
-        """Keep what all submissions profit from out of the time of the one that happens to come first."""
+        """Exclude shared preparation from the time limit of the first submission."""
         begin = monotonic()
         try:
             yield
@@ -236,16 +239,16 @@ class Engine:
         from autograder.engine.checker.answer_cache import forbidden_in
 
         if self._checker is None:
-            self._learn(self._for_stock)
-            self._for_checker.clear()
+            self._merge(self._answers_for_cache)
+            self._answers_for_checker.clear()
             gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._serve)
-        question = {"submission": asdict(submission), "news": self._for_checker}
+        question = {"submission": asdict(submission), "news": self._answers_for_checker}
         # A submission has its time for all cells, for the process of each set of forbidden functions, and for hidden questions.
         phases = 2 + len(forbidden_in(submission.chapter))
         seconds = self._settings.submission_seconds * phases + _MARGIN_SECONDS
         result = self._checker.ask(question, seconds)
-        self._for_checker.clear()
+        self._answers_for_checker.clear()
         if result.pop("leaves", True):
             self._dismiss()
         return result
@@ -258,8 +261,8 @@ class Engine:
     def _serve(self, channel: Channel) -> None:
         """Grade submissions from a connection in a checker, until it closes or a new checker should take over.
 
-        Graded cells that do more than call checks may change global state of the process (a default of PyTorch, an attribute of a module)
-        and fail to restore it: then the next submission gets a new checker.
+        Graded cells that do more than call checks may change global state (a default of PyTorch, an attribute of a module) without
+        restoring it. The next submission then gets a new checker.
         """
         # A huge answer fails in this process, and does not use up the machine's memory.
         limit_memory(_CHECKER_MB)
@@ -267,9 +270,9 @@ class Engine:
         for remaining in reversed(range(_SUBMISSIONS)):
             question = json.loads(channel.receive())
             submission = Submission(**question["submission"])
-            self._learn(question["news"])
+            self._merge(question["news"])
             notebook = reader.reads(submission.notebook)
-            lacks = self._stock.lacks(notebook)
+            lacks = self._answer_cache.lacks(notebook)
             result = {"lacks": lacks} if lacks else self._check(submission, notebook)
             leaves = not remaining or not _only_asks(notebook)
             del notebook
@@ -289,8 +292,8 @@ class Engine:
         limit = self._settings.answers_mb * 2**20
         seeding.seed_all(self._settings.student_seed)
         shell = make_shell(RemoteNamespace())
-        new_child = partial(self._nursery.child, limit)
-        checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._nursery.how_it_ended, shell)
+        new_child = partial(self._zygote.child, limit)
+        checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._zygote.how_it_ended, shell)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
             limit_outputs(notebook)
@@ -305,7 +308,7 @@ class Engine:
             shell.forget()  # nothing may remain for the next submission
         return {
             "notebook": executed,
-            "news": base64.b64encode(self._stock.news()).decode(),
+            "news": base64.b64encode(self._answer_cache.new_answers()).decode(),
             "isolation": checker.isolation,
             "layers": checker.layers,
             "signatures": checker.signatures,
@@ -314,7 +317,7 @@ class Engine:
     def close(self) -> None:
         """End the checker and the zygote, and remove unpacked packages."""
         self._dismiss()
-        self._nursery.close()
+        self._zygote.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

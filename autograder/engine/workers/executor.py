@@ -39,14 +39,14 @@ class SharedAnswers:
     def __init__(self) -> None:
         self._answers: list[tuple[object, str]] = []
 
-    def tell(self, teller: object, news: str) -> None:
+    def add(self, sender: object, answers: str) -> None:
         """Add a worker's answers."""
-        self._answers.append((teller, news))
+        self._answers.append((sender, answers))
 
-    def since(self, count: int, listener: object) -> tuple[list[str], int]:
+    def since(self, count: int, receiver: object) -> tuple[list[str], int]:
         """Return the answers of other workers after the first ``count`` messages, and the number of messages now."""
         new = self._answers[count:]
-        return [news for teller, news in new if teller is not listener], count + len(new)
+        return [answers for sender, answers in new if sender is not receiver], count + len(new)
 
 
 class WorkerExecutor:
@@ -54,17 +54,17 @@ class WorkerExecutor:
 
     Args:
         settings: limits, device and seed.
-        news: the answers that it shares with other workers of the same seed and device; by default it shares none.
-        servers: fork the worker and its zygote; without them, or when they have died, the worker is a program of its own.
+        shared_answers: the answers that it shares with other workers of the same seed and device; by default it shares no answers.
+        servers: fork servers for the worker and its zygote; without them, or after they have died, the worker is a separate program.
     """
 
     def __init__(
-        self, settings: GradingSettings, news: SharedAnswers | None = None, servers: ForkServers | None = None
+        self, settings: GradingSettings, shared_answers: SharedAnswers | None = None, servers: ForkServers | None = None
     ) -> None:
         self._settings = settings
         self._servers = servers
-        self._news = news or SharedAnswers()
-        self._heard = 0
+        self._shared_answers = shared_answers or SharedAnswers()
+        self._received = 0
         self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
         self._channel: Channel | None = None
         self._folder, self._in_use = "", -1
@@ -85,8 +85,8 @@ class WorkerExecutor:
         process, connection = self._fork(chapter) or self._spawn()
         self._process = process
         self._channel = Channel(connection, 2**31)
-        self._heard = 0
-        self._tell("settings", asdict(self._settings))
+        self._received = 0
+        self._send("settings", asdict(self._settings))
 
     def _fork(self, chapter: str) -> tuple[ForkedByServer, socket.socket] | None:
         """Have the worker forked; return None without fork servers that could."""
@@ -114,25 +114,25 @@ class WorkerExecutor:
             )
         return process, ours
 
-    def change(self, settings: GradingSettings, news: SharedAnswers | None = None) -> None:
+    def change(self, settings: GradingSettings, shared_answers: SharedAnswers | None = None) -> None:
         """Change the settings. The worker keeps its imports and its questions.
 
         Args:
             settings: as for the constructor.
-            news: as for the constructor; by default unchanged.
+            shared_answers: as for the constructor; by default unchanged.
         """
         before, self._settings = self._settings, settings
-        if news is not None and news is not self._news:
-            self._news, self._heard = news, 0
+        if shared_answers is not None and shared_answers is not self._shared_answers:
+            self._shared_answers, self._received = shared_answers, 0
         if settings.device != before.device:
             self._end()  # a process finds its devices when it starts
         elif settings != before and self._channel is not None:
             try:
-                self._tell("settings", asdict(settings))
+                self._send("settings", asdict(settings))
             except ClosedError:
                 self._end()  # the next submission starts a new worker
 
-    def _tell(self, kind: str, content: object) -> None:
+    def _send(self, kind: str, content: object) -> None:
         assert self._channel is not None
         self._channel.send(json.dumps({kind: content}).encode())
 
@@ -147,13 +147,13 @@ class WorkerExecutor:
                     self._end()
                     return Execution(submission.student, "", monotonic() - begin, STOPPED)
                 assert self._channel is not None
-                unread, self._heard = self._news.since(self._heard, self._process)
-                for news in unread:
-                    self._tell("news", news)
-                self._tell("submission", asdict(submission))
+                unread, self._received = self._shared_answers.since(self._received, self._process)
+                for shared_answers in unread:
+                    self._send("news", shared_answers)
+                self._send("submission", asdict(submission))
                 answer = json.loads(self._channel.receive())
                 if answer["news"]:
-                    self._news.tell(self._process, answer["news"])
+                    self._shared_answers.add(self._process, answer["news"])
                 execution = answer["execution"]
                 return Execution(**{**execution, "layers": tuple(execution["layers"])})
             except ClosedError:
@@ -184,7 +184,7 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._idle: list[WorkerExecutor] = []
-        self._news: dict[tuple[int | None, str], SharedAnswers] = {}
+        self._shared_answers: dict[tuple[int | None, str], SharedAnswers] = {}
         self._servers: ForkServers | None = None
 
     def __enter__(self) -> Self:
@@ -208,7 +208,7 @@ class WorkerPool:
             self._servers = ForkServers(settings)
 
     def cpu_capability(self) -> str:
-        """Return the vector instructions that PyTorch uses in workers, such as ``"AVX512"``; empty if no fork server says so."""
+        """Return the vector instructions that PyTorch uses in workers, such as ``"AVX512"``; empty if no fork server reports them."""
         return self._servers.cpu_capability() if self._servers is not None else ""
 
     def executor_for(self, settings: GradingSettings) -> Executor:
@@ -216,12 +216,12 @@ class WorkerPool:
         if not _has_workers():
             return executor_for(settings)
         # Another seed gives other questions, and another device other answers.
-        news = self._news.setdefault((settings.seed, settings.device), SharedAnswers())
+        shared_answers = self._shared_answers.setdefault((settings.seed, settings.device), SharedAnswers())
         self.start(settings)
         if not self._idle:
-            return _LeasedWorker(WorkerExecutor(settings, news, self._servers), self._idle)
+            return _LeasedWorker(WorkerExecutor(settings, shared_answers, self._servers), self._idle)
         worker = self._idle.pop()
-        worker.change(settings, news)
+        worker.change(settings, shared_answers)
         return _LeasedWorker(worker, self._idle)
 
 

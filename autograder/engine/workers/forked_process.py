@@ -39,7 +39,7 @@ class ForkedProcess:
         self._channel = Channel(ours, _LONGEST)
 
     def ask(self, question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """Send a request and return the answer; the key ``"lost"`` says why there is none, and then the process has ended."""
+        """Send a request and return the answer; if the process has ended, the key ``"lost"`` contains the reason."""
         try:
             self._channel.send(json.dumps(question).encode())
             return dict(json.loads(self._channel.receive(monotonic() + seconds)))

@@ -55,11 +55,11 @@ def main(descriptor: int, standby: Standby | None = None) -> None:
             assert engine is not None, "settings come first"
             if kind == "news":
                 if isinstance(engine, Engine):
-                    engine.hear(content)
+                    engine.merge_answers(content)
                 continue
             execution = asdict(engine.grade_one(Submission(**content)))
-            news = engine.tell() if isinstance(engine, Engine) else ""
-            channel.send(json.dumps({"execution": execution, "news": news}).encode())
+            new_answers = engine.new_answers() if isinstance(engine, Engine) else ""
+            channel.send(json.dumps({"execution": execution, "news": new_answers}).encode())
             if isinstance(engine, FailedExecutor):
                 return  # a new worker may succeed
     except ClosedError:
@@ -81,7 +81,7 @@ def serve_workers(arguments: Sequence[str]) -> None:
 
 def _prepare(order: dict[str, Any]) -> None:
     """Make the questions of a chapter, once for all workers."""
-    if order.get("chapter") and answer_cache(order["seed"], "cpu").lay_in_chapter(order["chapter"]):
+    if order.get("chapter") and answer_cache(order["seed"], "cpu").fill_chapter(order["chapter"]):
         gc.freeze()
 
 

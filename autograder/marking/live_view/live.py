@@ -57,7 +57,7 @@ class LiveHandler(LocalHandler):
 
 
 class LivePageHandler(LiveHandler):
-    """Shows the page; its script asks for the state."""
+    """Serves the page, whose script requests the state."""
 
     def get(self) -> None:
         """Send the page."""

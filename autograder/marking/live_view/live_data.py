@@ -1,9 +1,9 @@
-"""Make what a projector may show of a running class: counts of at least three, titles of rows and diagnoses, and nothing of a person's.
+"""Prepare anonymous data of a running class for a projector: counts of at least three, titles of rows, and diagnoses.
 
 Protects against showing:
 
-- who wrote what: there are no names and no code, and nothing that fewer than three did is counted
-- what students may not know before they hand in: no messages, no examples, and no rows that failed on hidden questions alone
+- authorship: no names, no code, and no counts below three
+- information that is secret before submission: no messages, no examples, and no rows that failed only on hidden tests
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The directive ``{attempts}``: wrong solutions of an exercise to pick from, each with the verdict of today's check.
+"""The directive ``{attempts}``: wrong solutions of an exercise, each with the current check's verdict.
 
-Each attempt is a title after ``===`` and the code below it. The check runs when the page is built, so a verdict cannot fall behind. With
-the script ``attempt-explorer.js`` one attempt shows at a time; without it all of them stand below each other.
+Each attempt is a title after ``===`` and the code below it. The check runs when the page is built, so a verdict is never outdated. The
+script ``attempt-explorer.js`` shows one attempt at a time; without it all attempts are listed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Attempt:
 
 
 class Attempts(Directive):  # type: ignore[misc] # docutils has no types
-    """The directive ``{attempts}``; its argument is the exercise, its option ``caption`` says what the figure shows."""
+    """The directive ``{attempts}``; its argument is the exercise, its option ``caption`` the figure's caption."""
 
     has_content = True
     required_arguments = 1
@@ -90,12 +90,12 @@ def verdict_of(attempt: Attempt, exercise: str) -> Verdict:
 
 
 def attempts_html(pairs: list[tuple[Attempt, Verdict]], caption: str, link: Callable[[str], str]) -> str:
-    """Return the figure: the attempts with their verdicts, below each other.
+    """Return the figure: a list of the attempts with their verdicts.
 
     Args:
         pairs: attempts with their verdicts.
-        caption: one sentence that says what the figure shows.
-        link: gives the relative address of a document of the site.
+        caption: the figure's caption, one sentence.
+        link: returns the relative address of a document of the site.
     """
     parts = "".join(_attempt(attempt, verdict, link) for attempt, verdict in pairs)
     return (

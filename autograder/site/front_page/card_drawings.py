@@ -73,7 +73,7 @@ def _weights(drawing: Drawing) -> None:
 
 
 def _heads(drawing: Drawing) -> None:
-    """Draw three heads beside each other, each with weights of its own."""
+    """Draw three heads next to each other, each with its own weights."""
     for head, focus in enumerate((0, 1, 2)):
         rows = [[1.0 if j == max(0, i - focus) else 0.12 if j <= i else 0.0 for j in range(4)] for i in range(4)]
         for i, row in enumerate(rows):

@@ -50,14 +50,14 @@ def number_of(chapter: Chapter) -> str:
 
 
 def read_built(text: str, numbers: list[str]) -> dict[str, str]:
-    """Return what the reader will have built by chapter.
+    """Return, by chapter, what the reader builds.
 
     Args:
-        text: a line for each chapter; lines that begin with white space continue the one before.
+        text: one line per chapter; a line that begins with white space continues the previous line.
         numbers: the chapters' numbers.
 
     Raises:
-        CourseError: if the lines are not those of the chapters, in their order.
+        CourseError: if the lines do not match the chapters in their order.
     """
     lines = re.sub(r"\n\s+", " ", text.strip()).splitlines()
     entries = [(match[1], match[2]) for line in lines if (match := _LINE.match(line))]

@@ -31,15 +31,15 @@ _NO_ADDRESS = "the repository that this site was built from"
 
 @dataclass(frozen=True)
 class Facts:
-    """What the project's files say about the course.
+    """Facts about the course from the project's files.
 
     Attributes:
         title: its title for citations.
-        author: who wrote it.
+        author: its author.
         version: its release.
-        date: the day of that release, as ``2026-11-20``.
+        date: the release date, such as ``2026-11-20``.
         licence: the code's licence.
-        source: address of the repository, or empty where ``_config.yml`` names none.
+        source: address of the repository; empty if ``_config.yml`` has none.
     """
 
     title: str
@@ -137,11 +137,11 @@ def count(root: Path, name: str, names: Collection[str] = ()) -> str:
 
     Args:
         root: the project.
-        name: what is counted.
-        names: the chapters of the site; all of the course's if there are none.
+        name: the name of the count.
+        names: the chapters of the site; empty for all chapters of the course.
 
     Raises:
-        CourseError: if there is no such count.
+        CourseError: if the count is unknown.
     """
     return _one_of(_counts(root, tuple(names)), name, "count")
 

@@ -1,7 +1,7 @@
 """The directive ``{hero}``: the attention weights of a trained layer's heads as arcs over a sentence.
 
-The weights are those of a head explorer that a lesson shows, so they are the ones of the model that the lesson has trained. All states, one
-for each head and word, are drawn here; ``hero-explorer.js`` shows the one that the reader asks for. Without it the first one shows.
+The weights come from a head explorer in a lesson, so they belong to the model that the lesson has trained. All states, one per head and
+word, are drawn here; ``hero-explorer.js`` shows the state that the reader selects. Without it the first of them is shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Build the site without some chapters: what pages say of a chapter that the site does not have.
+"""Build the site without some chapters, and adapt references to them.
 
-The configuration value ``tfcourse_chapters`` names the chapters of the site; if it is empty, the site has all of them. The table of
-contents then lacks the pages of the other chapters, and those of the modules that only they use. A reference to one of them becomes text.
+The configuration value ``tfcourse_chapters`` lists the chapters of the site; if it is empty, the site has all chapters. The table of
+contents omits the pages of other chapters and of modules that only they use. References to these pages become text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def site_chapters(root: Path, names: Collection[str]) -> list[Chapter]:
 
     Args:
         root: the project.
-        names: the names of the site's chapters; all of the course's if there are none.
+        names: the names of the site's chapters; empty for all chapters of the course.
     """
     return [chapter for chapter in chapters(root) if not names or chapter.name in names]
 

@@ -1,7 +1,7 @@
-"""Add to a page of exercises an overview and what each exercise takes, needs and pays, and to its lesson links to the exercises.
+"""Add an overview and the time, prerequisites and points of each exercise to an exercise page, and links to the exercises to its lesson.
 
-All of it follows from the code: the points from the checks, what an exercise needs from what its reference calls, times and difficulty from
-the prompts, the sections from what the prompts quote.
+All of it is derived: points from the checks, prerequisites from the calls of the reference, times and difficulty from the prompts, and
+sections from the prompts' quotations.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Needed:
 
 @dataclass(frozen=True)
 class Note:
-    """What is added to one exercise.
+    """The additions to one exercise.
 
     Attributes:
         effort: its number, title, difficulty and minutes.
-        points: what it pays.
-        rows: what is asked, with points; empty for a question.
-        needed: the exercises that its reference calls, those of the same chapter first.
+        points: its points.
+        rows: the rows of its check, with points; empty for a question.
+        needed: the exercises that its reference calls, the same chapter first.
     """
 
     effort: Effort
@@ -111,7 +111,7 @@ def _first(pair: tuple[Any, Needed]) -> Any:
 
 
 def add_notes(document: nodes.document, entries: list[Note]) -> None:
-    """Put the overview before the first exercise, and under each heading what the exercise takes, needs and pays."""
+    """Insert the overview before the first exercise, and time, prerequisites and points under each heading."""
     by_anchor = {note.anchor: note for note in entries}
     sections = [section for section in document.findall(nodes.section) if _note_of(section, by_anchor)]
     if not sections:
@@ -154,7 +154,7 @@ def _hours(minutes: int) -> str:
 
 
 def details(note: Note) -> str:
-    """Return the line under an exercise's heading, with what each row pays folded below it."""
+    """Return the line under an exercise's heading, followed by a collapsed list of the points per row."""
     facts = [
         _stars(note.effort.difficulty),
         f"about {note.effort.minutes} minutes",

@@ -80,7 +80,7 @@ def test_checking_writes_nothing_and_names_every_cell(unsynced: Any) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("never to the future", "sometimes to the future", "its docstring is not the reference's"),
+        ("and to earlier positions", "and to later positions", "its docstring is not the reference's"),
         ("def causal_mask(T: int,", "def causal_mask(T: float,", "its signature is not the reference's"),
         ("    # YOUR CODE HERE\n    raise", "    return 1\n    raise", "its body is not the reference's"),
         ("    # YOUR CODE HERE\n", "    # Your code here\n", "written otherwise"),
@@ -130,7 +130,7 @@ def test_a_changed_prompt_is_a_drift_of_the_solution_notebook_alone(small: Any) 
 
 
 def test_what_only_a_person_can_mend_stops_the_command_before_it_writes(small: Any) -> None:
-    small.edit(small.chapter().path, "never to the future", "sometimes to the future")
+    small.edit(small.chapter().path, "and to earlier positions", "and to later positions")
     small.edit(small.chapter("91_second").path, "grade_id: test_split_heads", "grade_id: test_nothing")
     before = state(small.root)
     with pytest.raises(CourseError, match="no test cell"):
@@ -227,7 +227,12 @@ def run(root: Path, *, check: bool) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("old", "new", "stub", "solution"),
     [
-        ("The mask of a decoder: position i", "A mask: position i", "its docstring is not", "its docstring is not"),
+        (
+            "Return the causal mask: position i",
+            "Return a mask: position i",
+            "its docstring is not",
+            "its docstring is not",
+        ),
         (
             "def causal_mask(T: int, device",
             "def causal_mask(T: int, *, device",

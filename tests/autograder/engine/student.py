@@ -30,9 +30,9 @@ AMPLE = CellLimits(600, 600, 4096, 1_000_000, 256)
 class Process:
     """A forked process, as a conversation knows it."""
 
-    def __init__(self, channel: Channel, tray: Mailbox, pid: int) -> None:
+    def __init__(self, channel: Channel, mailbox: Mailbox, pid: int) -> None:
         self.channel = channel
-        self.tray = tray
+        self.mailbox = mailbox
         self._pid = pid
         self._status: int | None = None
 
@@ -84,22 +84,22 @@ class Student:
     def __init__(self, names: Mapping[str, Any] | None = None, forbidden: Sequence[str] = ()) -> None:
         forbidden_functions.prepare()  # for all processes that are forked from this one, as a zygote does
         ours, theirs = socket.socketpair()
-        tray, their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        mailbox, their_mailbox = socket.socketpair(type=socket.SOCK_SEQPACKET)
         pid = os.fork()
         if not pid:
             with contextlib.suppress(BaseException):
                 faulthandler.disable()  # one that crashes is meant to
                 ours.close()
-                tray.close()
+                mailbox.close()
                 torch.set_num_threads(1)
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 shell = make_shell(dict(names or {}))
                 called = forbidden_functions.refuse_permanently(forbidden)
-                RpcServer(Channel(theirs, MAX_BYTES), Mailbox(their_tray), shell, MAX_BYTES, called).serve()
+                RpcServer(Channel(theirs, MAX_BYTES), Mailbox(their_mailbox), shell, MAX_BYTES, called).serve()
             os._exit(0)
         theirs.close()
-        their_tray.close()
-        self.process = Process(Channel(ours, MAX_BYTES), Mailbox(tray, MAX_BYTES), pid)
+        their_mailbox.close()
+        self.process = Process(Channel(ours, MAX_BYTES), Mailbox(mailbox, MAX_BYTES), pid)
         self.conversation = conversation_with(self.process, forbidden)
         self.names = RemoteNamespace()
         self.names.conversation = self.conversation
@@ -133,7 +133,7 @@ class Student:
         """End the process."""
         self.process.kill()
         self.process.channel.close()
-        self.process.tray.close()
+        self.process.mailbox.close()
 
 
 # One message, or several that come one after the other; after an empty one the process is gone.
@@ -147,8 +147,8 @@ class Scripted:
     def __init__(self, *answers: Said | Callable[[Any], Said]) -> None:
         ours, self._theirs = socket.socketpair()
         self.channel = Channel(ours, MAX_BYTES)
-        tray, self.their_tray = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        self.tray = Mailbox(tray, MAX_BYTES)
+        mailbox, self.their_mailbox = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        self.mailbox = Mailbox(mailbox, MAX_BYTES)
         self.asked: list[Any] = []
         self._answers = list(answers)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -207,8 +207,8 @@ class Scripted:
         self._thread.join()
         self._theirs.close()
         self.channel.close()
-        self.tray.close()
-        self.their_tray.close()
+        self.mailbox.close()
+        self.their_mailbox.close()
 
 
 def conversation_with(process: Any, forbidden: Sequence[str] = ()) -> StudentClient:

@@ -10,13 +10,13 @@ from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
-from .test_nursery import Room
+from .test_zygote_client import Room
 
 SETTINGS = GradingSettings(memory_mb=2048, scratch_mb=16, seed=5)
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """A zygote of a course's settings, ready to fork."""
     made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
     made.make_ready()
@@ -24,9 +24,9 @@ def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     made.close()
 
 
-def reported(nursery: ZygoteClient, *cells: str) -> list[str]:
+def reported(zygote: ZygoteClient, *cells: str) -> list[str]:
     """Run cells in a new child, and return what it has reported."""
-    room = Room(nursery)
+    room = Room(zygote)
     for cell in cells:
         room.run(cell)
     found = room.child.last_reports()
@@ -86,8 +86,8 @@ platform.processor(), platform.platform(), timeit.timeit(lambda: 1, number=2)
 )
 
 
-def test_an_honest_notebook_reports_nothing(nursery: ZygoteClient) -> None:
-    assert reported(nursery, *HONEST) == []
+def test_an_honest_notebook_reports_nothing(zygote: ZygoteClient) -> None:
+    assert reported(zygote, *HONEST) == []
 
 
 PROGRAM = "tries to start a program"
@@ -123,22 +123,22 @@ RUNS = "runs text or a code object with exec or eval"
         ("open('/proc/self/mem', 'rb')", "opens its own memory"),
     ],
 )
-def test_what_no_exercise_needs_is_reported(nursery: ZygoteClient, source: str, line: str) -> None:
-    assert line in reported(nursery, source, "%time t = 1")
+def test_what_no_exercise_needs_is_reported(zygote: ZygoteClient, source: str, line: str) -> None:
+    assert line in reported(zygote, source, "%time t = 1")
 
 
-def test_equal_lines_are_folded_and_no_line_carries_a_text(nursery: ZygoteClient) -> None:
-    assert reported(nursery, "import gc\nfor i in range(1000): gc.get_objects()") == ["calls gc.get_objects"]
-    assert reported(nursery, "for i in range(1000): compile(str(i), str(i), 'eval')") == ["compiles text"]
+def test_equal_lines_are_folded_and_no_line_carries_a_text(zygote: ZygoteClient) -> None:
+    assert reported(zygote, "import gc\nfor i in range(1000): gc.get_objects()") == ["calls gc.get_objects"]
+    assert reported(zygote, "for i in range(1000): compile(str(i), str(i), 'eval')") == ["compiles text"]
 
 
-def test_a_line_of_the_students_own_is_not_shown(nursery: ZygoteClient) -> None:
-    assert reported(nursery, SOCKETS + "os.write(last, b'was asked about 7')") == ["sends reports of its own"]
+def test_a_line_of_the_students_own_is_not_shown(zygote: ZygoteClient) -> None:
+    assert reported(zygote, SOCKETS + "os.write(last, b'was asked about 7')") == ["sends reports of its own"]
 
 
-def test_a_report_is_kept_whatever_comes_after(nursery: ZygoteClient) -> None:
+def test_a_report_is_kept_whatever_comes_after(zygote: ZygoteClient) -> None:
     assert "uses ctypes" in reported(
-        nursery, "import ctypes\nctypes.CDLL(None).getpid()\nfor i in range(5000): compile('1', 'x', 'eval')"
+        zygote, "import ctypes\nctypes.CDLL(None).getpid()\nfor i in range(5000): compile('1', 'x', 'eval')"
     )
 
 
@@ -156,8 +156,8 @@ last = max(sockets())
 
 
 @pytest.mark.parametrize("away", ["os.close(last)", "os.dup(last)\nos.close(last)"])
-def test_who_takes_the_connection_away_ends_or_is_named(nursery: ZygoteClient, away: str) -> None:
-    room = Room(nursery)
+def test_who_takes_the_connection_away_ends_or_is_named(zygote: ZygoteClient, away: str) -> None:
+    room = Room(zygote)
     room.run(SOCKETS + away)
     closed = "dup" not in away
     with pytest.raises(Exception, match="process ended"):
@@ -167,12 +167,12 @@ def test_who_takes_the_connection_away_ends_or_is_named(nursery: ZygoteClient, a
     assert found == (["closed the connection over which it is watched"] if closed and found else [])
 
 
-def test_a_closed_connection_is_named_where_nothing_else_happens(nursery: ZygoteClient) -> None:
-    assert reported(nursery, SOCKETS + "os.close(last)") == ["closed the connection over which it is watched"]
+def test_a_closed_connection_is_named_where_nothing_else_happens(zygote: ZygoteClient) -> None:
+    assert reported(zygote, SOCKETS + "os.close(last)") == ["closed the connection over which it is watched"]
 
 
-def test_a_copy_of_the_process_is_refused_in_words_and_threads_work(nursery: ZygoteClient) -> None:
-    room = Room(nursery)
+def test_a_copy_of_the_process_is_refused_in_words_and_threads_work(zygote: ZygoteClient) -> None:
+    room = Room(zygote)
     room.run("import os\nos.fork()")
     assert room.outputs[-1]["ename"] == "ProgramError"
     assert room.outputs[-1]["evalue"].startswith("Processes cannot be started while a notebook is graded")
@@ -185,8 +185,8 @@ def test_a_copy_of_the_process_is_refused_in_words_and_threads_work(nursery: Zyg
     room.child.close()
 
 
-def test_a_fresh_interpreter_is_refused_in_words(nursery: ZygoteClient) -> None:
-    room = Room(nursery)
+def test_a_fresh_interpreter_is_refused_in_words(zygote: ZygoteClient) -> None:
+    room = Room(zygote)
     room.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import torch'])")
     assert room.outputs[-1]["ename"] == "ProgramError"
     assert room.outputs[-1]["evalue"].startswith("Programs cannot be started while a notebook is graded: ")

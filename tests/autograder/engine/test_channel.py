@@ -218,10 +218,10 @@ def test_what_somebody_laid_down_who_has_gone_is_there(trays: tuple[Mailbox, Mai
 
 def test_who_lays_down_without_end_is_not_waited_for() -> None:
     here, there = socket.socketpair(type=socket.SOCK_SEQPACKET)
-    tray = Mailbox(there, 10_000)
+    mailbox = Mailbox(there, 10_000)
     for _ in range(11):
         here.send(b"x" * 1_000)
     with pytest.raises(MessageTooLongError):
-        tray.take()
+        mailbox.take()
     here.close()
-    tray.close()
+    mailbox.close()

@@ -24,7 +24,7 @@ DEADLY = "import os\nos._exit(0)"
 
 
 class Room:
-    """A student's process as a nursery would give it."""
+    """A student's process as a zygote would give it."""
 
     layers = ("resource limits",)
     isolation = "none"
@@ -34,7 +34,7 @@ class Room:
         self.forbidden = tuple(forbidden)
         self._cpu_seconds = cpu_seconds
         self.channel = self._student.process.channel
-        self.tray = self._student.process.tray
+        self.mailbox = self._student.process.mailbox
         self.interrupt = self._student.process.interrupt
         self.kill = self._student.process.kill
         self.closed = False

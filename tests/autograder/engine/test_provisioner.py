@@ -41,11 +41,11 @@ def _kernelspecs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("JUPYTER_PATH", str(folder))
         patched.setenv("JUPYTER_RUNTIME_DIR", str(folder / "runtime"))
-        patched.setattr(provisioner, "_nurseries", {})
+        patched.setattr(provisioner, "_zygotes", {})
         yield
-        for nursery in provisioner._nurseries.values():
-            folder = Path(nursery.sockets)
-            nursery.close()
+        for zygote in provisioner._zygotes.values():
+            folder = Path(zygote.sockets)
+            zygote.close()
             assert not folder.exists()
 
 
@@ -161,8 +161,8 @@ def test_a_kernel_that_dies_is_said_to_have_died_and_is_gone() -> None:
     with contextlib.suppress(DeadKernelError):
         run("import os, signal\nos._exit(0)", "1")
     assert _open_files() <= after
-    (nursery,) = (nursery for nursery in provisioner._nurseries.values() if nursery._ready)
-    assert nursery._process is not None
+    (zygote,) = (zygote for zygote in provisioner._zygotes.values() if zygote._ready)
+    assert zygote._process is not None
     assert run("print(1)").cells[0].outputs[0].text == "1\n"
 
 
@@ -207,9 +207,9 @@ def test_limits_and_seed_are_those_of_the_kernelspec() -> None:
 
 def test_kernels_of_one_kernelspec_come_from_one_zygote() -> None:
     run("1")
-    before = {id(nursery): nursery._process for nursery in provisioner._nurseries.values()}
+    before = {id(zygote): zygote._process for zygote in provisioner._zygotes.values()}
     run("1")
-    assert {id(nursery): nursery._process for nursery in provisioner._nurseries.values()} == before
+    assert {id(zygote): zygote._process for zygote in provisioner._zygotes.values()} == before
 
 
 def test_a_name_that_is_no_setting_is_said() -> None:

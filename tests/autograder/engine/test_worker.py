@@ -690,11 +690,11 @@ def test_what_one_worker_has_asked_a_known_mistake_no_other_worker_asks() -> Non
         first, second = (workers.executor_for(SETTINGS) for _ in range(2))
         seen = [Graded(executor.grade_one(submission(*BEFORE))) for executor in (second,)]
         seen += [Graded(executor.grade_one(submission(*WRONG_MASK))) for executor in (first, first, second, second)]
-        (news,) = workers._news.values()
+        (news,) = workers._shared_answers.values()
         (told,) = news._answers
         other = workers.executor_for(replace(SETTINGS, seed=SEED + 1))
         seen += [Graded(other.grade_one(submission(*WRONG_MASK)))]
-        assert len(workers._news) == 2, "other questions, other answers"
+        assert len(workers._shared_answers) == 2, "other questions, other answers"
         for executor in (first, second, other):
             executor.close()
     assert len({tuple(graded.errors().items()) for graded in seen[1:5]}) == 1

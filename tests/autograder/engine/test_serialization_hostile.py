@@ -81,7 +81,7 @@ HOSTILE: dict[str, bytes] = {
     "a mapping by lists": message(_DICT, [_LIST, 1], 2),
     "a set of lists": message(_SET, [_LIST]),
     "a set of arrays": b"\x92" + bytes([_SET]) + array("<i4", 1, data=bytes(4)),
-    "an invalid whole number": message(_INTEGER, "12z"),
+    "an invalid integer": message(_INTEGER, "12z"),
     "a whole number without end": message(_INTEGER, "0x" + "f" * 10**6),
     "a whole number that is a list": message(_INTEGER, [_LIST]),
     "keys of one hash": message(_SET, *([_INTEGER, hex((2**61 - 1) * i)] for i in range(1, 20_000))),

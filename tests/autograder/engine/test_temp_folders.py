@@ -88,7 +88,7 @@ def test_what_students_are_forked_from_ends_with_its_worker_also_while_it_prepar
         "import os, pathlib, time\nfrom autograder.engine.checker.zygote_client import ZygoteClient\n"
         "from autograder.engine.sandbox.settings import SandboxSettings\n"
         "settings = SandboxSettings(preload=('endless',), isolation='none')\n"
-        f"nursery = ZygoteClient(settings, {{**os.environ, 'PYTHONPATH': {str(tmp_path)!r}}})\nnursery.start()\n"
+        f"zygote = ZygoteClient(settings, {{**os.environ, 'PYTHONPATH': {str(tmp_path)!r}}})\nzygote.start()\n"
         f"while not pathlib.Path({str(tmp_path / 'begun')!r}).exists(): time.sleep(0.01)\n"
         "os._exit(0)"
     )

@@ -26,7 +26,7 @@ SETTINGS = GradingSettings(memory_mb=1024, scratch_mb=16, seed=5)
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """A zygote of a course's settings, ready to fork."""
     made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
     made.make_ready()
@@ -35,12 +35,12 @@ def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
 
 
 class Room:
-    """A child of a real nursery, with a conversation."""
+    """A child of a real zygote, with a conversation."""
 
-    def __init__(self, nursery: ZygoteClient, forbidden: Sequence[str] = ()) -> None:
-        self.child: StudentProcess = nursery.child(2**26, forbidden=forbidden)
+    def __init__(self, zygote: ZygoteClient, forbidden: Sequence[str] = ()) -> None:
+        self.child: StudentProcess = zygote.child(2**26, forbidden=forbidden)
         self.conversation = conversation_with(self.child, forbidden)
-        self.conversation._how_it_ended = nursery.how_it_ended
+        self.conversation._how_it_ended = zygote.how_it_ended
         self.outputs: list[Any] = []
         self.conversation.begin(AMPLE, self.outputs.append)
         self.names = RemoteNamespace()
@@ -52,9 +52,9 @@ class Room:
 
 
 @pytest.fixture
-def room(nursery: ZygoteClient) -> Iterator[Room]:
+def room(zygote: ZygoteClient) -> Iterator[Room]:
     """A new sandboxed child."""
-    made = Room(nursery)
+    made = Room(zygote)
     yield made
     made.child.close()
 
@@ -81,8 +81,8 @@ def f(x):
 
 
 @pytest.mark.parametrize("earlier", ["", "threading.Thread(target=print).start()"], ids=["alone", "a thread"])
-def test_a_thread_is_refused_what_is_forbidden(nursery: ZygoteClient, earlier: str) -> None:
-    room = Room(nursery, forbidden=["relu"])
+def test_a_thread_is_refused_what_is_forbidden(zygote: ZygoteClient, earlier: str) -> None:
+    room = Room(zygote, forbidden=["relu"])
     room.run(ELSEWHERE + earlier)
     found = room.names["f"]
     ((seen,),) = RemoteSubject(conversation_of(found), reference_of(found)).observe_groups(
@@ -124,9 +124,9 @@ def test_a_child_has_no_open_files_but_its_own(room: Room) -> None:
     assert sum(target.startswith("socket:") for target in opened.values()) == 3, opened
 
 
-def test_children_inherit_nothing_from_each_other(nursery: ZygoteClient) -> None:
+def test_children_inherit_nothing_from_each_other(zygote: ZygoteClient) -> None:
     for _ in range(2):
-        room = Room(nursery)
+        room = Room(zygote)
         assert room.run("import os, random, torch\nseen = os.path.exists('/tmp/work/left'), hasattr(torch, 'left')")
         assert room.names["seen"] == (False, False)
         room.run("open('/tmp/work/left', 'w').write('x')\ntorch.left = 1\nnumber = random.random()")
@@ -146,21 +146,21 @@ def test_an_allocation_past_the_limit_is_an_error_that_code_can_catch(room: Room
     assert room.run("y = 1")
 
 
-def test_a_crash_is_told_by_its_signal_and_the_next_child_is_had(nursery: ZygoteClient, room: Room) -> None:
+def test_a_crash_is_told_by_its_signal_and_the_next_child_is_had(zygote: ZygoteClient, room: Room) -> None:
     with pytest.raises(LimitError) as caught:
         room.run("import ctypes\nctypes.string_at(0)")
     assert caught.value.kind == "kernel died"
-    again = Room(nursery)
+    again = Room(zygote)
     assert again.run("1")
     again.child.close()
 
 
-def test_a_zygote_that_is_killed_is_started_again(nursery: ZygoteClient) -> None:
-    assert nursery._process is not None
-    os.killpg(nursery._process.pid, signal.SIGKILL)
-    nursery._process.wait()
-    nursery.make_ready()
-    room = Room(nursery)
+def test_a_zygote_that_is_killed_is_started_again(zygote: ZygoteClient) -> None:
+    assert zygote._process is not None
+    os.killpg(zygote._process.pid, signal.SIGKILL)
+    zygote._process.wait()
+    zygote.make_ready()
+    room = Room(zygote)
     assert room.run("1")
     room.child.close()
 
@@ -180,11 +180,11 @@ def test_a_folder_on_pythons_path_that_is_not_shown_need_not_be_hidden(
         made.close()
 
 
-def test_each_zygote_has_its_own_user(nursery: ZygoteClient, tmp_path: Path) -> None:
+def test_each_zygote_has_its_own_user(zygote: ZygoteClient, tmp_path: Path) -> None:
     """The host counts processes and the buffers of pipes by user."""
     other = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path))
     other.make_ready()
-    rooms = Room(nursery), Room(nursery), Room(other)
+    rooms = Room(zygote), Room(zygote), Room(other)
     users = [Path(f"/proc/{room.child._pid}").stat().st_uid for room in rooms]
     for room in rooms:
         room.child.close()

@@ -317,7 +317,7 @@ class TestForgedAnswers:
     )
     def test_what_lies_on_the_tray_in_another_form_is_malformed(self, laid: bytes) -> None:
         def say(question: Any) -> bytes:
-            process.their_tray.send(laid)
+            process.their_mailbox.send(laid)
             return DONE
 
         process = Scripted(say)
@@ -327,11 +327,11 @@ class TestForgedAnswers:
 
     def test_what_lay_on_the_tray_before_something_was_asked_is_no_answer(self) -> None:
         def say(question: Any) -> bytes:
-            process.their_tray.send(pack({"part": 0, "after": 0, "answers": [FINE]}))
+            process.their_mailbox.send(pack({"part": 0, "after": 0, "answers": [FINE]}))
             return DONE
 
         process = Scripted(say)
-        process.their_tray.send(pack({"part": 0, "after": 0, "answers": [pack({"outputs": {"output": 2}})]}))
+        process.their_mailbox.send(pack({"part": 0, "after": 0, "answers": [pack({"outputs": {"output": 2}})]}))
         subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
         assert subject.observe(CALLS[0]).outputs == {"output": 1}
         process.close()
@@ -341,7 +341,7 @@ class TestForgedAnswers:
 
         def say(question: Any) -> list[bytes]:
             for number in range(3):
-                process.their_tray.send(pack({"part": number, "after": number, "answers": [FINE]}))
+                process.their_mailbox.send(pack({"part": number, "after": number, "answers": [FINE]}))
             return [pack({"out": flood}), pack({"out": flood}), DONE]
 
         process = Scripted(say)

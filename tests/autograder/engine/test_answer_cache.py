@@ -24,7 +24,7 @@ def stock() -> AnswerCache:
     cell.metadata.nbgrader = {"grade": True, "grade_id": f"test_{NAME}", "locked": True}
     notebook = new_notebook(cells=[cell])
     assert made.lacks(notebook) == [NAME]
-    made.lay_in([NAME])
+    made.fill([NAME])
     assert made.lacks(notebook) == []
     for sheet in (hidden_sheet(), plain_sheet()):
         sheet._answers.clear()  # as it is where nobody has made a mistake yet; a process makes a sheet only once
@@ -48,12 +48,12 @@ def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
     verdict = decide(sheet, wrong)
     answered = [dict(asked.answered) for asked in sheets]
     assert all(answered)
-    news = stock.news()
+    news = stock.new_answers()
     for asked in sheets:
         asked._answers.clear()  # the checker is gone, and what it has worked out with it
-    stock.learn(news)
+    stock.merge(news)
     assert [list(asked.answered) for asked in sheets] == [list(before) for before in answered]
-    assert stock.news() == b""
+    assert stock.new_answers() == b""
 
     def never(mistake: int, section: int, probe: int) -> None:
         raise AssertionError("it has been asked")
@@ -66,23 +66,23 @@ def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
 def test_news_that_come_before_the_questions_are_kept_for_them(stock: AnswerCache) -> None:
     sheet = plain_sheet()
     answer = sheet.answer(0, 0, 0)
-    news = stock.news()
+    news = stock.new_answers()
     sheet._answers.clear()
     other = AnswerCache(11, "cpu")
-    other.learn(news)
+    other.merge(news)
     assert not sheet.answered
-    other.lay_in([NAME])
+    other.fill([NAME])
     assert list(sheet.answered) == [(0, 0, 0)]
     assert all(map(same_answer, sheet.answered[0, 0, 0], answer))
-    assert other.news() == b""
+    assert other.new_answers() == b""
 
 
 def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: AnswerCache) -> None:
     sheet = plain_sheet()
     sheet._answers[0, 0, 0] = [Observation(outputs={"output": object()})]
-    stock.learn(stock.news())
+    stock.merge(stock.new_answers())
     news = pack({NAME: [[[1, 0, 0, []]], []]})
-    stock.learn(news)
+    stock.merge(news)
     assert sheet.answered[1, 0, 0][0].outputs
 
 

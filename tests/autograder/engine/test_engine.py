@@ -43,7 +43,7 @@ def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPa
             self.warmed = True
             return False
 
-        def lay_in(self, lacks: object) -> None:
+        def fill(self, lacks: object) -> None:
             clock.pass_by(20)
 
     def checked(engine: object, submission: Submission) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPa
 
     engine = engine_module.Engine.__new__(engine_module.Engine)
     engine._settings = engine_module.GradingSettings(device="cpu")
-    engine._nursery = engine._stock = Parts()  # type: ignore[assignment]
+    engine._zygote = engine._answer_cache = Parts()  # type: ignore[assignment]
     engine._checker = None
     monkeypatch.setattr(engine_module.Engine, "_checked", checked)
     work = Submission("ada", "03", "{}")
