@@ -29,8 +29,8 @@ from autograder.engine.checker.cell_results import has_error, printed_by, show
 from autograder.engine.checker.deferred_tests import (
     VisibleAnswers,
     WaitingProcess,
-    forbidden_by,
     collect_visible_answers,
+    forbidden_by,
     is_deferred,
 )
 from autograder.engine.checker.remarks import remarks_on
