@@ -37,7 +37,9 @@ ROTARY_FREQUENCIES = Exercise(
     reference=rotary.rotary_frequencies,
     rows=(
         rows.single_precision(1.75, narrow, usual, title="The frequencies are right."),
-        rows.numbers(0.5, other_base, name="theta", title="The base may be another one, and the result is in float64."),
+        rows.numbers(
+            0.5, other_base, usual, name="theta", title="The base may be another one, and the result is in float64."
+        ),
         rows.device(0.25, on_meta),
         rows.errors(0.5, narrow, odd, title="An odd width is a ValueError."),
     ),
