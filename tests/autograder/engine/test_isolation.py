@@ -43,7 +43,7 @@ def test_what_is_asked_for_is_kept_refused_or_lowered_to_what_there_is(
         assert with_available_isolation(settings).isolation == there
         assert with_available_isolation(settings).warm
     else:
-        with pytest.raises(CourseError, match=f"isolation '{asked}' is asked for") as caught:
+        with pytest.raises(CourseError, match=f"isolation '{asked}' is required") as caught:
             with_available_isolation(settings)
         missing = set(LAYERS) - set(OFFERED[there])
         assert all(layer in caught.value.what for layer in missing)
