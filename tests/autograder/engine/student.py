@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import os
 import signal
 import socket
@@ -82,6 +83,7 @@ class Student:
     """
 
     def __init__(self, names: Mapping[str, Any] | None = None, forbidden: Sequence[str] = ()) -> None:
+        gc.unfreeze()  # an engine that ran in this process has frozen what `prepare` searches
         forbidden_functions.prepare()  # for all processes that are forked from this one, as a zygote does
         ours, theirs = socket.socketpair()
         mailbox, their_mailbox = socket.socketpair(type=socket.SOCK_SEQPACKET)
