@@ -172,6 +172,10 @@ def stub_of(reference: Callable[..., Any]) -> Callable[..., Any]:
 # --------------------------------------------------------------------------------------------------- wrong solutions
 
 
+# A sentence begins with a capital letter, or with code: `low`, optimizer.step() is, 1 / t is.
+_SENTENCE = r"(?:[A-Z`ε\d]|[a-z]+(?:\.\w+)?(?:\(\))? (?:is|are|and|returns) ).{12,}[.)]"
+
+
 @every_exercise
 def test_every_known_mistake_keeps_what_its_class_may_keep_and_is_recognised_as_itself(name, examined):
     faults = quality.faults_of(examined(name))
@@ -403,7 +407,7 @@ def test_names_points_and_explanations_are_fit_to_be_read_by_students(name):
         assert len(set(things)) == len(things), "each needs a name of its own"
     assert all(aspect.points > 0 and aspect.points * 4 % 1 == 0 for aspect in target.rows), "quarter points at least"
     for text in (item.explanation for item in target.misconceptions):
-        assert re.fullmatch(r"[A-Z].{20,}[.)]", text), f"a sentence, please: {text}"
+        assert re.fullmatch(_SENTENCE, text), f"a sentence, please: {text}"
         assert "  " not in text, text
 
 

@@ -124,7 +124,7 @@ def test_another_member_of_the_group_reads_the_ticked_items(course, monkeypatch)
         penalty=0.0,
         late_by=timedelta(),
     )
-    monkeypatch.setattr("autograder.reports.member_pages.read_grades", lambda *arguments: [member])
+    monkeypatch.setattr("autograder.reports.member_pages.read_grades", lambda *arguments, **options: [member])
     page = member_pages(course, CHAPTER, ["fay"])["fay"].decode()
     assert "Fay Wray" in page
     assert "0.5 of 1</span><div><p>the root</p>" in page
