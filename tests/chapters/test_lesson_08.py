@@ -352,7 +352,12 @@ def test_recorded_fine_tuning_is_told_as_it_was() -> None:
         *ends(32, "all weights"),
         *ends(128, "all weights"),
     )
-    check("The difference comes from 38,400 names that it read before,", 600 * 64, form=",d")
+    check(
+        "What differs is the pre-training: 38,400 readings of unlabelled names, drawn from 20,000.",
+        600 * 64,
+        20_000,
+        form=",d",
+    )
     few = [table[labels] for labels in ("32", "64", "128")]
     frozen = [run for row in few for run in row["frozen"]]
     check("reaches 0.58 to 0.64 with 32 to 128 labels.", min(frozen), max(frozen))
