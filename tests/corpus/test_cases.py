@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import shutil
 import sys
 import zipfile
+from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -90,6 +93,38 @@ def course(released: Path, tmp_path: Path) -> Course:
     return Course.open(Path(shutil.copytree(released, tmp_path / "course")))
 
 
+def with_todays_prompts(name: str, course: Course) -> Path:
+    """Return an archive of cases in which the course's own text is that of today's release, so that only students' text differs."""
+    release_path = course.root / "release" / CHAPTER / f"{CHAPTER}.ipynb"
+    today = {_grade_id(cell): _source(cell) for cell in json.loads(release_path.read_text(encoding="utf-8"))["cells"]}
+    path = course.root.parent / name
+    with zipfile.ZipFile(CASES / name) as old, zipfile.ZipFile(path, "w") as new:
+        contents = {info: old.read(info) for info in old.infolist()}
+        notebooks = {info: json.loads(data) for info, data in contents.items() if info.filename.endswith(".ipynb")}
+        found: dict[str, Counter[str]] = defaultdict(Counter)
+        for notebook in notebooks.values():
+            for cell in notebook["cells"]:
+                if cell["cell_type"] == "markdown" and cell["metadata"].get("nbgrader", {}).get("locked"):
+                    found[_grade_id(cell)][_source(cell)] += 1
+        for info, data in contents.items():
+            if info in notebooks:
+                for cell in notebooks[info]["cells"]:
+                    if (name_of_cell := _grade_id(cell)) in found:
+                        ((before, _),) = found[name_of_cell].most_common(1)
+                        cell["source"] = _source(cell).replace(before, today[name_of_cell])
+                data = json.dumps(notebooks[info]).encode()
+            new.writestr(info, data)
+    return path
+
+
+def _grade_id(cell: dict[str, Any]) -> str:
+    return str(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))
+
+
+def _source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
 def grade(course: Course, chapter: str = CHAPTER) -> dict[str, GradeResult]:
     """Grade everybody: each exercise gives two points."""
     points = dict.fromkeys((*SELECTION[:3], "length_penalty", "temperature"), 2.0)
@@ -100,7 +135,7 @@ def grade(course: Course, chapter: str = CHAPTER) -> dict[str, GradeResult]:
 
 
 def test_an_answer_outside_of_its_cell_waits_for_the_marker_with_its_text(course: Course) -> None:
-    collect(course, CHAPTER, CASES / "answer_elsewhere.zip")
+    collect(course, CHAPTER, with_todays_prompts("answer_elsewhere.zip", course))
     results = grade(course)
     assert set(results) == {"control", "below", "between", "inprompt", "incode", "split"}
     (question,) = (question for question in read_questions(course, CHAPTER) if question.name == QUESTION)
@@ -116,7 +151,7 @@ def test_an_answer_outside_of_its_cell_waits_for_the_marker_with_its_text(course
 
 
 def test_times_charge_what_a_calendar_and_a_clock_say(course: Course) -> None:
-    collect(course, CHAPTER, CASES / "times.zip")
+    collect(course, CHAPTER, with_todays_prompts("times.zip", course))
     results = grade(course)
     # 20:00 in Warsaw was 18:00 in UTC on that day; all of these moments are written with a zone.
     due = datetime(2026, 10, 24, 18, tzinfo=UTC)
@@ -152,14 +187,14 @@ def test_an_id_in_other_letters_is_one_student_however_it_came(course: Course) -
 
 
 def test_files_beside_a_notebook_come_along(course: Course) -> None:
-    collect(course, CHAPTER, CASES / "files_beside.zip")
+    collect(course, CHAPTER, with_todays_prompts("files_beside.zip", course))
     modules = {path.parents[1].name: path.read_text() for path in course.root.glob("submitted/*/*/my_helpers.py")}
     assert sorted(modules) == ["ada-berg", "bo-lind"]
     assert all("def lower(" in text for text in modules.values())
 
 
 def test_pictures_in_answers_are_shown_however_they_were_put_there(course: Course) -> None:
-    collect(course, CHAPTER, CASES / "pictures.zip")
+    collect(course, CHAPTER, with_todays_prompts("pictures.zip", course))
     results = grade(course)
     assert set(results) == {"attached", "datauri", "onlydatauri", "filepic", "imgtag"}
     pages = {page.parents[1].name: page.read_text() for page in write_feedback(course, CHAPTER, configured(course))}

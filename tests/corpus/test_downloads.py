@@ -336,7 +336,7 @@ def many(count: int) -> bytes:
     [
         ("of zeros", "times its size"),
         ("encrypted", "encrypted"),
-        ("overlapping", "share their bytes"),
+        ("overlapping", "Entries in the archive overlap"),
         ("a million names", "more files than anybody hands in"),
         ("five thousand names", "more than 2000 files"),
         ("cut", "not a zip archive"),
@@ -373,7 +373,7 @@ def test_what_one_archive_unpacks_does_not_count_for_another(
     greedy = zipped({f"{i}.ipynb": one + b"\n" * i for i in range(9)})
     put(downloads, "a_1_1_work.zip", greedy)
     put(downloads, "b_2_2_work.zip", zipped({NOTEBOOK: one}))
-    monkeypatch.setattr(archive.Budget, "__init__", lambda self: setattr(self, "left", 3 * len(one)))
+    monkeypatch.setattr(archive.Budget, "__init__", lambda self: setattr(self, "remaining", 3 * len(one)))
     found = collect(course, CHAPTER, downloads)
     assert found.new == ["a-1", "b-2"]
     assert any("unpacks to more" in problem.what for problem in found.problems)

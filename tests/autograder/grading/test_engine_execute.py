@@ -270,7 +270,7 @@ def test_a_machine_that_offers_less_isolation_than_is_asked_for_runs_nothing(
     kept: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(isolation, "available_layers", lambda: ())
-    with pytest.raises(CourseError, match="isolation 'sandbox' is asked for"):
+    with pytest.raises(CourseError, match="isolation 'sandbox' is required"):
         kept.run(new_code_cell("1"))
     assert nbgrader_execute._workers == {}
 

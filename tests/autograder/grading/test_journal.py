@@ -373,6 +373,6 @@ def test_a_seed_that_was_lost_is_taken_from_what_was_graded_with_it(tmp_path: Pa
 @pytest.mark.parametrize("content", ["", "twelve", "-3", "1.5"])
 def test_a_seed_that_is_none_is_refused_and_left_alone(tmp_path: Path, content: str) -> None:
     (tmp_path / "secret_seed").write_text(content)
-    with pytest.raises(CourseError, match="no seed"):
+    with pytest.raises(CourseError, match="secret seed, which is an integer"):
         Course(tmp_path).secret_seed()
     assert (tmp_path / "secret_seed").read_text() == content
