@@ -19,12 +19,13 @@ _LONGEST = 20_000
 def group_identical(answers: Sequence[Answer]) -> list[list[Answer]]:
     """Return the answers in groups of identical text, ordered so that neighbours use similar words.
 
-    Answers with attachments stay alone: their pictures may differ.
+    Answers with attachments stay alone: their pictures may differ. An answer that waits is not grouped with answers that have marks: a
+    mark for it must not replace theirs.
     """
-    groups: dict[tuple[str, str], list[Answer]] = {}
+    groups: dict[tuple[str, str, bool], list[Answer]] = {}
     for answer in answers:
         alone = answer.student if answer.attachments else ""
-        groups.setdefault((folded(answer.text), alone), []).append(answer)
+        groups.setdefault((folded(answer.text), alone, answer.state.waiting), []).append(answer)
     members = list(groups.values())
     return [members[index] for index in neighbour_order([key[0] for key in groups])]
 

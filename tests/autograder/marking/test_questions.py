@@ -1,6 +1,7 @@
 """Reading written answers and putting them in order."""
 
 import tracemalloc
+from dataclasses import replace
 
 from autograder.marking.ordering import group_identical, neighbour_order
 from autograder.marking.questions import read_questions, unreadable_notebooks
@@ -34,6 +35,15 @@ def test_unreadable_notebooks_are_named(course):
 def test_identical_answers_form_one_group(course):
     groups = group_identical(read_questions(course, CHAPTER)[0].answers)
     assert [[answer.student for answer in group] for group in groups] == [["ada", "cyd"], ["eve"], ["bob"]]
+
+
+def test_an_answer_that_waits_is_not_grouped_with_a_marked_one(course):
+    ada, *others = read_questions(course, CHAPTER)[0].answers
+    marked = replace(ada, state=replace(ada.state, waiting=False, points=2.0))
+    groups = group_identical([marked, *others])
+    assert [[answer.student for answer in group] for group in groups] == [["ada"], ["cyd"], ["eve"], ["bob"]]
+    again = [replace(answer, state=marked.state) for answer in (marked, *others)]
+    assert ["ada", "cyd"] in [[answer.student for answer in group] for group in group_identical(again)]
 
 
 def test_similar_texts_become_neighbours():
