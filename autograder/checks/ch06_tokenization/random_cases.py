@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 from autograder.checking.draw import Case, Draw
-from autograder.checks.ch06_tokenization.drawn_words import drawn_word
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, shuffled
 from tfcourse.tokenization import merge_pair, train_bpe
 
 
@@ -26,14 +26,17 @@ def random_merges(draw: Draw) -> Case:
 
 
 def random_pieces(draw: Draw) -> Case:
-    """A word, and pieces for its beginning and for its inside, among them long ones."""
+    """A word, and pieces for its beginning and for its inside, among them long ones; or a word whose longest piece leads to a dead end."""
     letters = "abc"
+    if not _index(draw, 4):
+        x, y, z = shuffled(draw, letters)
+        return Case({"word": x + y + z, "vocabulary": ["[UNK]", f"##{y}{z}", x, x + y]})
     pieces = {prefix + letter for prefix in ("", "##") for letter in letters if _index(draw, 5)}
     for _ in range(4 + _index(draw, 5)):
         pieces.add(("", "##")[_index(draw, 2)] + drawn_word(draw, letters, 2 + _index(draw, 7)))
     word = drawn_word(draw, letters, 2 + _index(draw, 8))
     if _index(draw, 2):
-        word = max(pieces, key=len).removeprefix("##") + word
+        word = max(sorted(pieces), key=len).removeprefix("##") + word
     return Case({"word": word, "vocabulary": ["[UNK]", *sorted(pieces)]})
 
 
