@@ -477,10 +477,11 @@ class Albert(nn.Module):
 
 
 def distillation_loss(student: Tensor, teacher: Tensor, temperature: float, mask: Tensor | None = None) -> Tensor:
-    """Compute the divergence of a student's softened distributions from its teacher's.
+    """Compute the divergence of a teacher's softened distributions from its student's.
 
-    It is the Kullback-Leibler divergence of softmax(student / τ) from softmax(teacher /
-    τ), times τ², so that the scale of the gradients does not depend on τ.
+    It is the Kullback-Leibler divergence KL(p ‖ q) = Σ p log(p / q), with the teacher's
+    p = softmax(teacher / τ) and the student's q = softmax(student / τ). It is multiplied
+    by τ², so that the scale of the gradients does not depend on τ.
 
     Args:
         student: Logits, (..., V).

@@ -143,7 +143,7 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     raise CourseError(
         f"there is no chapter {name!r} with exercises.{did_you_mean(name, by_name)}".rstrip("."),
         where=root / "chapters",
-        do=f"There are: {listed}.",
+        do=f"Known chapters: {listed}.",
     )
 
 

@@ -17,7 +17,7 @@ class Drift:
         file: the file.
         cell: the grade id of the cell; empty for the whole file.
         what: the difference.
-        do: how to mend it.
+        do: how to fix it.
         mendable: whether ``tfcourse sync`` mends it; with any other drift it changes nothing.
     """
 

@@ -141,14 +141,14 @@ def _problem(section: Section, answers: Iterable[Sequence[Observation]]) -> Prob
     shown = _example(probe, observations, expected)
     if probe.judge == "answers" and isinstance(answers, Sequence):
         valid = not any(one.error for one in expected)
-        if not valid and len(examples := _accepted(section, answers)) > 1:
+        if not valid and len(examples := _examples_of_missing_errors(section, answers)) > 1:
             counted = f"{len(examples)} wrong inputs raise no error, or another one"
             return Problem(counted, "\n".join(filter(None, examples[:_MOST_EXAMPLES])))
         case = f"{case.removesuffix(': ')}, which is valid: " if case and valid else case
     return Problem(message, shown, case, about_numbers)
 
 
-def _accepted(section: Section, answers: Answers) -> list[str]:
+def _examples_of_missing_errors(section: Section, answers: Answers) -> list[str]:
     """Return an example for each visible input that should raise an error and does not raise that one."""
     return [
         _example(probe, observations, expected)

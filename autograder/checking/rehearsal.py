@@ -57,7 +57,7 @@ class Missing:
 
     Attributes:
         reason: why, in a few words.
-        points: what it is worth, or None where it is no exercise of this course.
+        points: what it is worth, or None if it is not an exercise of this course.
     """
 
     reason: str

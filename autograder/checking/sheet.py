@@ -98,7 +98,7 @@ class Sheet:
         if key in sheet._answers:
             return sheet._answers[key]
         observations = sheet.ask_mistake(*key)
-        # Running out of memory is no answer of the mistake.
+        # Running out of memory is not an answer of the mistake.
         if not any(sign in (observation.error or "") for observation in observations for sign in OUT_OF_MEMORY):
             sheet._answers[key] = observations
         return observations

@@ -27,7 +27,7 @@ def similar(other: str, name: str) -> bool:
 
 
 def no_exercise(candidate: object, chapter: Collection[str], others: Collection[str] = ()) -> str:
-    """Return what to say of something that was given to ``check`` and is no exercise.
+    """Return the message for an argument of ``check`` that is not an exercise.
 
     Args:
         candidate: what was given: a function, a class, or a name in its place.
@@ -48,12 +48,12 @@ def no_exercise(candidate: object, chapter: Collection[str], others: Collection[
 
 def nearest(name: str, names: Collection[str]) -> str:
     """Return the name that is most like another, or nothing where none is much like it: ``top_k`` for ``topk_filter``."""
-    likeness = {other: _likeness(_letters(name), _letters(other)) for other in names}
+    likeness = {other: _likeness(_normalized_name(name), _normalized_name(other)) for other in names}
     best = max(likeness, key=lambda other: likeness[other], default="")
     return best if best and likeness[best] >= _NEAR else ""
 
 
-def _letters(name: str) -> str:
+def _normalized_name(name: str) -> str:
     return name[:100].replace("_", "").casefold()
 
 

@@ -296,7 +296,7 @@ def _meta(candidate: Callable[..., Any], request: Request) -> Observation:
     except (NotImplementedError, RuntimeError, TypeError) as error:
         if not _needs_numbers(error):
             raise
-        # Reading numbers (`if mask.any():`) is no mistake, but the meta device has none.
+        # Reading numbers (`if mask.any():`) is not a mistake, but the meta device has none.
         results = _leaves_by_guess(candidate, request)
         if not results:
             # A call also tells the weights that its models have afterwards; only what was returned is asked for here.

@@ -57,12 +57,12 @@ class CellError:
 
 @dataclass(frozen=True)
 class Absent:
-    """A checked name that earns nothing, because it is not defined or is no exercise.
+    """A checked name that earns nothing, because it is not defined or not an exercise.
 
     Attributes:
         name: its name.
         reason: why it earns nothing, in a few words.
-        points: what it is worth, or None where it is no exercise of this course.
+        points: what it is worth, or None if it is not an exercise of this course.
         error: the error of the cell that should have defined it, if there is one.
     """
 
@@ -151,7 +151,7 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
         limits: what the notebook may use.
 
     Raises:
-        NotebookError: if the file is no notebook, or has no exercise in it, or nothing can be run here.
+        NotebookError: if the file is not a notebook, contains no exercise, or nothing can be run here.
     """
     started = time.perf_counter()
     every = _cells(path)

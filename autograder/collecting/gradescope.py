@@ -38,7 +38,7 @@ def with_submitters(entries: Sequence[Entry], roster: Mapping[str, Student]) -> 
     if metadata is None or len(metadata.path.parts) > 2:
         return list(entries)
     described = _read(metadata)
-    keys = {key for student in roster.values() for key in _keys(student)}
+    keys = {key for student in roster.values() for key in _searchable_identifiers(student)}
     root = metadata.path.parent
     return [new for entry in entries if entry is not metadata for new in _renamed(entry, root, described, keys)]
 
@@ -80,7 +80,7 @@ def _owner(submitter: Any, keys: set[str]) -> str:
     return next((text for text in texts if {text.casefold(), folded_name(text)} & keys), texts[0] if texts else "")
 
 
-def _keys(student: Student) -> Iterator[str]:
+def _searchable_identifiers(student: Student) -> Iterator[str]:
     yield from (text.casefold() for text in (student.id, student.number, student.login, student.email) if text)
     if student.name:
         yield folded_name(student.name)

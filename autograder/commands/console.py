@@ -120,7 +120,7 @@ def _stopped_in_good_order() -> Iterator[list[int]]:
 def _attempt(
     function: Callable[..., CommandResult], stopped_by: list[int], *args: Any, **kwargs: Any
 ) -> tuple[CommandResult, str]:
-    """Run a command; return its result, and the error if the user can mend it."""
+    """Run a command; return its result, and the error if the user can fix it."""
     try:
         return function(*args, **kwargs), ""
     except KeyboardInterrupt as stopped:

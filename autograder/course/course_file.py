@@ -324,7 +324,7 @@ def _full_name(path: Path, text: str, key: str, typed: str, assignments: frozens
     if matches:
         raise _at(path, text, key, f"{typed!r} can mean {', '.join(matches)}", "Write more of the name.")
     message = f"there is no chapter {typed!r}.{did_you_mean(typed, assignments)}".rstrip(".")
-    raise _at(path, text, key, message, f"There are: {', '.join(sorted(assignments))}.")
+    raise _at(path, text, key, message, f"Known chapters: {', '.join(sorted(assignments))}.")
 
 
 def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:

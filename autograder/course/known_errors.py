@@ -1,4 +1,4 @@
-"""Translate exceptions of libraries to messages for the user, if the user can mend the cause.
+"""Translate exceptions of libraries to messages for the user, if the user can fix the cause.
 
 An exception that is not here is a mistake in this program, and keeps its traceback.
 """
@@ -94,7 +94,7 @@ def explained_for_all(error: BaseException, where: object = None) -> CourseError
 
 def _of_configuration(error: BaseException) -> CourseError | None:
     """Explain what the code in a course's ``nbgrader_config.py`` raised, or the values that it set."""
-    advice = f"Mend {CONFIG_NAME}, or move it away: tfcourse assign makes a new one."
+    advice = f"Fix {CONFIG_NAME}, or move it away: tfcourse assign makes a new one."
     if isinstance(error, SyntaxError) and Path(error.filename or "").name == CONFIG_NAME:
         return CourseError(f"line {error.lineno} is not Python: {error.msg}", where=error.filename, do=advice)
     for frame, line in walk_tb(error.__traceback__):

@@ -113,7 +113,7 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
     class_list = read_class_list(path)
     if class_list.of_one_chapter:
         raise CourseError(
-            "this list belongs to one assignment: it has submission times, or numbers of participants",
+            "this list belongs to one assignment: it has submission times, or participant numbers",
             where=path,
             do="Name its chapter with --chapter.",
         )

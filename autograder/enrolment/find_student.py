@@ -64,14 +64,14 @@ def name_words(name: str) -> list[str]:
     return sorted(filter(None, safe_id(name).split("-")))
 
 
-def _keys(student: Student) -> Iterable[str]:
+def _searchable_identifiers(student: Student) -> Iterable[str]:
     return (
         text.casefold() for text in (student.id, student.login, student.number, student.email, student.user) if text
     )
 
 
 def _has_key(text: str, student: Student) -> bool:
-    return text.casefold() in _keys(student)
+    return text.casefold() in _searchable_identifiers(student)
 
 
 def _has_name(text: str, student: Student) -> bool:
@@ -81,7 +81,7 @@ def _has_name(text: str, student: Student) -> bool:
 
 
 def _begins_so(text: str, student: Student) -> bool:
-    if any(key.startswith(text.casefold()) for key in _keys(student)):
+    if any(key.startswith(text.casefold()) for key in _searchable_identifiers(student)):
         return True
     unmatched = name_words(student.name)
     for part in name_words(text):

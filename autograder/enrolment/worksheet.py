@@ -54,7 +54,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
     class_list = read_class_list(path)
     if not class_list.of_one_chapter:
         raise CourseError(
-            "this list has neither numbers of participants nor submission times",
+            "this list has neither participant numbers nor submission times",
             where=path,
             do="Read it without --chapter. Moodle's worksheet: the assignment, View all submissions, Download grading worksheet.",
         )

@@ -87,7 +87,7 @@ def _failure(finding: Finding, exercise: str) -> str:
 def _called(source: str) -> set[str]:
     """Return the names that a piece of code calls; code that cannot be read calls none.
 
-    Tokens, not a syntax tree: a parser's stack is no place for text that may be hostile.
+    Tokens, not a syntax tree: hostile text could overflow a parser's stack.
     """
     if max(map(len, source.splitlines()), default=0) > _LONGEST_LINE:
         return set()

@@ -70,7 +70,7 @@ def _converted(tex: str, display: str) -> str:
 
 
 def _write(element: Element, parts: list[str]) -> None:
-    """Write an element and what is in it, of what is allowed; another element gives way to what is in it."""
+    """Append an element as markup to ``parts``: an allowed tag with its contents, of any other tag the contents only."""
     text = html.unescape(element.text or "")
     if "\\" in text:
         raise ValueError("a command is not known")

@@ -32,7 +32,7 @@ from autograder.errors import CourseError
 from autograder.grading.course_settings import (
     as_released,
     configured_settings,
-    made_by,
+    grade_provenance,
     provenance,
     require_student_package,
 )
@@ -410,7 +410,7 @@ class _Run:
         fatal = any(problem.fatal for problem in problems)
         return replace(
             self._result(student, digest, "not gradable" if fatal else "graded"),
-            provenance=made_by(self.made_with.result(), execution, ran=not fatal),
+            provenance=grade_provenance(self.made_with.result(), execution, ran=not fatal),
             exercises=exercise_results(self.manifest, notebook, points, times),
             questions=tuple(_questions(self.manifest, grades)),
             problems=problems,

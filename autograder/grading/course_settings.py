@@ -84,6 +84,6 @@ def provenance(settings: GradingSettings, workers: WorkerPool | None = None) -> 
     return Provenance(checks_hash(), package_hash(settings.package), machine, settings.limits())
 
 
-def made_by(base: Provenance, execution: Execution, *, ran: bool) -> Provenance:
+def grade_provenance(base: Provenance, execution: Execution, *, ran: bool) -> Provenance:
     """Return the provenance of one grade; a submission that did not run has no isolation."""
     return replace(base, isolation=execution.isolation, layers=execution.layers) if ran else base

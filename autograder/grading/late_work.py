@@ -58,7 +58,7 @@ class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
     """
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Leave the notebook as it is."""
+        """Write the submission time, the deadline and the extension to the gradebook; return the notebook unchanged."""
         metadata = resources["nbgrader"]
         chapter, student = metadata["assignment"], metadata["student"]
         folder = _coursedir(self)

@@ -19,7 +19,7 @@ from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.feedback.pages import KIND as NO_FEEDBACK
 from autograder.feedback.pages import PLAIN
-from autograder.grading.course_settings import as_released, made_by, provenance
+from autograder.grading.course_settings import as_released, grade_provenance, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.plugin import configured
 from autograder.grading.released_points import refuse_other_totals, unscorable
@@ -187,7 +187,7 @@ def _judged(course: Course, manifest: Manifest, grade: GradeResult, execution: E
         exercises=exercise_results(manifest, notebook, scores_of(notebook), seconds_of(notebook)),
         problems=problems,
         seconds=round(execution.seconds, 3),
-        provenance=made_by(grade.provenance, execution, ran=not fatal),
+        provenance=grade_provenance(grade.provenance, execution, ran=not fatal),
     )
 
 

@@ -137,7 +137,7 @@ class Marks:
         return [entry for entry in self.journal.entries()[0] if entry.chapter == self.chapter]
 
     def answers_by_marker(self) -> dict[str, int]:
-        """Return how many answers each marker has marked last. An undo brings back the marker before; a changed rubric is no mark."""
+        """Return how many answers each marker has marked last. An undo brings back the marker before; a changed rubric is not a mark."""
         entries = {entry.id: entry for entry in self.history()}
         marks: dict[tuple[str, str], list[str]] = defaultdict(list)
         for entry in entries.values():

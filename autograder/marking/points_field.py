@@ -17,7 +17,7 @@ def read_points(text: str) -> float | None:
         text: the field's text.
 
     Raises:
-        ValueError: if this is no number; the message is for the marker.
+        ValueError: if the text is not a number; the message is for the marker.
     """
     text = text.strip()
     if not text:

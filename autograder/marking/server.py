@@ -267,7 +267,7 @@ class UndoHandler(MarkingHandler):
 
 
 def local_time(text: str) -> str:
-    """Return a time of the journal in the zone of this machine; a text that is no time is returned as it is."""
+    """Return a time of the journal in the zone of this machine; text that is not a time is returned unchanged."""
     try:
         return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:

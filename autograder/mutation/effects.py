@@ -1,6 +1,6 @@
 """Provide functions that operators insert into mutants: a cut gradient, a rounded value. Each records whether it had an effect.
 
-A cut without any gradient, or a rounding of a float32 value, is no mutant: it computes the reference's numbers.
+A cut without any gradient, or a rounding of a float32 value, is not a mutant: it computes the reference's numbers.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _shown(node: Any) -> str:
     return ast.unparse(node).strip().split("\n")[0]
 
 
-# What is no part of what a definition does, by kind of node.
+# Parts of a definition that do not change what it does, by kind of node.
 _NOT_LOOKED_AT = {
     ast.Raise: {"exc", "cause"},
     ast.arg: {"annotation"},

@@ -316,7 +316,7 @@ class GradebookWriter:
             raise
         except Exception as error:
             message = f"a step of nbgrader's cannot be used as this configures it ({type(error).__name__}: {error})"
-            do = f"Mend the class that it names, or {CONFIG_NAME}."
+            do = f"Fix the class named above, or {CONFIG_NAME}."
             raise CourseError(message, where=self.course.root / CONFIG_NAME, do=do) from error
 
     @contextmanager

@@ -169,4 +169,4 @@ def _advice(log: str) -> str:
         )
     if "database" in log or "sqlalchemy" in log:
         return "Is the gradebook open elsewhere, or was it made by another version of nbgrader? See `tfcourse doctor`."
-    return "Mend the cell that is named, then run the command again."
+    return "Fix the cell named above, then run the command again."

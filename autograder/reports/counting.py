@@ -52,7 +52,7 @@ def ruled_cells(course: Course, chapter: str, assignment: Any, rules: Mapping[st
                 course.root,
                 f"chapters.{chapter}.exercises.{name}",
                 f"{chapter} has no exercise or question {name!r}",
-                f"There are: {', '.join(sorted(names))}.",
+                f"Its exercises and questions: {', '.join(sorted(names))}.",
             )
     return [
         GradedCell(exercise_of(cell.name), float(cell.max_score)) for cell in cells if exercise_of(cell.name) in rules

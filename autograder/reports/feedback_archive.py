@@ -95,7 +95,7 @@ def export_feedback(
             students = tuple(student.id for student, _ in pages)
             archives_written.append(FeedbackArchive(chapter, tuple(paths), students, tuple(left_out), tuple(unlisted)))
     if not files:
-        raise CourseError(_why_nothing(archives_written, platform), do=_REMEDY)
+        raise CourseError(_reason_for_no_archive(archives_written, platform), do=_REMEDY)
     write_all_or_none(files)
     return archives_written
 
@@ -106,7 +106,7 @@ _REMEDY = (
 )
 
 
-def _why_nothing(archives: Iterable[FeedbackArchive], platform: str) -> str:
+def _reason_for_no_archive(archives: Iterable[FeedbackArchive], platform: str) -> str:
     without = sorted({student for archive in archives for student in archive.left_out})
     if not without:
         return "there are no feedback pages yet"

@@ -66,7 +66,7 @@ def examine(course_dir: Path | None = None) -> list[Item]:
     """Check the machine and a course folder, and return the results in a fixed order.
 
     Args:
-        course_dir: the course folder, or None. A missing course is no fault of the machine.
+        course_dir: the course folder, or None. A missing course is not a fault of the machine.
     """
     return [
         _python(),

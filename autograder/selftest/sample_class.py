@@ -249,7 +249,7 @@ def _earlier(course: Course) -> dict[str, dict[str, Any]]:
         try:
             saved_students = {item["id"]: item for item in json.loads(saved.read_text(encoding="utf-8"))}
         except (ValueError, TypeError, KeyError) as error:
-            raise CourseError(f"this is no list of a sample class ({error})", where=saved, do=elsewhere) from error
+            raise CourseError(f"this is not the list of a sample class ({error})", where=saved, do=elsewhere) from error
     if strangers := sorted(submitted - saved_students.keys()):
         raise CourseError(
             f"there are submissions of real students here: {', '.join(strangers[:3])}{' …' if len(strangers) > 3 else ''}",

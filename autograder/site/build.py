@@ -251,12 +251,12 @@ def _run(
     if report.failures:
         failures = "\n\n".join(str(failure) for failure in report.failures)
         raise SiteError(
-            f"the site was not built, because a lesson does not run\n{failures}", do="Mend the cell and build again."
+            f"the site was not built, because a lesson does not run\n{failures}", do="Fix the cell and build again."
         )
     if warnings:
         raise SiteError(
             f"the site was not built: warnings are errors, and there were {len(warnings)}\n{_listed(warnings)}",
-            do="Mend what they name and build again.",
+            do="Fix the problems listed above and build again.",
         )
     if status != 0 or not (work / "html" / "index.html").is_file():
         raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{error_tail(errors or output)}")

@@ -161,7 +161,7 @@ def _lesson_title(app: Sphinx, path: Path) -> str:
 
 
 def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
-    """Set a page's header buttons and sidebar, add a chapter's bar, mend roles, and look at the pictures."""
+    """Set a page's header buttons and sidebar, add a chapter's bar, correct its roles, and check its images."""
     page = ChapterPage.of(pagename)
     pathto = context["pathto"]
     downloads = download_links(app.config.tfcourse_downloads, page.chapter) if page else []

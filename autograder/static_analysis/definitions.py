@@ -181,7 +181,8 @@ def last_line(node: ast.stmt) -> int:
 def assigned_names(statement: ast.Assign | ast.AnnAssign) -> list[str]:
     """Return the plain names that an assignment binds."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+    nodes = [node for target in targets for node in ast.walk(target)]
+    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def docstring_node(node: Definition) -> ast.stmt | None:

@@ -219,7 +219,7 @@ def die_with_parent() -> None:
 
 def _populate_root(root: str, view: FilesystemView) -> None:
     for path in view.readable:
-        _show(root, path)
+        _bind_read_only(root, path)
     if view.packages:
         _bind(view.packages, root + PACKAGES, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
     if view.sockets:
@@ -244,14 +244,14 @@ def _populate_root(root: str, view: FilesystemView) -> None:
     Path(f"{root}/etc/group").write_text(f"student:x:{INSIDE}:\n", encoding="ascii")
 
 
-def _show(root: str, path: str) -> None:
+def _bind_read_only(root: str, path: str) -> None:
     if os.path.islink(path):
         target = os.readlink(path)
         os.makedirs(os.path.dirname(root + path), exist_ok=True)
         os.symlink(target, root + path)
         real = os.path.realpath(path)
         if not os.path.lexists(root + real):
-            _show(root, real)
+            _bind_read_only(root, real)
         return
     _bind(path, root + path, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
 

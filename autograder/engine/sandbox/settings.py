@@ -55,7 +55,7 @@ class SandboxSettings:
         """Return the settings that :meth:`to_dict` described; missing settings have their defaults.
 
         Raises:
-            TypeError: if a name is no setting.
+            TypeError: if a name is not a setting.
         """
         plain = dict(data)
         limits = Limits(**plain.pop("limits", {}))

@@ -96,7 +96,7 @@ class RpcServer:
                 except KeyboardInterrupt:
                     # The interrupt came between two requests, but the client still expects a reply.
                     self._answering = False
-                    data = pack({"raised": _raised(KeyboardInterrupt())})
+                    data = pack({"raised": _describe_exception(KeyboardInterrupt())})
                 self._channel.send(data)
         except ClosedError:
             return
@@ -128,7 +128,7 @@ class RpcServer:
             handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
             return handler(question)
         except BaseException as error:  # the exception of student code is the answer
-            return {"raised": _raised(error)}
+            return {"raised": _describe_exception(error)}
 
     def _packed(self, answer: dict[str, Any]) -> bytes:
         if os.getpid() != self._process:
@@ -136,10 +136,10 @@ class RpcServer:
         try:
             data = pack(answer, self._stand_in, self._max_bytes)
         except Exception as error:  # inspecting a student's object may raise anything
-            data = pack({"raised": _raised(error)})
+            data = pack({"raised": _describe_exception(error)})
         if len(data) > self._max_bytes:
             message = f"the result takes {len(data) / 2**20:.0f} MiB, which is too much"
-            data = pack({"raised": _raised(SerializationError(message))})
+            data = pack({"raised": _describe_exception(SerializationError(message))})
         return data
 
     def _resolve(self, reference: Reference) -> Any:
@@ -349,7 +349,7 @@ def _in_this_thread(operators: set[str]) -> Iterator[None]:
         operators |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
 
 
-def _raised(error: BaseException) -> dict[str, Any]:
+def _describe_exception(error: BaseException) -> dict[str, Any]:
     """Describe an exception: its type, the built-in types it derives from, its text, and where it was raised."""
     try:
         text = str(error)[:MAX_TEXT]

@@ -25,7 +25,7 @@ def test_a_chapter_is_found_by_the_beginning_of_its_name(small: Any, name: str) 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("03", "There are: 90_first, 91_second"),
+        ("03", "Known chapters: 90_first, 91_second"),
         ("9", "no chapter .9."),
         ("", "no chapter"),
         ("frist", "Did you mean 90_first."),

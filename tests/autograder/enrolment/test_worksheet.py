@@ -133,5 +133,5 @@ def test_a_list_of_one_chapter_needs_its_chapter_and_a_class_list_has_none(
     (tmp_path / "sheet.csv").write_text(f"{HEADER}\n{ROWS}", encoding="utf-8")
     with pytest.raises(CourseError, match="belongs to one assignment"):
         enrol(course, tmp_path / "sheet.csv")
-    with pytest.raises(CourseError, match="neither numbers of participants nor submission times"):
+    with pytest.raises(CourseError, match="neither participant numbers nor submission times"):
         worksheet(PARTICIPANTS)
