@@ -177,7 +177,7 @@ def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequen
     findings = []
     for (section, problem), diagnosis in zip(pairs, diagnoses, strict=True):
         earned = 0.0 if problem else round(section.points * (share if section.side else 1.0), 2)
-        message = RIGHT if share == 1 or not section.side else _reduced(right_points, all_points)
+        message = RIGHT if share or not section.side else NOT_JUDGED
         unjudged = problem is not None and section.side and problem.about_numbers and share < 1
         if problem is not None:
             # A message that several rows share is shown once.
@@ -196,8 +196,3 @@ def _verdict(sheet: Sheet, problems: Sequence[Problem | None], diagnoses: Sequen
             )
         )
     return Verdict(exercise=sheet.exercise, chapter=sheet.chapter, findings=tuple(findings))
-
-
-def _reduced(right: float, points: float) -> str:
-    """Return why a passed side row does not earn all its points."""
-    return f"correct; pays by the share of right numbers, {right:g} of {points:g} points" if right else NOT_JUDGED

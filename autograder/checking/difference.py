@@ -13,6 +13,8 @@ from autograder.checking.value_text import texts_apart, type_name
 
 # More numbers than any exercise returns: an expanded tensor takes no memory, whatever its size, until it is compared.
 LARGEST = 10_000_000
+# Errors up to this share of the largest number are called small: wrong arithmetic makes larger ones.
+_NEARLY = 1e-5
 
 
 def difference(name: str, answer: Value, reference: Value, *, equal_nan: bool = False) -> str | None:
@@ -66,7 +68,19 @@ def _wrong_numbers(name: str, answer: Tensor, reference: Tensor, wrong: Tensor) 
     where = "the worst is at" if ordinary and count > 1 and b.is_floating_point() else "at"
     verb = "is" if count == 1 else "are"
     many = f"all {total}" if count == total else f"{count} of {total}"
+    if ordinary and b.is_floating_point() and (largest := _largest_error(a, b)) <= _NEARLY:
+        allowed = tolerance_for(reference.dtype, reference.device.type).relative
+        return (
+            f"{many} {numbers} in {name} {verb} nearly right, off by up to {largest:.0e} of the largest ({dtype_text(b)} allows "
+            f"{allowed:.0e}), which suggests a step in lower precision or a small added constant; at {index}: {actual}, expected {expected}"
+        )
     return f"{many} {numbers} in {name} {verb} wrong; {where} {index}: {actual}, expected {expected}"
+
+
+def _largest_error(a: Tensor, b: Tensor) -> float:
+    """Return the largest difference as a share of the largest expected number."""
+    scale = b.double().abs().max().item()
+    return (a.double() - b.double()).abs().max().item() / scale if scale else math.inf
 
 
 def _worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:

@@ -73,7 +73,17 @@ def texts_apart(actual: Any, expected: Any) -> tuple[str, str]:
 
 def number_or_repr(value: Any) -> str:
     """Return a number with few digits, and anything else as Python writes it, cut if it is long."""
-    return number_text(value) if isinstance(value, float) else reprlib.repr(value)
+    return number_text(value) if isinstance(value, float) else _Shortened().repr(value)
+
+
+class _Shortened(reprlib.Repr):
+    """Shorten long values; the mark for what is left out of a text stands outside its quotes."""
+
+    def repr_str(self, x: str, level: int) -> str:
+        """Return a text, or its beginning and its end."""
+        if len(x) <= 2 * _AROUND:
+            return repr(x)
+        return f"{x[:_AROUND]!r} … {x[-_AROUND:]!r}"
 
 
 def _enough_digits(actual: float, expected: float) -> tuple[str, str]:

@@ -92,6 +92,11 @@ class Finding:
         """The state in words, for readers who do not see the sign."""
         return {"✓": "passed", "✗": "missed", "–": "not judged"}[self.mark]
 
+    @property
+    def is_reduced(self) -> bool:
+        """Whether the row passed and pays only a share of its points, because some numbers are wrong."""
+        return self.passed and self.message != NOT_JUDGED and self.earned < self.points
+
     def __post_init__(self) -> None:
         if _META.search(self.message) and ABOUT_META not in self.message:
             object.__setattr__(self, "message", f"{self.message} {ABOUT_META}")
@@ -173,22 +178,32 @@ class Verdict:
         lines = [f"{self.exercise}: {self.score:g} of {self.max_score:g} points"]
         for diagnosis, findings in self._grouped():
             for rows in _folded(findings):
-                earned, points = _points(rows)
                 mark = {"✓": "x", "✗": " ", "–": "-"}[rows[0].mark]
-                lines.append(f"  [{mark}] {earned:g}/{points:g}  {_title(rows)}: {rows[0].message}")
+                lines.append(f"  [{mark}] {_points_text(rows, '/')}  {_title(rows)}: {rows[0].message}")
                 lines += [f"        - {finding.title}" for finding in rows if len(rows) > 1]
                 lines += [textwrap.indent(finding.example, " " * 8) for finding in rows[:1] if finding.example]
+            if findings[0].is_reduced:
+                lines.append(f"      {paid_text(findings)}")
             if diagnosis is not None:
                 lines.append(f"  Looks like: {diagnosis.explanation}")
                 lines.append(f"  Read again: lesson {self.chapter}, “{diagnosis.heading}”")
         return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
 
     def _grouped(self) -> list[tuple[Diagnosis | None, list[Finding]]]:
-        """Return the findings grouped by mistake; passed and unexplained ones come first."""
-        groups: dict[Diagnosis | None, list[Finding]] = {None: []}
+        """Return the findings in groups: passed and unexplained ones, reduced ones, those of each mistake, those that are not judged."""
+        plain: list[Finding] = []
+        reduced: list[Finding] = []
+        unjudged: list[Finding] = []
+        explained: dict[Diagnosis, list[Finding]] = {}
         for finding in self.findings:
-            groups.setdefault(finding.diagnosis, []).append(finding)
-        return list(groups.items())
+            if finding.mark == "–":
+                unjudged.append(finding)
+            elif finding.diagnosis is not None:
+                explained.setdefault(finding.diagnosis, []).append(finding)
+            else:
+                (reduced if finding.is_reduced else plain).append(finding)
+        groups = [(None, plain), (None, reduced), *explained.items(), (None, unjudged)]
+        return [(diagnosis, findings) for diagnosis, findings in groups if findings]
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return {VERDICT_MIME: self.to_dict()}
@@ -208,7 +223,9 @@ class Verdict:
 
     def _group(self, diagnosis: Diagnosis | None, findings: Sequence[Finding]) -> str:
         rows = "".join(map(_row, _folded(findings))) + (self._diagnosis(diagnosis) if diagnosis else "")
-        return f"<tbody>{rows}</tbody>" if rows else ""
+        if findings[0].is_reduced:
+            rows += f'<tr class="tfc-reduced"><td colspan="3" style="{_CELL}">{paid_text(findings)}</td></tr>'
+        return f"<tbody>{rows}</tbody>"
 
     def _diagnosis(self, diagnosis: Diagnosis) -> str:
         heading = html.escape(diagnosis.heading)
@@ -289,12 +306,25 @@ def _points(rows: Sequence[Finding]) -> tuple[float, float]:
     return sum(finding.earned for finding in rows), sum(finding.points for finding in rows)
 
 
+def _points_text(rows: Sequence[Finding], slash: str) -> str:
+    """Return the points of a line: earned and possible ones, or only what it is worth where a later line says what it pays."""
+    earned, points = _points(rows)
+    return f"({points:g})" if rows[0].is_reduced else f"{earned:g}{slash}{points:g}"
+
+
+def paid_text(rows: Sequence[Finding]) -> str:
+    """Return what reduced rows pay together."""
+    earned, points = _points(rows)
+    which = "This row pays" if len(rows) == 1 else f"These {len(rows)} rows pay"
+    return f"{which} in proportion to the right numbers: {earned:g} of {points:g} points."
+
+
 def _title(rows: Sequence[Finding]) -> str:
     return rows[0].title.rstrip(".") if len(rows) == 1 else f"{len(rows)} rows"
 
 
 def _row(rows: Sequence[Finding]) -> str:
-    first, (earned, points) = rows[0], _points(rows)
+    first = rows[0]
     title = html.escape(first.title) if len(rows) == 1 else _details(f"{len(rows)} rows", _list(rows))
     example = ""
     if first.example:
@@ -306,7 +336,7 @@ def _row(rows: Sequence[Finding]) -> str:
     return (
         f'<tr class="{first.state.replace(" ", "-")}"><th scope="row" style="{_CELL};font-weight:normal">'
         f'<span role="img" aria-label="{first.state}">{first.mark}</span> {title}</th>'
-        f'<td style="{_CELL};white-space:nowrap">{earned:g} / {points:g}</td>'
+        f'<td style="{_CELL};white-space:nowrap">{_points_text(rows, " / ")}</td>'
         f'<td style="{_CELL}">{html.escape(first.message)}</td></tr>{example}'
     )
 

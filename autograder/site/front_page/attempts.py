@@ -17,7 +17,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
-from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.checking.verdict import Diagnosis, Finding, Verdict, paid_text
 from autograder.errors import CourseError
 
 _TITLE = re.compile(r"^=== (.+)\n", re.MULTILINE)
@@ -106,13 +106,15 @@ def attempts_html(pairs: list[tuple[Attempt, Verdict]], caption: str, link: Call
 
 def _attempt(attempt: Attempt, verdict: Verdict, link: Callable[[str], str]) -> str:
     rows = "".join(_row(finding) for finding in verdict.findings)
+    reduced = [finding for finding in verdict.findings if finding.is_reduced]
+    paid = f'<p class="tfc-attempt-paid"><small>{paid_text(reduced)}</small></p>' if reduced else ""
     diagnoses = "".join(_diagnosis(diagnosis, verdict, link) for diagnosis in verdict.diagnoses)
     return (
         f'<section class="tfc-attempt" aria-label="{escape(attempt.title)}"><p class="tfc-attempt-title">{escape(attempt.title)}</p>'
         f'<div class="tfc-attempt-code">{_highlighted(attempt.code)}</div>'
         f'<div class="tfc-attempt-verdict"><p class="tfc-attempt-score"><code>check({escape(verdict.exercise)})</code> '
         f"<strong>{verdict.score:g} of {verdict.max_score:g} points</strong></p>"
-        f'{diagnoses}<ul class="tfc-attempt-rows">{rows}</ul></div></section>'
+        f'{diagnoses}<ul class="tfc-attempt-rows">{rows}</ul>{paid}</div></section>'
     )
 
 
@@ -127,9 +129,10 @@ def _diagnosis(diagnosis: Diagnosis, verdict: Verdict, link: Callable[[str], str
 def _row(finding: Finding) -> str:
     state = finding.state.replace(" ", "-")
     observed = f"<small>{escape(finding.message)}</small>" if finding.mark == "✗" else ""
+    points = f"({finding.points:.3g})" if finding.is_reduced else f"{finding.earned:.3g}/{finding.points:.3g}"
     return (
         f'<li class="{state}"><span aria-hidden="true">{finding.mark}</span><span class="visually-hidden">{finding.state}: </span>'
-        f"<span>{escape(finding.title)}{observed}</span> <b>{finding.earned:.3g}/{finding.points:.3g}</b></li>"
+        f"<span>{escape(finding.title)}{observed}</span> <b>{points}</b></li>"
     )
 
 

@@ -51,7 +51,8 @@ def test_a_row_of_numbers_gives_all_its_points_or_none_and_a_side_row_by_right_n
     assert verdict.score == pytest.approx(4.89)
     (inputs,) = (finding for finding in verdict.findings if finding.aspect == "inputs")
     assert inputs.passed
-    assert inputs.message == "correct; pays by the share of right numbers, 3 of 4 points"
+    assert (inputs.message, inputs.is_reduced) == ("as it should be", True)
+    assert "These 4 rows pay in proportion to the right numbers: 1.89 of 2.5 points." in str(verdict)
 
 
 def test_code_without_a_right_number_earns_nothing_by_doing_nothing(verdict_on):

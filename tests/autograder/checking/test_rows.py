@@ -90,7 +90,7 @@ CAUGHT = [
     ("values", lambda x, y: attend(x, y).double(), "dtype"),
     ("values", lambda x, y: attend(x * 1.01, y), "wrong"),
     ("float64", lambda x, y: attend(x.float(), y.float()), "float32, expected float64"),
-    ("float64", lambda x, y: attend(x.float(), y.float()).double(), "wrong"),
+    ("float64", lambda x, y: attend(x.float(), y.float()).double(), "nearly right, off by up to"),
     ("precision", lambda x, y: attend(x.double(), y.double()), "float64, expected bfloat16"),
     ("precision", lambda x, y: attend(x, y) + 0.2, "wrong"),
     ("values", lambda x, y: attend(x, y.detach()), "gradient of y"),

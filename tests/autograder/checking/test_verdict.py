@@ -216,3 +216,23 @@ def test_an_example_keeps_its_columns():
     page = Text(verdict._repr_html_())
     assert "pre" in {tag for tag, _ in page.tags}
     assert example in "".join(page.words)
+
+
+def test_reduced_rows_show_what_they_are_worth_and_one_line_says_what_they_pay():
+    findings = (
+        Finding("a", "Numbers", 2, True, "as it should be"),
+        Finding("b", "Mask", 2, False, "wrong"),
+        Finding("c", "Inputs", 1, True, "as it should be", earned=0.5),
+        Finding("d", "Loops", 1, True, "as it should be", earned=0.5),
+        Finding("e", "Memory", 1, False, NOT_JUDGED),
+    )
+    verdict = Verdict("f", "03", findings)
+    assert str(verdict).splitlines()[1:] == [
+        "  [x] 2/2  Numbers: as it should be",
+        "  [ ] 0/2  Mask: wrong",
+        "  [x] (1)  Inputs: as it should be",
+        "  [x] (1)  Loops: as it should be",
+        "      These 2 rows pay in proportion to the right numbers: 1 of 2 points.",
+        f"  [-] 0/1  Memory: {NOT_JUDGED}",
+    ]
+    assert "These 2 rows pay in proportion to the right numbers: 1 of 2 points." in verdict._repr_html_()
