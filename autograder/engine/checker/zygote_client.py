@@ -213,7 +213,6 @@ class ZygoteClient:
     Args:
         settings: the sandbox settings of the children.
         environment: their environment variables.
-        kernels: whether the children are Jupyter kernels, whose sockets lie in folders below :attr:`sockets`.
         standby: the connection of a zygote that a fork server forks for this client; without one, or if it dies, the client starts one.
     """
 
@@ -222,11 +221,9 @@ class ZygoteClient:
         settings: SandboxSettings,
         environment: Mapping[str, str],
         *,
-        kernels: bool = False,
         standby: socket.socket | None = None,
     ) -> None:
         self.settings = settings
-        self._kernels = kernels
         self._environment = dict(environment)
         self._standby = standby
         # None also for a zygote that a fork server has yet to fork.
@@ -244,15 +241,14 @@ class ZygoteClient:
         standby, self._standby = self._standby, None
         self.close()
         self._folder = tempfile.mkdtemp(prefix="tfcourse-")
-        for name in ("root", "sockets"):
-            os.mkdir(f"{self._folder}/{name}", 0o755)
+        root = f"{self._folder}/root"
+        os.mkdir(root, 0o755)
         self._control = standby or self._spawn()
         self._ready = False
         order = {
             "settings": self.settings.to_dict(),
             "environment": self._environment,
-            "root": f"{self._folder}/root",
-            "sockets": self.sockets if self._kernels else "",
+            "root": root,
         }
         # If the zygote has ended, make_ready finds out.
         with contextlib.suppress(OSError):
@@ -271,11 +267,6 @@ class ZygoteClient:
         )
         zygote_end.close()
         return ours
-
-    @property
-    def sockets(self) -> str:
-        """The folder for the sockets of kernels, while the zygote runs."""
-        return f"{self._folder}/sockets"
 
     def make_ready(self) -> bool:
         """Wait until the zygote can fork children; restart it if it has died.
@@ -341,8 +332,6 @@ class ZygoteClient:
         limits: Limits | None = None,
         *,
         forbidden: Sequence[str] = (),
-        connection: Mapping[str, Any] | None = None,
-        sockets: str = "",
     ) -> StudentProcess:
         """Fork a sandboxed child from a zygote when it is ready.
 
@@ -350,8 +339,6 @@ class ZygoteClient:
             max_bytes: the longest message accepted from it, in bytes.
             limits: its limits; by default the limits in the settings.
             forbidden: names of functions that it refuses until it ends.
-            connection: for a kernel, the contents of Jupyter's connection file. A second message follows when its sockets are bound.
-            sockets: for a kernel, the name of its folder below :attr:`sockets`.
 
         Raises:
             ZygoteError: if the child cannot be started, or it has less isolation than the settings require.
@@ -371,8 +358,6 @@ class ZygoteClient:
             "max_bytes": max_bytes,
             "scratch": scratch,
             "forbidden": list(forbidden),
-            "connection": dict(connection or {}),
-            "sockets": f"{self.sockets}/{sockets}" if scratch and sockets else sockets,
         }
         descriptors = [child_end.fileno(), their_mailbox.fileno(), their_reports.fileno()]
         try:

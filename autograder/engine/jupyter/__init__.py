@@ -1,1 +1,1 @@
-"""Execute notebooks in ordinary Jupyter kernels, and provide warm kernels."""
+"""Execute notebooks in ordinary Jupyter kernels."""

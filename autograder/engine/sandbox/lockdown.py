@@ -48,9 +48,8 @@ INSIDE, NOBODY = 1000, 65534
 _OWN_USERS = 2_000_000_000
 SCRATCH = "/tmp"
 WORK, HOME, SHARED_MEMORY = f"{SCRATCH}/work", f"{SCRATCH}/home", "/dev/shm"
-# These mounts hide a folder of the host, so they are below one that holds neither a course nor a Python.
+# This mount hides a folder of the host, so it is below one that holds neither a course nor a Python.
 PACKAGES = "/run/tfcourse/packages"
-SOCKETS = "/run/tfcourse/sockets"
 
 # System files that programs need beside their own.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -88,29 +87,23 @@ class FilesystemView:
         readable: files and folders of the host, mounted read-only at the same path.
         masked: subfolders of ``readable`` that appear empty.
         packages: a folder of the host that appears as ``PACKAGES``, or empty.
-        sockets: a folder of the host with a folder per kernel; each kernel sees its own as ``SOCKETS``. Or empty.
         cuda: whether the NVIDIA devices are passed in.
     """
 
     readable: tuple[str, ...]
     masked: tuple[str, ...] = ()
     packages: str = ""
-    sockets: str = ""
     cuda: bool = False
 
 
-def python_view(
-    masked: Sequence[str] = (), *, packages: str = "", sockets: str = "", cuda: bool = False
-) -> FilesystemView:
+def python_view(masked: Sequence[str] = (), *, packages: str = "", cuda: bool = False) -> FilesystemView:
     """Return the view that this Python needs: the system's programs and libraries, and Python's own."""
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
     candidates = [*_SYSTEM, *_CONFIGURATION, *sorted(prefixes)]
     existing = list(dict.fromkeys(os.path.abspath(path) for path in candidates if os.path.lexists(path)))
     # A folder includes all paths below it.
     topmost = [path for path in existing if not any(_is_below(path, other) for other in existing)]
-    return FilesystemView(
-        tuple(topmost), tuple(path for path in masked if os.path.isdir(path)), packages, sockets, cuda
-    )
+    return FilesystemView(tuple(topmost), tuple(path for path in masked if os.path.isdir(path)), packages, cuda)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -222,8 +215,6 @@ def _populate_root(root: str, view: FilesystemView) -> None:
         _bind_read_only(root, path)
     if view.packages:
         _bind(view.packages, root + PACKAGES, linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV)
-    if view.sockets:
-        _bind(view.sockets, root + SOCKETS, linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     for path in view.masked:
         if not os.path.isdir(root + path):
             continue  # the folder is outside the view
@@ -302,9 +293,7 @@ def raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def lock_down(
-    limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "", sockets: str = ""
-) -> list[str]:
+def lock_down(limits: Limits, *, namespaces: bool, cuda: bool = False, scratch: str = "") -> list[str]:
     """Lock down this process, just forked, for student code. This cannot be undone.
 
     Args:
@@ -312,7 +301,6 @@ def lock_down(
         namespaces: whether the zygote runs in namespaces and a private root.
         cuda: whether it may use NVIDIA devices.
         scratch: the only writable folder if there is no private root.
-        sockets: for a kernel, the folder of its sockets: its name below ``SOCKETS``, or its path if there is no private root.
 
     Returns:
         The names of the layers that are active.
@@ -322,7 +310,7 @@ def lock_down(
     """
     active: list[str] = []
     if namespaces:
-        _own_namespaces(limits, sockets)
+        _own_namespaces(limits)
         active += [*NAMESPACES, *ROOT]
     elif scratch:
         os.chdir(scratch)
@@ -337,7 +325,7 @@ def lock_down(
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     active.append("no new privileges")
     if landlock.version():
-        writable = [SCRATCH, SOCKETS, "/dev"] if namespaces else [scratch, sockets, "/dev/null"]
+        writable = [SCRATCH, "/dev"] if namespaces else [scratch, "/dev/null"]
         landlock.restrict(["/"] if namespaces else _without_namespaces(), [path for path in writable if path])
         active.append("landlock")
     if seccomp.available():
@@ -346,12 +334,9 @@ def lock_down(
     return active
 
 
-def _own_namespaces(limits: Limits, sockets: str) -> None:
+def _own_namespaces(limits: Limits) -> None:
     linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS)
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
-    if sockets:
-        # Hide the folders of other kernels.
-        linux.mount(f"{SOCKETS}/{sockets}", SOCKETS, flags=linux.MS_BIND)
     hidden = {folder: os.open(folder, os.O_PATH | os.O_CLOEXEC) for folder in (SCRATCH, SHARED_MEMORY)}
     inodes = max(1024, limits.scratch_mb * 64)
     linux.mount(

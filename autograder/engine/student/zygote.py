@@ -30,7 +30,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,12 +84,12 @@ def _serve_worker(control: socket.socket) -> None:
         return
     order = json.loads(message)
     _take_environment(order["environment"])
-    if not order["sockets"] and not _ends_with_worker(control):
+    if not _ends_with_worker(control):
         return
     settings = SandboxSettings.from_dict(order["settings"])
     zygote = _Zygote(control, settings)
     try:
-        zygote.prepare(order["root"], order["sockets"])
+        zygote.prepare(order["root"])
     except Exception:
         _send(control, {"failed": traceback.format_exc(limit=3)})
         return
@@ -104,8 +103,7 @@ def _serve_worker(control: socket.socket) -> None:
 def _ends_with_worker(control: socket.socket) -> bool:
     """Make this process end as soon as the worker does, even during imports; return False if the worker has ended already.
 
-    Until it ends it keeps inherited files open, for instance an error pipe that a reader waits for. A Jupyter server starts it in a thread
-    that may end before the server does: there it runs until its connection closes.
+    Until it ends it keeps inherited files open, for instance an error pipe that a reader waits for.
     """
     lockdown.die_with_parent()
     poll = select.poll()
@@ -170,16 +168,14 @@ class _Zygote:
         self.problem = ""
         self._large_pages = False
 
-    def prepare(self, root: str, sockets: str) -> None:
+    def prepare(self, root: str) -> None:
         """Import the packages that students use, and enter the private root."""
         settings, start = self._settings, _start()
         if settings.isolation == "none":
             self._import()
         else:
             masked = [str(Path(entry) / name) for entry in sys.path for name in settings.hidden if entry]
-            view = lockdown.python_view(
-                masked, packages=settings.packages, sockets=sockets, cuda=settings.device == "cuda"
-            )
+            view = lockdown.python_view(masked, packages=settings.packages, cuda=settings.device == "cuda")
             try:
                 lockdown.enter_private_root(root, view, self._import)
                 self._forks = lockdown.ProcessNamespaces()
@@ -200,8 +196,7 @@ class _Zygote:
 
     def _import(self) -> None:
         _import(self._settings.preload)
-        # A process has one shell, and a kernel brings its own.
-        self._shell = None if "ipykernel.kernelapp" in sys.modules else _shell()
+        self._shell = _shell()
         _warm_up(self._settings.device)
 
     def serve(self) -> None:
@@ -286,9 +281,6 @@ class _Zygote:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             _redirect_output()
             limits = lockdown.Limits(**order["limits"])
-            if order["connection"]:
-                # A kernel's threads reserve more addresses than they use, so its memory is limited after they have started.
-                limits = replace(limits, memory_mb=None)
             layers: list[str] = []
             if self._settings.isolation != "none":
                 layers = lockdown.lock_down(
@@ -296,7 +288,6 @@ class _Zygote:
                     namespaces=self.moved_in,
                     cuda=self._settings.device == "cuda",
                     scratch=order["scratch"],
-                    sockets=order["sockets"],
                 )
             elif order["scratch"]:
                 os.chdir(order["scratch"])
@@ -318,23 +309,10 @@ class _Zygote:
         seed_all(self._settings.seed)
         channel = Channel(socket.socket(fileno=descriptors[0]), order["max_bytes"])
         channel.send(pack({"ready": layers}))
-        if order["connection"]:
-            from autograder.engine.student.jupyter_kernel import run_kernel
-
-            def ready() -> None:
-                memory_mb = order["limits"].get("memory_mb")
-                if layers and memory_mb is not None and self._settings.device != "cuda":
-                    lockdown.limit_memory(memory_mb)
-                channel.send(pack({"bound": True}))
-
-            audit.explain_refusals()
-            run_kernel(order["connection"], ready)
-        else:
-            assert self._shell is not None, "this zygote makes kernels"
-            mailbox = Mailbox(socket.socket(fileno=descriptors[1]))
-            called = forbidden.refuse_permanently(order["forbidden"])
-            audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
-            RpcServer(channel, mailbox, self._shell, order["max_bytes"], called).serve()
+        mailbox = Mailbox(socket.socket(fileno=descriptors[1]))
+        called = forbidden.refuse_permanently(order["forbidden"])
+        audit.report(socket.socket(fileno=descriptors[2]), audit.library_folders(self._settings.packages))
+        RpcServer(channel, mailbox, self._shell, order["max_bytes"], called).serve()
 
 
 def _report(descriptor: int, text: str) -> None:
