@@ -40,7 +40,8 @@ def test_the_table_has_every_package_and_points_upwards_only():
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        ("autograder.engine.student.shell", "import autograder.engine.checker.checker"),
+        ("autograder.engine.shell.cell_shell", "import autograder.engine.checker.checker"),
+        ("autograder.engine.checker.checker", "from autograder.engine.student import rpc_server"),
         ("autograder.record.results", "def f():\n    from autograder.grading import plugin"),
         ("autograder.checking.rows", "from autograder.checks import exercises"),
         ("tfcourse.gpt", "from tfcourse.lessons import decoding"),

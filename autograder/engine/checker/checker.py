@@ -43,7 +43,7 @@ from autograder.engine.checker.remote_objects import (
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.zygote_client import StudentProcess
 from autograder.engine.settings import GradingSettings
-from autograder.engine.student.shell import CellShell
+from autograder.engine.shell.cell_shell import CellShell
 from autograder.engine.transport.serialization import ProtocolError
 from autograder.static_analysis.cell_ast import syntax_error
 from autograder.static_analysis.cell_names import checked_names

@@ -22,7 +22,6 @@ from typing import Any
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import Limits
 from autograder.engine.sandbox.settings import SandboxSettings, is_at_least, level_of
-from autograder.engine.student.audit import known_line
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
@@ -33,6 +32,7 @@ from autograder.engine.transport.channel import (
     send_with_descriptors,
 )
 from autograder.engine.transport.fork_server import ForkedByServer, kill_group
+from autograder.engine.transport.report_lines import known_line
 
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0

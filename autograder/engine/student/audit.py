@@ -28,46 +28,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from autograder.engine.student.no_programs import ProgramError, copy_explanation, explanation
+from autograder.engine.shell.program_refusals import ProgramError, copy_explanation, explanation
+from autograder.engine.transport.report_lines import BY_ATTRIBUTE, BY_EVENT, BY_IMPORT, COPIES, IMPORTS, OPENS, STARTS
 
-_STARTS = frozenset({"os.exec", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"})
-_COPIES = frozenset({"os.fork", "os.forkpty"})
-_BY_NAME = {
-    **dict.fromkeys(_STARTS, "tries to start a program"),
-    **dict.fromkeys(_COPIES, "tries to copy its process"),
-    **{
-        f"ctypes.{name}": "uses ctypes"
-        for name in ("addressof", "call_function", "cdata", "cdata/buffer", "dlopen", "dlsym", "string_at")
-    },
-    **{
-        name: f"calls {name}"
-        for name in (
-            "code.__new__",
-            "gc.get_objects",
-            "gc.get_referents",
-            "gc.get_referrers",
-            "marshal.loads",
-            "sys._current_frames",
-            "sys.addaudithook",
-            "sys.setprofile",
-            "sys.settrace",
-        )
-    },
-    "compile": "compiles text",
-    "exec": "runs text or a code object with exec or eval",
-}
-# Events whose second argument says what is read or set.
-_BY_ATTRIBUTE = {
-    ("object.__getattr__", "ag_frame"): "reads the frame of a generator",
-    ("object.__getattr__", "cr_frame"): "reads the frame of a coroutine",
-    ("object.__getattr__", "gi_frame"): "reads the frame of a generator",
-    ("object.__getattr__", "tb_frame"): "reads the frame of a traceback",
-    ("object.__setattr__", "__code__"): "gives a function other code",
-}
-_BY_IMPORT = frozenset({"_cffi_backend", "cffi"})
-_IMPORTS, _OPENS = "imports cffi", "opens its own memory"
-_FORGES = "sends reports of its own"
-_LINES = frozenset({*_BY_NAME.values(), *_BY_ATTRIBUTE.values(), _IMPORTS, _OPENS})
 # Standard modules that act on behalf of their caller.
 _ON_BEHALF = (
     "/cProfile.py",
@@ -96,19 +59,13 @@ def library_folders(*more: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{folder.rstrip('/')}/" for folder in folders))
 
 
-def known_line(line: bytes) -> str:
-    """Return a received line as text; replace any line that this module does not send by a notice."""
-    text = line.decode("utf-8", "replace")
-    return text if text in _LINES else _FORGES
-
-
 def explain_refusals() -> None:
     """Make Python's functions that start or copy a process raise an error that explains why they cannot."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _STARTS:
+        if event in STARTS:
             raise ProgramError(explanation(_program(arguments)))
-        if event in _COPIES:
+        if event in COPIES:
             raise ProgramError(copy_explanation())
 
     sys.addaudithook(hook)
@@ -139,7 +96,7 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> None:
     send = _sender(connection)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        line = _BY_NAME.get(event) or _by_attribute(event, arguments)
+        line = BY_EVENT.get(event) or _by_attribute(event, arguments)
         if line and not _by_library(sys._getframe(1), folders):
             send(line)
         if event in ("import", "open") and (line := _by_name_of(event, arguments)):
@@ -153,7 +110,7 @@ def report(connection: socket.socket, folders: tuple[str, ...]) -> None:
 def _by_attribute(event: str, arguments: tuple[Any, ...]) -> str:
     """Return the line for reading or setting an attribute; empty if it is none of those to report."""
     if event.startswith("object.__") and len(arguments) > 1 and type(arguments[1]) is str:
-        return _BY_ATTRIBUTE.get((event, arguments[1]), "")
+        return BY_ATTRIBUTE.get((event, arguments[1]), "")
     return ""
 
 
@@ -161,8 +118,8 @@ def _by_name_of(event: str, arguments: tuple[Any, ...]) -> str:
     """Return the line for importing a module or opening a file, whoever does it; empty if it is none of those to report."""
     name = arguments[0] if arguments and type(arguments[0]) is str else ""
     if event == "import":
-        return _IMPORTS if name in _BY_IMPORT else ""
-    return _OPENS if name.startswith("/proc/") and name.endswith("/mem") else ""
+        return IMPORTS if name in BY_IMPORT else ""
+    return OPENS if name.startswith("/proc/") and name.endswith("/mem") else ""
 
 
 def _by_library(frame: FrameType | None, folders: tuple[str, ...]) -> bool:

@@ -35,9 +35,9 @@ from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, 
 
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, tensors_in
 from autograder.checking.subject import LocalSubject
+from autograder.engine.shell.cell_shell import CellShell
 from autograder.engine.student import thread_check
 from autograder.engine.student.definitions import run_for_definitions
-from autograder.engine.student.shell import CellShell
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.observations import observation_to_dict
 from autograder.engine.transport.serialization import Opaque, Reference, SerializationError, pack, unpack

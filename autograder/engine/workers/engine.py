@@ -62,13 +62,13 @@ def warm_up_worker() -> None:
     from autograder.engine.checker import checker  # noqa: F401 - for those that are forked here
     from autograder.engine.checker.answer_cache import exercises_of
     from autograder.engine.checker.remote_objects import RemoteNamespace
-    from autograder.engine.student import warm_up
+    from autograder.engine.shell.warm_shell import reduce_garbage_collection, warm_shell
 
     torch.set_num_threads(1)
-    warm_up.reduce_garbage_collection()
+    reduce_garbage_collection()
     tfcourse._installed_check()
     exercises_of("")
-    warm_up.shell(RemoteNamespace()).forget()
+    warm_shell(RemoteNamespace()).forget()
 
 
 @cache
@@ -287,7 +287,7 @@ class Engine:
         from autograder.engine.checker.checker import Checker
         from autograder.engine.checker.remote_objects import RemoteNamespace
         from autograder.engine.checker.zygote_client import ZygoteError
-        from autograder.engine.student.shell import make_shell
+        from autograder.engine.shell.cell_shell import make_shell
 
         limit = self._settings.answers_mb * 2**20
         seeding.seed_all(self._settings.student_seed)

@@ -17,9 +17,9 @@ import torch
 from autograder.checks import exercises
 from autograder.engine.checker.remote_objects import RemoteNamespace, proxy_for
 from autograder.engine.checker.rpc_client import CellLimits, StudentClient
+from autograder.engine.shell.cell_shell import make_shell
 from autograder.engine.student import forbidden as forbidden_functions
 from autograder.engine.student.rpc_server import RpcServer
-from autograder.engine.student.shell import make_shell
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.serialization import pack, unpack
 

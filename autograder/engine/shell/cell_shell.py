@@ -26,7 +26,7 @@ from IPython.paths import get_ipython_dir
 from traitlets import Type
 from traitlets.config import Config
 
-from autograder.engine.student.no_programs import ShellRefusal, refuse_script_magics
+from autograder.engine.shell.program_refusals import ShellRefusal, refuse_script_magics
 
 Emit = Callable[[dict[str, Any]], None]
 

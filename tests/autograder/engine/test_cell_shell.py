@@ -12,7 +12,7 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograder.engine.cell_outputs import Outputs, size_of
-from autograder.engine.student.shell import CellShell, make_shell
+from autograder.engine.shell.cell_shell import CellShell, make_shell
 
 from .confined import in_child
 
