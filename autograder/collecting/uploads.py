@@ -295,7 +295,11 @@ def _owner_of(entry: Entry, layout: _Layout, chapter: str, known_students: froze
     if folders and layout.level is not None:
         return None
     # Files beside each other: only one that is called like its chapter, or like a student, is somebody's.
-    upload = _plain(entry, PurePosixPath(_without_suffix(path.name)), chapter, by_folder=False) if len(path.parts) == 1 else None
+    upload = (
+        _plain(entry, PurePosixPath(_without_suffix(path.name)), chapter, by_folder=False)
+        if len(path.parts) == 1
+        else None
+    )
     return upload if upload and (chapter in path.name or safe_id(upload.owner) in known_students) else None
 
 

@@ -19,10 +19,10 @@ from autograder.marking.behaviour_groups import (
 )
 from autograder.marking.questions import (
     Answer,
+    GradedNotebooks,
     MarkRows,
     Question,
     folded,
-    notebook_cells,
     read_marks,
     read_questions,
     source_text,
@@ -89,11 +89,12 @@ class GradedCode:
 
 
 class ChapterReader:
-    """Reads a chapter's questions. Files are read again when one of them has changed, the gradebook every time."""
+    """Reads a chapter's questions. Files are read again when they have changed, the gradebook every time."""
 
     def __init__(self, course: Course, chapter: str) -> None:
         self.course, self.chapter = course, chapter
         self._code = GradedCode(course, chapter)
+        self._notebooks = GradedNotebooks(course, chapter)
         self._fingerprint: object = None
 
     def graded_code(self) -> GradedCode:
@@ -117,12 +118,13 @@ class ChapterReader:
     def questions(self) -> list[Question]:
         """Return the exercises that lost points, and then the questions in words."""
         code = self._code_questions()
-        return [*(question for question in code if question.answers), *read_questions(self.course, self.chapter)]
+        in_words = read_questions(self.course, self.chapter, self._notebooks)
+        return [*(question for question in code if question.answers), *in_words]
 
     def question(self, name: str) -> Question | None:
         """Return a question or an exercise by its name; None if it does not exist."""
         code = self._code_questions(name)
-        questions = code or read_questions(self.course, self.chapter)
+        questions = code or read_questions(self.course, self.chapter, self._notebooks)
         return next((question for question in questions if question.name == name), None)
 
     def _code_questions(self, name: str = "") -> list[Question]:
@@ -168,7 +170,7 @@ class ChapterReader:
         }
         members = []
         for student in students:
-            cell = notebook_cells(self.course, self.chapter, student).get(exercise.name)
+            cell = self._notebooks.cells(student).get(exercise.name)
             answer = CodeAnswer(
                 student=student,
                 exercise=exercise.name,

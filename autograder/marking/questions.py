@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer
 
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+# The parts of a cell that an answer is read from.
+_KEPT = ("source", "attachments")
 
 
 @dataclass(frozen=True)
@@ -126,12 +128,42 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def read_questions(course: Course, chapter: str) -> list[Question]:
+class GradedNotebooks:
+    """The cells of a chapter's graded notebooks; a file is read again only after it has changed.
+
+    Args:
+        course: the course.
+        chapter: the chapter's full name.
+    """
+
+    def __init__(self, course: Course, chapter: str) -> None:
+        self._course, self._chapter = course, chapter
+        self._read: dict[str, tuple[tuple[int, int], dict[str, Mapping[str, Any]]]] = {}
+
+    def cells(self, student: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return the named cells of a student's graded notebook, without their outputs; none if it cannot be read."""
+        path = self._course.folder("autograded", student, self._chapter) / f"{self._chapter}.ipynb"
+        try:
+            status = path.stat()
+        except OSError:
+            return {}
+        version = status.st_mtime_ns, status.st_size
+        if self._read.get(student, (None,))[0] != version:
+            cells = notebook_cells(self._course, self._chapter, student)
+            kept: dict[str, Mapping[str, Any]] = {
+                name: {key: cell[key] for key in _KEPT if key in cell} for name, cell in cells.items()
+            }
+            self._read[student] = version, kept
+        return self._read[student][1]
+
+
+def read_questions(course: Course, chapter: str, notebooks: GradedNotebooks | None = None) -> list[Question]:
     """Return the chapter's questions in words with their answers, in the order of the notebook.
 
     Args:
         course: the course.
         chapter: the chapter's full name.
+        notebooks: the graded notebooks, if they were read before.
 
     Raises:
         CourseError: if the chapter is not released.
@@ -140,7 +172,8 @@ def read_questions(course: Course, chapter: str) -> list[Question]:
     cells = [cell for cell in manifest.cells if cell.is_answer]
     marks = read_marks(course, chapter, {cell.name for cell in cells})
     students = {student for cell in cells for student in marks.students(cell.name, cell.name)}
-    sources = {student: notebook_cells(course, chapter, student) for student in sorted(students)}
+    notebooks = notebooks or GradedNotebooks(course, chapter)
+    sources = {student: notebooks.cells(student) for student in sorted(students)}
     questions = []
     for cell in cells:
         question = _question(manifest, cell, _answers(cell.name, marks, sources))

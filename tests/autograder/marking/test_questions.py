@@ -3,8 +3,9 @@
 import tracemalloc
 from dataclasses import replace
 
+from autograder.marking import questions
 from autograder.marking.ordering import group_identical, neighbour_order
-from autograder.marking.questions import read_questions, unreadable_notebooks
+from autograder.marking.questions import notebook_cells, read_questions, unreadable_notebooks
 
 from .conftest import CHAPTER, QUESTION
 
@@ -26,10 +27,10 @@ def test_unreadable_notebooks_are_named(course):
     assert unreadable_notebooks(read_questions(course, CHAPTER)) == []
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
     (course.folder("autograded", "dan", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{", encoding="utf-8")
-    (question,) = questions = read_questions(course, CHAPTER)
+    (question,) = chapter = read_questions(course, CHAPTER)
     assert [answer.student for answer in question.answers] == ["ada", "cyd", "eve"]
     assert (question.blanks, question.unreadable) == (1, ("bob", "dan"))
-    assert unreadable_notebooks(questions) == ["bob", "dan"]
+    assert unreadable_notebooks(chapter) == ["bob", "dan"]
 
 
 def test_identical_answers_form_one_group(course):
@@ -73,3 +74,22 @@ def test_a_huge_answer_takes_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 40e6
     finally:
         tracemalloc.stop()
+
+
+def test_a_graded_notebook_is_read_again_only_after_it_has_changed(course, monkeypatch):
+    read: list[str] = []
+
+    def counted(course, chapter, student):
+        read.append(student)
+        return notebook_cells(course, chapter, student)
+
+    monkeypatch.setattr(questions, "notebook_cells", counted)
+    notebooks = questions.GradedNotebooks(course, CHAPTER)
+    first = read_questions(course, CHAPTER, notebooks)
+    everyone = sorted(read)
+    assert read_questions(course, CHAPTER, notebooks) == first
+    assert sorted(read) == everyone
+    path = course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb"
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert read_questions(course, CHAPTER, notebooks) == first
+    assert sorted(read) == sorted([*everyone, "bob"])
