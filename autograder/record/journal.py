@@ -6,8 +6,6 @@ is written, and *recorded* after all are. A submission that was begun and not re
 
 from __future__ import annotations
 
-import json
-import os
 import secrets
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from autograder.append_only import AppendOnlyFile, read_lines
 from autograder.course.folder import Course
-from autograder.errors import CourseError
 
 BEGUN, RECORDED, FAILED, STALE = "begun", "recorded", "failed", "stale"
 
@@ -50,27 +48,13 @@ def journal_path(course: Course, chapter: str) -> Path:
 def events(course: Course, chapter: str) -> list[dict[str, Any]]:
     """Return a journal's events in order; none without a journal.
 
-    A last line without its end is skipped: the machine stopped while writing it, and no event follows.
+    A last line without its end is skipped.
 
     Raises:
         CourseError: if another line cannot be read.
     """
-    path = journal_path(course, chapter)
-    lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
-    complete = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            event = json.loads(line)
-            if not isinstance(event, dict):
-                raise ValueError("no object")
-        except ValueError as error:
-            raise CourseError(
-                f"line {number} of the journal is damaged ({error})",
-                where=path,
-                do="Put back a copy of it, or move it away: then every submission of the chapter is graded again.",
-            ) from error
-        complete.append(event)
-    return complete
+    do = "Put back a copy of it, or move it away: then every submission of the chapter is graded again."
+    return read_lines(journal_path(course, chapter), do=do)
 
 
 def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState]:
@@ -110,9 +94,7 @@ class Journal:
     run: str = field(default_factory=lambda: secrets.token_hex(4))
 
     def __post_init__(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        _drop_torn_line(self.path)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = AppendOnlyFile(self.path, mode=0o600)
 
     def write(self, event: str, *, durable: bool = False, **facts: object) -> None:
         """Append an event.
@@ -123,12 +105,7 @@ class Journal:
             facts: the event's data, ready for JSON.
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": now, "run": self.run, "event": event, **facts})
-        data = memoryview(line.encode() + b"\n")
-        while data:
-            data = data[os.write(self._file, data) :]
-        if durable:
-            os.fsync(self._file)
+        self._file.append({"time": now, "run": self.run, "event": event, **facts}, durable=durable)
 
     def stale(self, students: Sequence[str]) -> None:
         """Mark these students' submissions for regrading, even if this run stops before them."""
@@ -151,18 +128,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
-
-
-def _drop_torn_line(path: Path) -> None:
-    """Remove an unfinished last line, so that the next event starts on its own line."""
-    if not path.is_file():
-        return
-    with path.open("r+b") as file:
-        data = file.read()
-        end = data.rfind(b"\n") + 1
-        if end != len(data):
-            file.truncate(end)
+        self._file.close()
 
 
 @contextmanager

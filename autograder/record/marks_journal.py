@@ -5,16 +5,14 @@ The journal also holds which rubric items were ticked for an answer, for which t
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from autograder.append_only import AppendOnlyFile, read_lines
 from autograder.course.folder import Course
-from autograder.errors import CourseError
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,7 @@ class MarksJournal:
         """Return the entries that reached the gradebook, oldest first, and the entries whose end the journal does not contain."""
         begun: dict[str, Entry] = {}
         ends: dict[str, str] = {}
-        for line in self._lines():
+        for line in read_lines(self.path, do="Restore the file from a copy, or remove the line."):
             for kind, value in line.items():
                 if kind == "begin":
                     entry = Entry.from_json(value)
@@ -203,39 +201,12 @@ class MarksJournal:
                 last_ticks[entry.question, student] = GivenTicks(change.after.points, change.ticks_after)
         return last_ticks
 
-    def _lines(self) -> list[dict[str, Any]]:
-        if not self.path.exists():
-            return []
-        parsed = []
-        lines = self.path.read_text(encoding="utf-8").split("\n")
-        for number, line in enumerate(lines, start=1):
-            try:
-                if line:
-                    parsed.append(json.loads(line))
-            except ValueError:
-                # A line that a crash has cut short was never acted on: the change waits for the whole line.
-                if number < len(lines) and lines[number]:
-                    raise CourseError(
-                        f"line {number} is not JSON",
-                        where=self.path,
-                        do="Restore the file from a copy, or remove the line.",
-                    ) from None
-        return parsed
-
     def _append(self, line: Mapping[str, Any]) -> None:
-        new = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+b") as file:
-            _drop_torn_line(file)
-            file.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if new and os.name == "posix":
-            handle = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        file = AppendOnlyFile(self.path)
+        try:
+            file.append(line, durable=True)
+        finally:
+            file.close()
 
 
 def marked_ticks(root: Path, chapter: str) -> Mapping[tuple[str, str], GivenTicks]:
@@ -259,16 +230,6 @@ def _ticks(root: Path, chapter: str, size: int, changed: int) -> Mapping[tuple[s
 
 def _journal_path(root: Path) -> Path:
     return root / "marks" / "journal.jsonl"
-
-
-def _drop_torn_line(file: BinaryIO) -> None:
-    """Remove a last line that a crash has cut short; its change was never begun."""
-    if not file.seek(0, os.SEEK_END):
-        return
-    file.seek(-1, os.SEEK_END)
-    if file.read(1) != b"\n":
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _read_ticks(data: Any) -> Ticks | None:

@@ -161,7 +161,7 @@ def test_damaged_line_is_named(course, marks):
     marks.give(QUESTION, _versions(course, "ada"), 1, "")
     text = marks.journal.path.read_text()
     marks.journal.path.write_text(f"nonsense\n{text}")
-    with pytest.raises(CourseError, match="line 1 is not JSON"):
+    with pytest.raises(CourseError, match="line 1 is damaged"):
         marks.history()
 
 
