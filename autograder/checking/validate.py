@@ -15,7 +15,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,8 @@ from autograder.checking.verdict import Verdict
 # The placeholder for an answer in words.
 PLACEHOLDER = "YOUR ANSWER HERE"
 _DEFINED = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
+# The line of a prompt that tells how long its exercise takes.
+_MINUTES = re.compile(r"^\*Difficulty ★{1,3}, about (\d+) minutes\.\*$", re.MULTILINE)
 # The default limits are the grader's.
 LIMITS = Limits()
 
@@ -101,6 +103,7 @@ class Validation:
         unanswered: questions in words that still wait for an answer. A person grades them, so they do not count here.
         seconds: how long it took.
         other_release: the release of the checks that the notebook belongs to, if the installed package has another one.
+        minutes: how long each exercise takes, as its prompt says, in the order of the notebook.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -109,6 +112,7 @@ class Validation:
     unanswered: tuple[Unanswered, ...]
     seconds: float
     other_release: str = ""
+    minutes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -179,7 +183,22 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
         unanswered=tuple(_unanswered(every)),
         seconds=time.perf_counter() - started,
         other_release=_other_release(path),
+        minutes=_minutes(every, names),
     )
+
+
+def _minutes(cells: Sequence[_Cell], names: Sequence[str]) -> dict[str, int]:
+    """Return the minutes that the prompts tell, by exercise; none for an exercise whose prompt is gone."""
+    minutes: dict[str, int] = {}
+    told = 0
+    for cell in cells:
+        if cell.kind == "markdown":
+            match = _MINUTES.search(cell.source)
+            told = int(match[1]) if match else told
+        for name in _DEFINED.findall(cell.source) if cell.kind == "code" and told else ():
+            if name in names and name not in minutes:
+                minutes[name], told = told, 0
+    return minutes
 
 
 def _other_release(path: Path) -> str:
@@ -284,7 +303,20 @@ def describe(validation: Validation) -> str:
         )
     score = f"{validation.score:g} of {validation.max_score:g} points on the visible tests"
     hidden = "Grading also runs hidden tests: the same kinds of test with other inputs."
-    return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s", hidden])
+    return "\n".join([*lines, f"{score}, in {validation.seconds:.1f} s", *_progress(validation), hidden])
+
+
+def _progress(validation: Validation) -> list[str]:
+    """Say how many exercises are solved, how long the others take, and which comes next."""
+    solved = {verdict.exercise for verdict in validation.verdicts if verdict.passed}
+    remaining = {name: minutes for name, minutes in validation.minutes.items() if name not in solved}
+    count = f"{len(solved)} of {len(validation.verdicts) + len(validation.absent)} exercises solved"
+    if not remaining:
+        return [count]
+    hours, minutes = divmod(sum(remaining.values()), 60)
+    time_left = " ".join(filter(None, [f"{hours} h" * bool(hours), f"{minutes} min" * bool(minutes)]))
+    name, next_minutes = next(iter(remaining.items()))
+    return [f"{count}, about {time_left} to go; next: {name} (about {next_minutes} minutes)"]
 
 
 def _right(passed: Sequence[Verdict]) -> list[str]:

@@ -119,7 +119,7 @@ def test_an_exercise_that_is_not_defined_counts_with_its_points_and_says_which_c
     assert lines[0].startswith("code cell 2 (def causal_mask(T, device=None):) raised SyntaxError")
     (told,) = [line for line in lines if line.startswith("causal_mask: ")]
     assert told.startswith(f"causal_mask: 0 of {whole.max_score:g} points: not defined (code cell 2 ")
-    assert f"0 of {whole.max_score:g} points on the visible tests" in lines[-2]
+    assert f"0 of {whole.max_score:g} points on the visible tests" in lines[-3]
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_what_failed_comes_before_what_is_right_and_that_takes_a_line_each(write
     right, wrong = validation.verdicts
     lines = describe(validation).splitlines()
     assert lines[0].startswith("merge_heads: 0 of ")
-    assert lines[-3] == f"causal_mask: {right.score:g} of {right.score:g} points, all right"
-    assert lines[:-3] == str(wrong).splitlines()
+    assert lines[-4] == f"causal_mask: {right.score:g} of {right.score:g} points, all right"
+    assert lines[:-4] == str(wrong).splitlines()
     assert len(validate(write(SETUP, RIGHT, "check(causal_mask)")).verdicts[0].findings) > 1
 
 
@@ -274,3 +274,14 @@ def test_a_notebook_of_another_release_than_the_package_is_told_to_fetch_the_rig
     assert "install the package that came with the notebook" in describe(validate(path))
     monkeypatch.setattr("autograder.checking.validate.STAMP", "0.1.0+0a1b2c3d")
     assert validate(path).other_release == ""
+
+
+def test_the_exercises_solved_the_time_left_and_the_next_exercise_are_told(tmp_path):
+    cells = [new_code_cell(SETUP)]
+    for name, source, minutes in (("causal_mask", RIGHT, 20), ("merge_heads", "def merge_heads(x):\n    return x", 70)):
+        cells.append(new_markdown_cell(f"## 1 · `{name}`\n\n*Difficulty ★★, about {minutes} minutes.*\n\nWrite it."))
+        cells += [new_code_cell(source), new_code_cell(f"check({name})")]
+    path = tmp_path / "03_scaled_dot_product.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    told = "1 of 2 exercises solved, about 1 h 10 min to go; next: merge_heads (about 70 minutes)"
+    assert told in describe(validate(path)).splitlines()
