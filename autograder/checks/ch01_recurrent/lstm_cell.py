@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch01_recurrent.cell_cases import one_step, rows_of_a_cell

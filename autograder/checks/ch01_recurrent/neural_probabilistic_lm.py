@@ -90,7 +90,9 @@ NEURAL_PROBABILISTIC_LM = Exercise(
         ),
         joined(
             rows.initialisation(
-                0.5, (fresh, 0), title="The layers are initialised as PyTorch does it by default, and window is an attribute."
+                0.5,
+                (fresh, 0),
+                title="The layers are initialised as PyTorch does it by default, and window is an attribute.",
             ),
             rows.attributes(0, one_window, names=("window",)),
         ),

@@ -64,9 +64,7 @@ STACKED_FORWARD = Exercise(
             gradients=False,
             title="Each layer reads the states of the one below; the top layer's states and all last ones are right.",
         ),
-        rows.numbers(
-            1.75, padded, name="mask", gradients=False, title="Padding changes nothing in any layer."
-        ),
+        rows.numbers(1.75, padded, name="mask", gradients=False, title="Padding changes nothing in any layer."),
         rows.edge(
             0.75,
             three_layers,
