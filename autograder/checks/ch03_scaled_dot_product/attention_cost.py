@@ -29,21 +29,21 @@ ATTENTION_COST = Exercise(
     reference=attention.attention_cost,
     rows=(
         rows.part(
-            1.6,
+            1.5,
             lengths_and_widths,
             output="output[0]",
             name="flops",
             title="The operations of both matrix products are counted.",
         ),
         rows.part(
-            1,
+            1.25,
             lengths_and_widths,
             output="output[1]",
             name="bytes",
             title="The bytes of queries, keys, values, weights and output are counted.",
         ),
         rows.numbers(
-            0.9,
+            0.75,
             half_sized_numbers,
             name="itemsize",
             title="Both counts are right in half precision, where a number has two bytes.",

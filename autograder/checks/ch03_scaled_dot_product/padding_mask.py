@@ -7,7 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from autograder.checks.variants import changed
 from tfcourse import attention
 
@@ -76,10 +76,9 @@ PADDING_MASK = Exercise(
             dtypes=(),
             title="Lengths may be 0, more than S, and 32-bit integers.",
         ),
-        inputs_and_device(0.5, lengths_and_size),
-        rows.no_loop(0.35, more_lengths, over="sequences or positions"),
+        manners(0.75, (lengths_and_size,), more_lengths, over="sequences or positions"),
         rows.errors(
-            0.4,
+            0.5,
             lengths_and_size,
             broken_lengths,
             changed(lengths_and_size, lengths=torch.tensor([True, False, True])),

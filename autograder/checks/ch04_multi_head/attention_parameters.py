@@ -27,9 +27,9 @@ def _count(points: float, place: int, name: str, title: str) -> rows.Row:
 ATTENTION_PARAMETERS = Exercise(
     reference=multihead.attention_parameters,
     rows=(
-        _count(1.2, 0, "query_key", "The query and key matrices of all heads are counted."),
+        _count(1, 0, "query_key", "The query and key matrices of all heads are counted."),
         _count(0.5, 1, "merged_query_key", "The matrices that would replace them are counted."),
-        _count(0.8, 2, "value_output", "The value matrices of all heads and the output matrix are counted."),
+        _count(1, 2, "value_output", "The value matrices of all heads and the output matrix are counted."),
         _count(0.5, 3, "merged_value_output", "The matrix that would replace them is counted."),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from tfcourse import multihead
 
 
@@ -83,10 +83,9 @@ HEAD_ABLATION = Exercise(
             title="Gradients are right, a batch of one works, and without its only head the output is zero.",
         ),
         rows.precision(0.5, small_numbers),
-        inputs_and_device(0.5, outputs_of_heads, with_bias),
-        rows.no_loop(0.35, many_heads, over="examples, positions or heads"),
+        manners(0.75, (outputs_of_heads, with_bias), many_heads, over="examples, positions or heads"),
         rows.errors(
-            0.4,
+            0.5,
             outputs_of_heads,
             unfit_weight,
             wide_weight,
