@@ -113,6 +113,7 @@ ATTENTION_DECODER = Exercise(
             1.25,
             *(scores_by(score) for score in alignment.SCORES),
             teacher("location", longest=S + 1),
+            teacher("location"),
             one_place,
             name="scores",
             title="Each of the six names stands for its score, and gradients reach every weight.",

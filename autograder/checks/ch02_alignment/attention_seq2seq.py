@@ -47,6 +47,7 @@ ATTENTION_SEQ2SEQ = Exercise(
         rows.numbers(
             1.25,
             translate("location", longest=S + 1),
+            translate("location"),
             translate("general"),
             name="score",
             title="The score and the longest source are handed on to the decoder, and gradients reach every weight.",
