@@ -21,6 +21,16 @@ def plain(draw: Draw) -> Case:
     return _both_ways(draw, b, t, e, d)
 
 
+def single_size(draw: Draw) -> Case:
+    """As many examples as steps, inputs and states: the shapes do not show which axis is reversed."""
+    return _both_ways(draw, 3, 3, 3, 3)
+
+
+def single_example(draw: Draw) -> Case:
+    """A batch of one."""
+    return _both_ways(draw, 1, *draw.sizes(3))
+
+
 def padded(draw: Draw) -> Case:
     """Sequences of different lengths, with padding behind them."""
     case = plain(draw)
@@ -35,9 +45,27 @@ def many_examples(draw: Draw, size: int) -> Case:
 BIDIRECTIONAL_FORWARD = Exercise(
     reference=recurrent.bidirectional_forward,
     rows=(
-        rows.numbers(3, plain, title="Both states of every token stand side by side, and the last ones are right."),
-        rows.numbers(2, padded, name="mask", title="Padding changes nothing, whichever end is read first."),
-        rows.precision(0.5, plain, half=False),
+        rows.numbers(
+            3,
+            plain,
+            single_size,
+            gradients=False,
+            title="Both states of every token stand side by side, and the last ones are right.",
+        ),
+        rows.numbers(
+            2,
+            padded,
+            name="mask",
+            gradients=False,
+            title="Padding changes nothing, whichever end is read first.",
+        ),
+        rows.edge(
+            0.5,
+            plain,
+            single_example,
+            name="gradients",
+            title="Gradients reach the weights of both directions, a single example works, and float64 stays float64.",
+        ),
         rows.device(0.5, padded),
         rows.no_loop(0.5, many_examples, over=EXAMPLES),
     ),

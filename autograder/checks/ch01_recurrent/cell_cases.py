@@ -10,6 +10,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.rows import Maker, Row
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 
 EXAMPLES = "the examples of the batch"
 
@@ -44,14 +45,45 @@ def one_step(draw: Draw, gates: int, sizes: tuple[int, ...] = (), *, other_gates
     return Case({**arguments, "c": draw.normal(b, d)} if gates == 4 else arguments)
 
 
-def rows_beside_the_numbers(
-    step: Maker, many_examples: Callable[[Draw, int], Case], other_weights: Maker, *others: Maker
+def single_size(gates: int) -> Maker:
+    """Make one step with as many examples as inputs and states: the shapes do not show which matrix is transposed."""
+    return lambda draw: one_step(draw, gates, (4, 4, 4))
+
+
+def single_example(gates: int) -> Maker:
+    """Make one step of a batch of one."""
+    return lambda draw: one_step(draw, gates, (1, *draw.sizes(2)))
+
+
+def rows_of_a_cell(
+    points: tuple[float, float],
+    gates: int,
+    title: str,
+    step: Maker,
+    many_examples: Callable[[Draw, int], Case],
+    *wrong: Maker,
 ) -> list[Row]:
-    """Return the rows of every cell besides its numbers; ``others`` are further cases of errors."""
+    """Return the rows of a cell.
+
+    Args:
+        points: the points of the values and of the gradients.
+        gates: how many blocks its weights have.
+        title: what the row of values asks.
+        step: the plain case.
+        many_examples: makes a case with more examples.
+        wrong: cases of errors.
+    """
     return [
+        rows.numbers(points[0], step, single_size(gates), gradients=False, title=title),
+        rows.numbers(
+            points[1],
+            step,
+            single_example(gates),
+            name="gradients",
+            title="The gradients with respect to all arguments are right, and so are those of a single example.",
+        ),
         rows.precision(0.5, step),
-        rows.inputs_kept(0.5, step),
-        rows.device(0.5, step),
+        inputs_and_device(0.5, step),
         rows.no_loop(0.5, many_examples, over=EXAMPLES),
-        rows.errors(0.5, step, other_weights, *others, title="Weights that do not fit the state are a ValueError."),
+        rows.errors(0.5, step, *wrong, title="Weights that do not fit the state are a ValueError."),
     ]

@@ -7,6 +7,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 from autograder.checks.variants import changed
 from tfcourse import recurrent
 
@@ -46,7 +47,7 @@ CLIP_GRADIENT_NORM = Exercise(
     reference=recurrent.clip_gradient_norm,
     rows=(
         rows.numbers(
-            2.5,
+            2.75,
             long_gradients,
             gradients=False,
             title="Long gradients get the norm max_norm, all by the same factor; the norm before is returned too.",
@@ -61,8 +62,7 @@ CLIP_GRADIENT_NORM = Exercise(
             title="Gradients that are all zero stay zero, and their norm is zero.",
         ),
         rows.precision(0.5, huge_gradients, double=False, title="In half precision the squares are summed in float32."),
-        rows.inputs_kept(0.5, long_gradients),
-        rows.device(0.5, long_gradients),
+        inputs_and_device(0.75, long_gradients),
         rows.errors(
             0.5,
             long_gradients,

@@ -65,7 +65,6 @@ GRADIENT_NORM_THROUGH_TIME = Exercise(
             2.75,
             from_zeros,
             growing,
-            one_step,
             gradients=False,
             title="The norm of the gradient is right at every step, where it shrinks and where it grows.",
         ),
@@ -76,7 +75,13 @@ GRADIENT_NORM_THROUGH_TIME = Exercise(
             gradients=False,
             title="A first state that is given is where the run begins.",
         ),
-        rows.precision(0.5, from_zeros, half=False),
+        rows.precision(
+            0.5,
+            from_zeros,
+            one_step,
+            half=False,
+            title="What goes in as float64 comes out as such, and a sequence of one step has one norm.",
+        ),
         rows.batch_independence(0.25, from_state, batched=("x", "grad_last", "h_0")),
         rows.device(0.5, from_zeros),
         rows.errors(

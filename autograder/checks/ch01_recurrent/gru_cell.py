@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch01_recurrent.cell_cases import one_step, rows_beside_the_numbers
+from autograder.checks.ch01_recurrent.cell_cases import one_step, rows_of_a_cell
 from autograder.checks.ch01_recurrent.pytorch_cells import RECURRENT_LAYERS
 from tfcourse import recurrent
 
@@ -29,9 +28,13 @@ def other_weights(draw: Draw) -> Case:
 
 GRU_CELL = Exercise(
     reference=recurrent.gru_cell,
-    rows=(
-        rows.numbers(4, step, step, title="The new state is right: part old state, part candidate."),
-        *rows_beside_the_numbers(step, many_examples, other_weights),
+    rows=rows_of_a_cell(
+        (3, 1.5),
+        GATES,
+        "The new state is right: part old state, part candidate.",
+        step,
+        many_examples,
+        other_weights,
     ),
     forbidden=RECURRENT_LAYERS,
     rule_case=step,

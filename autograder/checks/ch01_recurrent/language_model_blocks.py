@@ -50,21 +50,29 @@ LANGUAGE_MODEL_BLOCKS = Exercise(
     reference=recurrent.language_model_blocks,
     rows=(
         rows.numbers(
-            2.5, corpus_with_rest, title="The targets are the tokens that follow; what fills no block is dropped."
+            2,
+            corpus_with_rest,
+            gradients=False,
+            title="The targets are the tokens that follow; what fills no block is dropped.",
         ),
         rows.numbers(
-            0.5, corpus_that_fits, name="whole blocks", title="A corpus of whole blocks and one token is used in full."
+            0.5,
+            corpus_that_fits,
+            name="whole blocks",
+            gradients=False,
+            title="A corpus of whole blocks and one token is used in full.",
         ),
         rows.edge(
             0.5,
             corpus_of_whole_blocks,
             name="no target",
+            gradients=False,
             dtypes=(),
             title="A block whose last target is missing is dropped.",
         ),
         rows.no_loop(0.25, longer_corpus, over="blocks"),
         rows.errors(
-            0.25,
+            0.75,
             corpus_with_rest,
             changed(corpus_with_rest, block_length=1),
             short_corpus,

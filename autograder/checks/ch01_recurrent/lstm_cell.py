@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch01_recurrent.cell_cases import one_step, rows_beside_the_numbers
+from autograder.checks.ch01_recurrent.cell_cases import one_step, rows_of_a_cell
 from autograder.checks.ch01_recurrent.pytorch_cells import RECURRENT_LAYERS
 from tfcourse import recurrent
 
@@ -35,9 +34,14 @@ def one_cell_for_all(draw: Draw) -> Case:
 
 LSTM_CELL = Exercise(
     reference=recurrent.lstm_cell,
-    rows=(
-        rows.numbers(4.5, step, step, title="The new state and the new cell are right."),
-        *rows_beside_the_numbers(step, many_examples, other_weights, one_cell_for_all),
+    rows=rows_of_a_cell(
+        (3.25, 1.75),
+        GATES,
+        "The new state and the new cell are right.",
+        step,
+        many_examples,
+        other_weights,
+        one_cell_for_all,
     ),
     forbidden=RECURRENT_LAYERS,
     rule_case=step,

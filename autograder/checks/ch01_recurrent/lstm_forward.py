@@ -16,6 +16,17 @@ def from_zeros(draw: Draw) -> Case:
     return Case({"x": draw.normal(b, t, e), **weights_by_name(draw, 4, e, d)})
 
 
+def single_size(draw: Draw) -> Case:
+    """As many examples as steps, inputs and states: the shapes do not show which axis is time."""
+    return Case({"x": draw.normal(3, 3, 3), **weights_by_name(draw, 4, 3, 3)})
+
+
+def single_example(draw: Draw) -> Case:
+    """A batch of one."""
+    t, e, d = draw.sizes(3)
+    return Case({"x": draw.normal(1, t, e), **weights_by_name(draw, 4, e, d)})
+
+
 def from_state(draw: Draw) -> Case:
     """Sequences with a first state and cell."""
     case = from_zeros(draw)
@@ -43,17 +54,35 @@ def many_examples(draw: Draw, size: int) -> Case:
 LSTM_FORWARD = Exercise(
     reference=recurrent.lstm_forward,
     rows=(
-        rows.numbers(2.25, from_zeros, title="From zeros on, the state after every step and both last ones are right."),
-        rows.numbers(2, from_state, name="first state", title="A first state and cell are where it begins."),
-        rows.numbers(2, padded, name="mask", title="Padding changes neither state nor cell, and its states are zeros."),
-        rows.edge(
-            0.5,
-            padded_in_front,
-            name="padding in front",
-            title="Padding in front of the tokens is skipped too.",
-            dtypes=(),
+        rows.numbers(
+            3.25,
+            from_zeros,
+            single_size,
+            gradients=False,
+            title="From zeros on, the state after every step and both last ones are right.",
         ),
-        rows.precision(0.5, from_zeros, half=False),
+        rows.numbers(
+            1.25,
+            from_state,
+            name="first state",
+            gradients=False,
+            title="A first state and cell are where it begins.",
+        ),
+        rows.numbers(
+            2,
+            padded,
+            name="mask",
+            gradients=False,
+            title="Padding changes neither state nor cell, and its states are zeros.",
+        ),
+        rows.edge(
+            0.75,
+            from_zeros,
+            single_example,
+            padded_in_front,
+            name="gradients",
+            title="Gradients flow through all steps, padding in front is skipped too, and float64 stays float64.",
+        ),
         rows.device(0.25, padded, from_zeros),
         rows.no_loop(0.5, many_examples, over=EXAMPLES),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.cases import joined
 from autograder.checks.variants import built
 from tfcourse import recurrent
 
@@ -29,6 +30,11 @@ def one_window(draw: Draw) -> Case:
 def several_windows(draw: Draw) -> Case:
     """More tokens than the window holds."""
     return _model(draw, 4)
+
+
+def single_size(draw: Draw) -> Case:
+    """A batch of one, and as many windows as columns: the shapes do not show which axis is which."""
+    return _model(draw, WINDOW, batch=1, widths=(WINDOW, WINDOW))
 
 
 def no_direct(draw: Draw) -> Case:
@@ -67,11 +73,30 @@ def fresh(draw: Draw) -> Case:
 NEURAL_PROBABILISTIC_LM = Exercise(
     reference=recurrent.NeuralProbabilisticLM,
     rows=(
-        rows.numbers(3.75, one_window, several_windows, title="Every window of a sequence gets its logits."),
-        rows.numbers(2, no_direct, name="no direct", title="With direct=False there are no direct connections."),
-        rows.attributes(0.25, one_window, names=("window",)),
-        rows.initialisation(0.5, (fresh, 0), title="The layers are initialised as PyTorch does it by default."),
-        rows.device(0.5, several_windows),
+        rows.numbers(3.25, several_windows, gradients=False, title="Every window of a sequence gets its logits."),
+        rows.numbers(
+            2,
+            no_direct,
+            name="no direct",
+            gradients=False,
+            title="With direct=False there are no direct connections.",
+        ),
+        rows.numbers(
+            1,
+            one_window,
+            single_size,
+            name="gradients",
+            title="Gradients reach every weight, also where a sequence is a single window or the batch a single example.",
+        ),
+        joined(
+            rows.initialisation(
+                0.5,
+                (fresh, 0),
+                title="The layers are initialised as PyTorch does it by default, and window is an attribute.",
+            ),
+            rows.attributes(0, one_window, names=("window",)),
+        ),
+        rows.device(0.25, several_windows),
         rows.no_loop(0.5, many_windows, over="examples or windows"),
         rows.errors(
             0.5,

@@ -11,6 +11,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker
+from autograder.checks.ch03_scaled_dot_product.cases import joined
 from autograder.checks.variants import changed
 from tfcourse import recurrent
 
@@ -96,21 +97,24 @@ def below_zero(draw: Draw) -> Case:
 SAMPLE_AUTOREGRESSIVE = Exercise(
     reference=recurrent.sample_autoregressive,
     rows=(
-        rows.numbers(2, drawn, drawn, title="At temperature 1 the tokens are those that the generator draws."),
+        rows.numbers(3, drawn, title="At temperature 1 the tokens are those that the generator draws."),
         rows.numbers(
-            1.5, drawn_at(0.4), drawn_at(3.0), name="temperature", title="Other temperatures sharpen and flatten."
+            1.25, drawn_at(0.4), drawn_at(3.0), name="temperature", title="Other temperatures sharpen and flatten."
         ),
-        rows.numbers(1.25, taken, name="zero", title="At temperature 0 the most probable token is taken."),
+        rows.numbers(1, taken, name="zero", title="At temperature 0 the most probable token is taken."),
         rows.edge(
-            0.75,
+            0.5,
             drawn_freely,
             nothing_to_write,
             name="limits",
             dtypes=(),
             title="Without a generator PyTorch's own is used; with no steps the prompt comes back.",
         ),
-        rows.inputs_kept(0.5, drawn),
-        rows.no_loop(0.5, more_sequences, over="sequences"),
+        replace(
+            joined(rows.no_loop(0.75, more_sequences, over="sequences"), rows.inputs_kept(0.75, drawn)),
+            name="manners",
+            title="The inputs are left as they were, and there is no Python loop over sequences.",
+        ),
         rows.errors(
             0.5,
             drawn,

@@ -33,6 +33,12 @@ def three_layers(draw: Draw) -> Case:
     return _stack(draw, 3, same_width=True)
 
 
+def single_example(draw: Draw) -> Case:
+    """Two layers and a batch of one."""
+    case = two_layers(draw)
+    return case.with_arguments(x=case.arguments["x"][:1])
+
+
 def padded(draw: Draw) -> Case:
     """Two layers, and padding behind the tokens."""
     case = _stack(draw, 2)
@@ -53,14 +59,20 @@ STACKED_FORWARD = Exercise(
     reference=recurrent.stacked_forward,
     rows=(
         rows.numbers(
-            3,
+            2.75,
             two_layers,
-            three_layers,
-            one_layer,
+            gradients=False,
             title="Each layer reads the states of the one below; the top layer's states and all last ones are right.",
         ),
-        rows.numbers(1.75, padded, name="mask", title="Padding changes nothing in any layer."),
-        rows.precision(0.5, two_layers, half=False),
+        rows.numbers(1.75, padded, name="mask", gradients=False, title="Padding changes nothing in any layer."),
+        rows.edge(
+            0.75,
+            three_layers,
+            one_layer,
+            single_example,
+            name="gradients",
+            title="One layer and three work, gradients reach all of them, and float64 stays float64.",
+        ),
         rows.device(0.25, padded),
         rows.no_loop(0.5, many_examples, over=EXAMPLES),
         rows.errors(0.5, one_layer, no_layer, title="No layer at all is a ValueError."),

@@ -25,6 +25,11 @@ def one_width(draw: Draw) -> Case:
     return _additive(draw, b, t, t, d, d, d)
 
 
+def one_example(draw: Draw) -> Case:
+    """A batch of one."""
+    return _additive(draw, 1, *draw.sizes(5))
+
+
 def more_of_all(draw: Draw, size: int) -> Case:
     """More examples, queries and keys."""
     return _additive(draw, *lengths(size), 4, 3, 5)
@@ -58,7 +63,7 @@ def with_v(*axes: int | None) -> rows.Maker:
 ADDITIVE_SCORE = Exercise(
     reference=alignment.additive_score,
     rows=(
-        scores(4, three_widths, one_width),
+        *scores((3, 1), three_widths, one_width, one_example),
         rows.precision(0.5, three_widths),
         rows.device(0.5, three_widths),
         rows.no_loop(0.5, more_of_all, over=OVER),

@@ -97,24 +97,26 @@ def and_its_name(row: Row) -> Row:
 ATTENTION_DECODER = Exercise(
     reference=alignment.AttentionDecoder,
     rows=(
-        rows.numbers(4, teacher(), title="With teacher forcing, logits and weights of all steps are right."),
+        rows.numbers(
+            5, teacher(), gradients=False, title="With teacher forcing, logits and weights of all steps are right."
+        ),
         rows.numbers(
             1.5,
             first_state,
             one_step,
             name="step",
+            gradients=False,
             title="The first state comes from the backward half of the first annotation; then the state before asks.",
         ),
-        rows.numbers(2.75, padded, name="padding", title="Padding gets no weight."),
+        rows.numbers(3, padded, name="padding", gradients=False, title="Padding gets no weight."),
         rows.numbers(
-            2.5,
+            1.25,
             *(scores_by(score) for score in alignment.SCORES),
-            teacher("scaled_dot"),
             teacher("location", longest=S + 1),
             teacher("location"),
             one_place,
             name="scores",
-            title="Each of the six names stands for its score.",
+            title="Each of the six names stands for its score, and gradients reach every weight.",
         ),
         and_its_name(
             rows.initialisation(

@@ -35,18 +35,22 @@ def padded(draw: Draw) -> Case:
 ATTENTION_SEQ2SEQ = Exercise(
     reference=alignment.AttentionSeq2Seq,
     rows=(
+        rows.numbers(3, translate(), gradients=False, title="The logits are the decoder's."),
+        rows.numbers(1.75, padded, name="padding", gradients=False, title="Encoder and decoder know what is padding."),
         rows.numbers(
-            2.75, translate(), title="The logits are the decoder's, and the gradients by every weight are right."
+            1.25,
+            translate(method="align"),
+            name="alignment",
+            gradients=False,
+            title="align gives the weights of every step.",
         ),
-        rows.numbers(2, padded, name="padding", title="Encoder and decoder know what is padding."),
-        rows.numbers(1.25, translate(method="align"), name="alignment", title="align gives the weights of every step."),
         rows.numbers(
             1.25,
             translate("location", longest=S + 1),
             translate("location"),
             translate("general"),
             name="score",
-            title="The score and the longest source are handed on to the decoder.",
+            title="The score and the longest source are handed on to the decoder, and gradients reach every weight.",
         ),
     ),
     forbidden=FUSED,

@@ -54,14 +54,14 @@ BEST_ALIGNMENT = Exercise(
     reference=alignment.best_alignment,
     rows=(
         rows.numbers(
-            2,
+            1.5,
             table,
             twice_the_same,
             gradients=False,
             title="Each target word gets the place of the source word that most probably made it.",
         ),
         rows.numbers(
-            0.75,
+            1,
             null_is_likely,
             no_source,
             name="NULL",
@@ -69,7 +69,7 @@ BEST_ALIGNMENT = Exercise(
             title="A word that NULL most probably made has no place.",
         ),
         rows.edge(
-            0.25,
+            0.5,
             equals,
             name="ties",
             gradients=False,

@@ -44,9 +44,9 @@ def padded(draw: Draw) -> Case:
     return _masked(draw, _encoder(draw, 6))
 
 
-def padded_narrow(draw: Draw) -> Case:
-    """The same in another width."""
-    return _masked(draw, _encoder(draw, 4))
+def one_source(draw: Draw) -> Case:
+    """A batch of one, as long as it is wide."""
+    return narrow(draw).with_arguments(source=draw.integers(1, V, 1, 4))
 
 
 def odd_width(draw: Draw) -> Case:
@@ -63,18 +63,25 @@ def number_mask(draw: Draw) -> Case:
 BIDIRECTIONAL_ENCODER = Exercise(
     reference=alignment.BidirectionalEncoder,
     rows=(
-        rows.numbers(4, whole, narrow, title="Each annotation has its forward half and its backward half."),
+        rows.numbers(4, whole, gradients=False, title="Each annotation has its forward half and its backward half."),
         rows.numbers(
-            2.75,
+            2.5,
             padded,
-            padded_narrow,
             name="padded",
+            gradients=False,
             title="The backward reading begins at the last real token of each source; padding gets zeros.",
         ),
+        rows.numbers(
+            0.75,
+            narrow,
+            one_source,
+            name="gradients",
+            title="Gradients reach every weight, and another width and a single source work.",
+        ),
         rows.precision(0.5, whole),
-        rows.device(0.75, padded),
+        rows.device(0.5, padded),
         rows.errors(
-            1,
+            0.75,
             padded,
             odd_width,
             number_mask,

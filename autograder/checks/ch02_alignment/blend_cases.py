@@ -17,6 +17,11 @@ def blend_square(draw: Draw) -> Case:
     return Case({"scores": draw.normal(b, t, t), "values": draw.normal(b, t, d)})
 
 
+def one_example(draw: Draw) -> Case:
+    """One example of equal sizes: the shapes do not show which axis is which."""
+    return Case({"scores": draw.normal(1, 4, 4), "values": draw.normal(1, 4, 4)})
+
+
 def padded_blend(draw: Draw) -> Case:
     """A mask (B, S): the same for all queries of an example. The first example may look at everything, the last one not."""
     b, t, s, d = draw.sizes(4)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch02_alignment.scores import FORBIDDEN, OVER, as_many, more_pairs, one_example, pair, scores
+from autograder.checks.ch02_alignment.scores import (
+    FORBIDDEN,
+    OVER,
+    as_many,
+    more_pairs,
+    one_example,
+    pair,
+    scores,
+    single_size,
+)
 from tfcourse import alignment
 
 
@@ -22,7 +31,7 @@ def zero_and_short(draw: Draw) -> Case:
 CONTENT_SCORE = Exercise(
     reference=alignment.content_score,
     rows=(
-        scores(2.25, pair, as_many, one_example),
+        *scores((1.75, 0.5), pair, as_many, one_example, single_size),
         rows.edge(
             0.5,
             zero_and_short,

@@ -24,6 +24,11 @@ def one_width(draw: Draw) -> Case:
     return _general(draw, b, t, t, d, d)
 
 
+def one_example(draw: Draw) -> Case:
+    """A batch of one."""
+    return _general(draw, 1, *draw.sizes(4))
+
+
 def more_of_all(draw: Draw, size: int) -> Case:
     """More examples, queries and keys."""
     return _general(draw, *lengths(size), 4, 3)
@@ -46,7 +51,7 @@ def tall_matrix(draw: Draw) -> Case:
 GENERAL_SCORE = Exercise(
     reference=alignment.general_score,
     rows=(
-        scores(2.5, two_widths, one_width),
+        *scores((2, 0.5), two_widths, one_width, one_example),
         rows.precision(0.5, two_widths),
         rows.no_loop(0.5, more_of_all, over=OVER),
         matrices_fit(0.5, two_widths, wide_matrix, tall_matrix, of_other_batch(two_widths)),

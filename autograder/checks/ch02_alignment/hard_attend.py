@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -12,9 +14,10 @@ from autograder.checks.ch02_alignment.blend_cases import (
     empty_row,
     masked_blend,
     more_blend,
+    one_example,
     padded_blend,
 )
-from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED, joined
 from tfcourse import alignment
 
 
@@ -30,29 +33,47 @@ def below_zero(draw: Draw) -> Case:
     return case.with_arguments(scores=-1 - case.arguments["scores"].abs())
 
 
+def device_and_loops(points: float) -> rows.Row:
+    """Return the row of two manners."""
+    over = "examples, queries or values"
+    row = joined(rows.no_loop(points, more_blend, over=over), rows.device(points, blend))
+    title = f"It runs on the device of its inputs, and there is no Python loop over {over}."
+    return replace(row, name="device and loops", title=title)
+
+
 HARD_ATTEND = Exercise(
     reference=alignment.hard_attend,
     rows=(
-        rows.numbers(2.75, blend, blend_square, title="Each query takes the value of its highest score, whole."),
-        rows.edge(0.5, ties, name="ties", dtypes=(), title="Among equal scores the first place is taken."),
+        rows.numbers(3, blend, gradients=False, title="Each query takes the value of its highest score, whole."),
+        rows.edge(
+            0.5, ties, name="ties", gradients=False, dtypes=(), title="Among equal scores the first place is taken."
+        ),
         rows.numbers(
             1.75,
             below_zero,
             as_many_queries,
             masked_blend,
             name="mask",
+            gradients=False,
             title="A mask (B, S) holds for all queries of its example, a mask (B, T, S) for each; all scores may be negative.",
         ),
         rows.edge(
             0.5,
             empty_row,
             name="empty row",
+            gradients=False,
             dtypes=(),
             title="A query that may attend to nothing has weights and context 0.",
         ),
-        rows.precision(0.5, blend, half=False),
-        rows.device(0.5, blend),
-        rows.no_loop(0.5, more_blend, over="examples, queries or values"),
+        rows.edge(
+            0.5,
+            blend,
+            blend_square,
+            one_example,
+            name="gradients",
+            title="Gradients reach the values, equal sizes and a single example work, and float64 stays float64.",
+        ),
+        device_and_loops(0.75),
     ),
     forbidden=FUSED,
     rule_case=(blend, padded_blend),

@@ -94,14 +94,20 @@ def _with_pair(case: Case, source: list[int], target: list[int]) -> Case:
 IBM_MODEL_1 = Exercise(
     reference=alignment.ibm_model_1,
     rows=(
-        rows.numbers(2.5, one_iteration, title="One iteration shares, adds up and divides rightly."),
+        rows.numbers(2.5, one_iteration, gradients=False, title="One iteration shares, adds up and divides rightly."),
         rows.numbers(
-            1.5, corpus, many_iterations, name="more iterations", title="Every iteration goes on from the last."
+            1.5,
+            corpus,
+            many_iterations,
+            name="more iterations",
+            gradients=False,
+            title="Every iteration goes on from the last.",
         ),
         rows.edge(
             0.75,
             double_words,
             name="double words",
+            gradients=False,
             dtypes=(),
             title="A word that occurs twice in a sentence takes part twice.",
         ),
@@ -112,6 +118,7 @@ IBM_MODEL_1 = Exercise(
             word_with_a_small_share,
             no_target,
             name="start",
+            gradients=False,
             dtypes=(),
             title="Before the first iteration the table is uniform, and only the row of a word that never occurs stays so.",
         ),

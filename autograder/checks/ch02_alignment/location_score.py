@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -60,15 +62,22 @@ LOCATION_SCORE = Exercise(
     reference=alignment.location_score,
     rows=(
         rows.numbers(
-            1.75,
+            1.5,
+            columns_left_over,
+            name="scores",
+            gradients=False,
+            title="Every query gets a score for each of the first S places, (B, T, S).",
+        ),
+        rows.edge(
+            0.5,
             columns_left_over,
             every_column,
             square_matrix,
             no_places,
-            name="scores",
-            title="Every query gets a score for each of the first S places, (B, T, S).",
+            name="gradients",
+            dtypes=(torch.float64, torch.bfloat16, torch.float16),
+            title="Gradients and every precision are right, also where no column is left over, or no place asked for.",
         ),
-        rows.precision(0.25, columns_left_over),
         rows.no_loop(0.5, more_queries, over="examples, queries or places"),
         rows.errors(
             0.5,

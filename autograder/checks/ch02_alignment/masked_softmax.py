@@ -90,13 +90,14 @@ def one_example_less(draw: Draw) -> Case:
 MASKED_SOFTMAX = Exercise(
     reference=alignment.masked_softmax,
     rows=(
-        rows.numbers(4, scores_alone, title="Without a mask it is a softmax over the last axis."),
+        rows.numbers(3.75, scores_alone, gradients=False, title="Without a mask it is a softmax over the last axis."),
         rows.numbers(
-            1.5,
+            1.75,
             one_row_of_scores,
             masked_scores,
             padded_scores,
             name="mask",
+            gradients=False,
             title="Forbidden places get weight 0, and the others sum to one.",
         ),
         rows.edge(
@@ -113,7 +114,13 @@ MASKED_SOFTMAX = Exercise(
             dtypes=(),
             title="Scores in the hundreds give finite, right weights.",
         ),
-        rows.precision(0.5, scores_alone),
+        rows.edge(
+            0.5,
+            scores_alone,
+            name="gradients",
+            dtypes=(torch.float64, torch.bfloat16, torch.float16),
+            title="Gradients and every precision are right.",
+        ),
         rows.inputs_kept(0.5, masked_scores),
         rows.errors(
             0.5,

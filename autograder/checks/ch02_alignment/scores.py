@@ -56,10 +56,35 @@ def of_other_batch(maker: rows.Maker) -> rows.Maker:
     return unmatched
 
 
-def scores(points: float, *makers: rows.Maker) -> rows.Row:
-    """Return the row of numbers of a score that compares queries with keys."""
-    title = "Every query is scored against every key of its example, (B, T, S)."
-    return rows.numbers(points, *makers, name="scores", title=title)
+def single_size(draw: Draw) -> Case:
+    """One example with as many queries as keys, and as wide as long: the shapes do not show which axis is which."""
+    return Case({"queries": draw.normal(1, 4, 4), "keys": draw.normal(1, 4, 4)})
+
+
+def scores(points: tuple[float, float], plain: rows.Maker, *others: rows.Maker) -> tuple[rows.Row, rows.Row]:
+    """Return the rows of numbers of a score that compares queries with keys.
+
+    Args:
+        points: the points of the scores and of their gradients.
+        plain: makes the plain case.
+        others: make cases of other sizes.
+    """
+    return (
+        rows.numbers(
+            points[0],
+            plain,
+            name="scores",
+            gradients=False,
+            title="Every query is scored against every key of its example, (B, T, S).",
+        ),
+        rows.numbers(
+            points[1],
+            plain,
+            *others,
+            name="gradients",
+            title="Gradients are right, and so are the scores of a single example and of equal sizes.",
+        ),
+    )
 
 
 def matrices_fit(points: float, *makers: rows.Maker) -> rows.Row:

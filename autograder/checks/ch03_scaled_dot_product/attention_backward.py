@@ -78,8 +78,7 @@ def _some_of_three(points: float, *places: int, name: str, title: str) -> rows.R
     options = {"outputs": [f"output[{index}]" for index in places]}
 
     def probes(draw: Draw) -> Sequence[rows.Probe]:
-        cases = [draw.case(maker) for maker in (batch, unbatched)]
-        return [rows.Probe((case.request(),), "matches_part", options) for case in cases]
+        return [rows.Probe((draw.case(batch).request(),), "matches_part", options)]
 
     return rows.Row(name, title, points, probes)
 
@@ -87,23 +86,24 @@ def _some_of_three(points: float, *places: int, name: str, title: str) -> rows.R
 ATTENTION_BACKWARD = Exercise(
     reference=attention.attention_backward,
     rows=(
-        _some_of_three(1.5, 2, name="values' gradient", title="The gradient of the values is right."),
         _some_of_three(
-            4.25, 0, 1, name="other gradients", title="The gradients of the queries and of the keys are right."
+            4.75, 0, 1, name="other gradients", title="The gradients of the queries and of the keys are right."
         ),
+        _some_of_three(1.25, 2, name="values' gradient", title="The gradient of the values is right."),
         rows.numbers(2.75, masked, name="mask", title="Nothing flows back through a forbidden pair.", gradients=False),
         rows.edge(
             1,
             empty_row,
             large,
-            name="empty row and large scores",
-            title="A query that may attend to nothing has zero gradients; scores in the hundreds give right ones.",
+            unbatched,
+            name="edges",
+            title="A query that may attend to nothing has zero gradients; large scores and no leading dimension give right ones.",
             gradients=False,
             dtypes=(),
         ),
         rows.precision(0.75, batch, float16_range),
         inputs.inputs_and_device(0.75, batch, masked),
-        rows.no_loop(1, longer, over="examples, heads, queries or keys"),
+        rows.no_loop(0.75, longer, over="examples, heads, queries or keys"),
     ),
     forbidden=(*ATTENTION, *AUTOGRAD),
     rule_case=(batch, masked),

@@ -29,7 +29,7 @@ ATTENTION_COST = Exercise(
     reference=attention.attention_cost,
     rows=(
         rows.part(
-            1.25,
+            1.5,
             lengths_and_widths,
             output="output[0]",
             name="flops",
@@ -43,7 +43,7 @@ ATTENTION_COST = Exercise(
             title="The bytes of queries, keys, values, weights and output are counted.",
         ),
         rows.numbers(
-            1,
+            0.75,
             half_sized_numbers,
             name="itemsize",
             title="Both counts are right in half precision, where a number has two bytes.",

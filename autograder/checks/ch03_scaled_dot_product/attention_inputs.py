@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from torch import Tensor
 
 from autograder.checking.draw import Case, Draw
 from autograder.checking.request import Action
-from autograder.checking.rows import Maker, Probe, Row
+from autograder.checking.rows import Maker, Probe, Row, no_loop
 
 # The largest of the numbers in large inputs.
 LOUDEST = 19
@@ -38,6 +38,11 @@ def masked(draw: Draw) -> Case:
     case = batch(draw)
     q, k = case.arguments["q"], case.arguments["k"]
     return case.with_arguments(mask=draw.mask(*q.shape[:-1], k.shape[-2]))
+
+
+def single_size(draw: Draw) -> Case:
+    """As many queries as keys, and as wide as long: the shapes do not show which axis is which. A batch of one."""
+    return Case({name: draw.normal(1, 4, 4) for name in ("q", "k", "v")})
 
 
 def shared_mask(draw: Draw) -> Case:
@@ -92,6 +97,11 @@ def one_example(draw: Draw) -> Case:
     return Case({"x_q": draw.normal(t, d), "x_kv": draw.normal(s, d), **projections(draw, d, dk, dv)})
 
 
+def single_width(draw: Draw) -> Case:
+    """As many queries as keys, and square matrices: the shapes do not show what changed places. A batch of one."""
+    return Case({"x_q": draw.normal(1, 4, 4), "x_kv": draw.normal(1, 4, 4), **projections(draw, 4, 4, 4)})
+
+
 def together(row: Row, *others: Row) -> Row:
     """One row that asks what several ask, under the name and for the points of the first."""
     return replace(row, probes=lambda draw: [probe for each in (row, *others) for probe in each.probes(draw)])
@@ -107,6 +117,14 @@ def inputs_and_device(points: float, *makers: Maker) -> Row:
         return [Probe((case.request(action),), judge) for case in cases for action, judge in questions]
 
     return Row("inputs and device", title, points, probes, side=True)
+
+
+def manners(points: float, makers: Sequence[Maker], growing: Callable[[Draw, int], Case], *, over: str) -> Row:
+    """One side row for three manners: inputs left alone, their device, and no Python loop over what ``over`` names."""
+    loops = no_loop(points, growing, over=over)
+    title = f"The inputs are left as they were, it runs on their device, and there is no Python loop over {over}."
+    row = together(inputs_and_device(points, *makers), loops)
+    return replace(row, name="manners", title=title)
 
 
 def _sizes(draw: Draw) -> tuple[int, ...]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch03_scaled_dot_product.attention_inputs import one_example, projections, two_sequences
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import (
+    one_example,
+    projections,
+    single_width,
+    two_sequences,
+)
 from tfcourse import attention
 
 
@@ -23,16 +28,24 @@ ATTENTION_PROJECTIONS = Exercise(
     reference=attention.attention_projections,
     rows=(
         rows.numbers(
-            3.5,
+            2.75,
             two_sequences,
             one_width,
-            one_example,
             name="all three",
-            title="Queries, keys and values are right, each with its gradients.",
+            gradients=False,
+            title="Queries, keys and values are right.",
         ),
         _one_of_three(0, "queries", "Queries come from the sequence that asks, through w_q."),
         _one_of_three(1, "keys", "Keys come from the sequence that is asked, through w_k."),
         _one_of_three(2, "values", "Values come from the sequence that is asked, through w_v."),
+        rows.numbers(
+            0.75,
+            two_sequences,
+            one_example,
+            single_width,
+            name="gradients",
+            title="Gradients are right, and so is a single sequence without a batch.",
+        ),
         rows.precision(0.5, one_example),
         rows.device(0.5, two_sequences),
     ),

@@ -58,6 +58,54 @@ def batch(draw: Draw) -> Case:
     return Case({"q": draw.normal(b, t, dh), "k": draw.normal(b, s, dh), "v": draw.normal(b, s, dv)})
 
 
+def heads(draw: Draw) -> Case:
+    """Queries, keys and values with a batch and heads, all of one width, no mask: what a layer passes on."""
+    b, h, t, s, dh, _ = sizes(draw)
+    return Case({"q": draw.normal(b, h, t, dh), "k": draw.normal(b, h, s, dh), "v": draw.normal(b, h, s, dh)})
+
+
+def heads_masked(draw: Draw) -> Case:
+    """With a separate mask for every example and head."""
+    case = heads(draw)
+    return case.with_arguments(mask=draw.mask(*pairs(case)))
+
+
+def heads_one_mask(draw: Draw) -> Case:
+    """With one mask for all examples and heads."""
+    case = heads(draw)
+    return case.with_arguments(mask=draw.mask(*pairs(case)[-2:]))
+
+
+def heads_key_mask(draw: Draw) -> Case:
+    """With one mask for all heads and queries of an example, as padding makes it."""
+    case = heads(draw)
+    b, _, _, s = pairs(case)
+    return case.with_arguments(mask=draw.mask(b, 1, 1, s))
+
+
+def heads_empty_row(draw: Draw) -> Case:
+    """With a query that may attend to nothing."""
+    case = heads_masked(draw)
+    mask = case.arguments["mask"].clone()
+    mask[..., 1, :] = False
+    return case.with_arguments(mask=mask)
+
+
+def one_head(maker: Maker) -> Maker:
+    """The same case with an axis of a single head behind the batch."""
+
+    def make(draw: Draw) -> Case:
+        case = maker(draw)
+        return case.with_arguments(**{name: value.unsqueeze(1) for name, value in case.arguments.items()})
+
+    return make
+
+
+def single_size(draw: Draw) -> Case:
+    """As many queries as keys, and as wide as long: the shapes do not show which axis is which. A batch of one."""
+    return Case({name: draw.normal(1, 4, 4) for name in ("q", "k", "v")})
+
+
 def unbatched(draw: Draw) -> Case:
     """Queries, keys and values without a leading dimension."""
     t, s, dh, dv = draw.sizes(4, low=3)
@@ -77,10 +125,10 @@ def broadcast_mask(draw: Draw) -> Case:
 
 
 def key_mask(draw: Draw) -> Case:
-    """With one mask for all heads and queries of an example, as padding makes it."""
-    case = qkv(draw)
-    b, _, _, s = pairs(case)
-    return case.with_arguments(mask=draw.mask(b, 1, 1, s))
+    """With one mask for all queries of an example, as padding makes it."""
+    case = batch(draw)
+    b, _, s = pairs(case)
+    return case.with_arguments(mask=draw.mask(b, 1, s))
 
 
 def empty_row(draw: Draw) -> Case:

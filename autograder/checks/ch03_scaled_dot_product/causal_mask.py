@@ -45,8 +45,14 @@ def shorter(draw: Draw, case: Case) -> tuple[Case, Sequence[Any], Sequence[Any]]
 CAUSAL_MASK = Exercise(
     reference=attention.causal_mask,
     rows=(
-        rows.numbers(
-            2.5, length, long_text, single, gradients=False, title="True on and below the diagonal, False above it."
+        rows.numbers(2, length, long_text, gradients=False, title="True on and below the diagonal, False above it."),
+        rows.edge(
+            0.5,
+            single,
+            name="single",
+            gradients=False,
+            dtypes=(),
+            title="A sequence of one position attends to itself.",
         ),
         rows.two_calls_agree(
             "shorter",

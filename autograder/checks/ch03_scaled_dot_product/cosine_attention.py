@@ -8,11 +8,12 @@ from autograder.checking.exercise import Exercise
 from autograder.checks.ch03_scaled_dot_product.attention_inputs import (
     batch,
     empty_row,
-    inputs_and_device,
     longer,
+    manners,
     masked,
     qkv,
     shared_mask,
+    single_size,
     together,
     unbatched,
 )
@@ -36,20 +37,35 @@ def zero_vectors(draw: Draw) -> Case:
 COSINE_ATTENTION = Exercise(
     reference=attention.cosine_attention,
     rows=(
-        rows.numbers(2.75, qkv, unbatched, title="The weights are a softmax of the cosines, whatever the lengths."),
         rows.numbers(
-            2.25, sharper, name="scale", title="The scale multiplies the cosines: a larger one makes sharper weights."
+            3.75, batch, gradients=False, title="The weights are a softmax of the cosines, whatever the lengths."
         ),
         rows.numbers(
             1.5,
+            sharper,
+            name="scale",
+            gradients=False,
+            title="The scale multiplies the cosines: a larger one makes sharper weights.",
+        ),
+        rows.numbers(
+            1.25,
             masked,
             shared_mask,
             name="mask",
+            gradients=False,
             title="A mask lets a query attend where it is True, and nowhere else.",
+        ),
+        rows.numbers(
+            0.75,
+            single_size,
+            qkv,
+            unbatched,
+            name="axes",
+            title="Gradients are right, and so is any number of leading dimensions.",
         ),
         together(
             rows.edge(
-                0.75,
+                0.5,
                 empty_row,
                 name="zeros",
                 title="A query that may attend to nothing gets zeros; a zero vector has cosine 0, no gradient NaN.",
@@ -60,9 +76,8 @@ COSINE_ATTENTION = Exercise(
             rows.finite_gradients(0, zero_vectors, wrt=("q", "k", "v"), name="", title=""),
         ),
         rows.precision(0.5, batch),
-        inputs_and_device(0.5, qkv, masked),
-        rows.no_loop(0.75, longer, over="examples, heads, queries or keys"),
+        manners(0.75, (batch, masked), longer, over="examples, heads, queries or keys"),
     ),
     forbidden=ATTENTION,
-    rule_case=(qkv, masked),
+    rule_case=(batch, masked),
 )

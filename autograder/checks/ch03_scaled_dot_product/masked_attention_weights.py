@@ -8,10 +8,11 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch03_scaled_dot_product import cases
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED, joined, without_values
 from tfcourse import attention
 
-plain = without_values(cases.qkv)
+plain = without_values(cases.batch)
 masked = without_values(cases.masked)
 
 
@@ -38,9 +39,9 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
     reference=attention.masked_attention_weights,
     rows=(
         rows.numbers(
-            4.5,
+            4.25,
             plain,
-            without_values(cases.unbatched),
+            gradients=False,
             title="The weights are a softmax over the keys of the scaled scores.",
         ),
         rows.numbers(
@@ -49,7 +50,16 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
             without_values(cases.broadcast_mask),
             without_values(cases.key_mask),
             name="mask",
+            gradients=False,
             title="A mask lets a query attend where it is True, and nowhere else.",
+        ),
+        rows.numbers(
+            1,
+            without_values(cases.single_size),
+            without_values(cases.qkv),
+            without_values(cases.unbatched),
+            name="axes",
+            title="Gradients are right, and so is any number of leading dimensions.",
         ),
         joined(
             rows.edge(
@@ -62,9 +72,8 @@ MASKED_ATTENTION_WEIGHTS = Exercise(
             # Where the softmax is this sharp, its gradients are next to zero and differ by more than rounding.
             rows.numbers(0, without_values(cases.large), without_values(cases.far_below), gradients=False),
         ),
-        rows.precision(0.75, plain, float16_range),
-        rows.device(0.5, plain, masked),
-        rows.no_loop(0.5, longer, over="examples, heads, queries or keys"),
+        rows.precision(0.5, plain, float16_range),
+        manners(0.5, (plain, masked), longer, over="examples, heads, queries or keys"),
         rows.errors(0.5, masked, numbers_as_mask, title="A mask that is not boolean is a ValueError."),
     ),
     forbidden=FUSED,

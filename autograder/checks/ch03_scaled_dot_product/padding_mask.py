@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from autograder.checks.variants import changed
 from tfcourse import attention
 
@@ -17,6 +18,12 @@ def lengths_and_size(draw: Draw) -> Case:
     lengths = draw.integers(1, s, b)
     lengths[1], lengths[2] = 0, s + 2
     return Case({"lengths": lengths, "S": s + 1})
+
+
+def usual_lengths(draw: Draw) -> Case:
+    """Lengths of a batch and its size; no sequence is empty, and every one has padding."""
+    b, s = draw.sizes(2, low=4)
+    return Case({"lengths": draw.integers(1, s, b), "S": s})
 
 
 def short_integers(draw: Draw) -> Case:
@@ -49,8 +56,7 @@ PADDING_MASK = Exercise(
     rows=(
         rows.numbers(
             2,
-            lengths_and_size,
-            short_integers,
+            usual_lengths,
             gradients=False,
             title="True where a key stands before the end of its sequence.",
         ),
@@ -61,9 +67,16 @@ PADDING_MASK = Exercise(
             gradients=False,
             title="Without S, the mask is as long as the longest sequence.",
         ),
-        rows.inputs_kept(0.25, lengths_and_size),
-        rows.device(0.5, lengths_and_size),
-        rows.no_loop(0.5, more_lengths, over="sequences or positions"),
+        rows.edge(
+            0.5,
+            lengths_and_size,
+            short_integers,
+            name="edges",
+            gradients=False,
+            dtypes=(),
+            title="Lengths may be 0, more than S, and 32-bit integers.",
+        ),
+        manners(0.75, (lengths_and_size,), more_lengths, over="sequences or positions"),
         rows.errors(
             0.5,
             lengths_and_size,

@@ -6,8 +6,10 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch03_scaled_dot_product.attention_inputs import (
+    inputs_and_device,
     one_example,
     projections,
+    single_width,
     two_sequences,
     without_second_row,
 )
@@ -36,13 +38,29 @@ PROJECTED_ATTENTION = Exercise(
     reference=attention.projected_attention,
     rows=(
         rows.numbers(
-            3.5, two_sequences, one_example, title="Each query receives the values, averaged with its weights."
+            3.25,
+            two_sequences,
+            gradients=False,
+            title="Each query receives the values, averaged with its weights.",
         ),
-        rows.numbers(2, masked, name="mask", title="A mask lets a query attend where it is True, and nowhere else."),
+        rows.numbers(
+            2,
+            masked,
+            name="mask",
+            gradients=False,
+            title="A mask lets a query attend where it is True, and nowhere else.",
+        ),
+        rows.numbers(
+            0.75,
+            two_sequences,
+            one_example,
+            single_width,
+            name="gradients",
+            title="Gradients are right, and so is a single sequence without a batch.",
+        ),
         rows.edge(0.5, empty_row, name="empty row", title="A query that may attend to nothing gets zeros.", dtypes=()),
         rows.precision(0.5, two_sequences),
-        rows.inputs_kept(0.5, two_sequences, masked),
-        rows.device(0.5, two_sequences, masked),
+        inputs_and_device(0.5, two_sequences, masked),
         rows.no_loop(0.5, longer, over="examples, queries or keys"),
     ),
     forbidden=ATTENTION,

@@ -61,9 +61,21 @@ def _without_values(case: Case) -> Case:
 SCORE_VARIANCE = Exercise(
     reference=attention.score_variance,
     rows=(
-        rows.numbers(2.25, heads, off_centre, title="The variance of all T·S scores, for each example and head."),
+        rows.numbers(2.5, batch, gradients=False, title="The variance of all T·S scores, for each example."),
         rows.numbers(
-            1.75, unscaled, name="scaled=False", title="With scaled=False the dot products are taken as they are."
+            1.5,
+            unscaled,
+            name="scaled=False",
+            gradients=False,
+            title="With scaled=False the dot products are taken as they are.",
+        ),
+        rows.numbers(
+            0.5,
+            batch,
+            heads,
+            off_centre,
+            name="axes",
+            title="Gradients are right, and so is any number of leading dimensions, for each head.",
         ),
         rows.edge(
             0.5,
@@ -74,9 +86,8 @@ SCORE_VARIANCE = Exercise(
             dtypes=(),
         ),
         rows.precision(0.5, batch),
-        rows.device(0.5, heads),
-        rows.no_loop(0.5, longer, over="examples, heads, queries or keys"),
+        inputs.manners(0.5, (batch,), longer, over="examples, heads, queries or keys"),
     ),
     forbidden=ATTENTION,
-    rule_case=heads,
+    rule_case=batch,
 )

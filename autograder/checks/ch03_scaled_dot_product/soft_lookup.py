@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 from autograder.checks.ch03_scaled_dot_product.cases import FUSED, loud
 from tfcourse import attention
 
@@ -15,9 +16,9 @@ def entries(draw: Draw) -> Case:
     return Case({"query": draw.normal(dh), "keys": draw.normal(s, dh), "values": draw.normal(s, dv)})
 
 
-def other_entries(draw: Draw) -> Case:
-    """Other entries, of other widths."""
-    return entries(draw)
+def single_size(draw: Draw) -> Case:
+    """As many entries as columns: the shapes do not show which axis is which."""
+    return Case({"query": draw.normal(4), "keys": draw.normal(4, 4), "values": draw.normal(4, 4)})
 
 
 def one_entry(draw: Draw) -> Case:
@@ -44,7 +45,18 @@ SOFT_LOOKUP = Exercise(
     reference=attention.soft_lookup,
     rows=(
         rows.numbers(
-            3.5, entries, other_entries, one_entry, title="The values are blended, each in proportion to its key's fit."
+            2.75,
+            entries,
+            gradients=False,
+            title="The values are blended, each in proportion to its key's fit.",
+        ),
+        rows.numbers(
+            1,
+            entries,
+            single_size,
+            one_entry,
+            name="gradients",
+            title="Gradients are right, as many entries as columns do no harm, and a single entry answers alone.",
         ),
         rows.edge(
             0.5,
@@ -55,8 +67,7 @@ SOFT_LOOKUP = Exercise(
             dtypes=(),
         ),
         rows.precision(0.5, entries),
-        rows.inputs_kept(0.5, entries),
-        rows.device(0.5, entries),
+        inputs_and_device(0.75, entries),
         rows.no_loop(0.5, more_entries, over="entries or components"),
     ),
     forbidden=FUSED,

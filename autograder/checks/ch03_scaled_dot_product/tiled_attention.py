@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device, large, unbatched
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import large, manners, unbatched
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from autograder.checks.variants import changed
 from tfcourse import attention
@@ -90,23 +90,30 @@ TILED_ATTENTION = Exercise(
     reference=attention.tiled_attention,
     rows=(
         rows.numbers(
-            4.25,
+            4.5,
+            uneven_tiles,
+            gradients=False,
+            title="The numbers are those of plain attention, even if the last tile is not full.",
+        ),
+        rows.numbers(
+            1,
             uneven_tiles,
             even_tiles,
             tiles_of_one,
             one_tile,
             one_key,
             usual_tile,
-            title="The numbers are those of plain attention, whether or not the tiles fit.",
+            name="tiles",
+            title="Gradients are right, and so are the numbers with tiles of any size and no leading dimension.",
         ),
         rows.memory(
-            3,
+            2.75,
             many_keys,
             limit=linear_memory,
             title="No tensor on the way is larger than a tile of weights needs to be.",
         ),
         rows.edge(
-            1,
+            0.75,
             large_tiles,
             far_below_zero,
             name="large scores",
@@ -116,8 +123,7 @@ TILED_ATTENTION = Exercise(
             dtypes=(),
         ),
         rows.precision(0.5, uneven_tiles),
-        inputs_and_device(0.75, uneven_tiles),
-        rows.no_loop(0.75, wider, over="examples, heads or queries"),
+        manners(0.75, (uneven_tiles,), wider, over="examples, heads or queries"),
         rows.errors(
             0.75,
             one_tile,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from tfcourse import multihead
 
 
@@ -12,6 +13,17 @@ def outputs_of_heads(draw: Draw) -> Case:
     """The outputs of the heads, and an output map without a bias."""
     b, h, t, dh, d = draw.sizes(5, low=3)  # with two heads, H - 1 would be 1
     return Case({"head_outputs": draw.normal(b, h, t, dh), "o_weight": draw.normal(d, h * dh)})
+
+
+def single_size(draw: Draw) -> Case:
+    """A batch of one, and as many heads as positions and columns: the shapes do not show which axis is which."""
+    return Case({"head_outputs": draw.normal(1, 3, 3, 3), "o_weight": draw.normal(9, 9)})
+
+
+def one_head(draw: Draw) -> Case:
+    """A single head."""
+    b, t, dh, d = draw.sizes(4)
+    return Case({"head_outputs": draw.normal(b, 1, t, dh), "o_weight": draw.normal(d, dh)})
 
 
 def with_bias(draw: Draw) -> Case:
@@ -60,12 +72,18 @@ def one_more_axis(draw: Draw) -> Case:
 HEAD_ABLATION = Exercise(
     reference=multihead.head_ablation,
     rows=(
-        rows.numbers(2.5, outputs_of_heads, title="Entry h is the output without head h."),
-        rows.numbers(1.5, with_bias, name="bias", title="The bias stays, whichever head is gone."),
+        rows.numbers(2.75, outputs_of_heads, gradients=False, title="Entry h is the output without head h."),
+        rows.numbers(1.5, with_bias, name="bias", gradients=False, title="The bias stays, whichever head is gone."),
+        rows.numbers(
+            0.5,
+            outputs_of_heads,
+            single_size,
+            one_head,
+            name="gradients",
+            title="Gradients are right, a batch of one works, and without its only head the output is zero.",
+        ),
         rows.precision(0.5, small_numbers),
-        rows.inputs_kept(0.5, outputs_of_heads, with_bias),
-        rows.device(0.5, outputs_of_heads),
-        rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
+        manners(0.75, (outputs_of_heads, with_bias), many_heads, over="examples, positions or heads"),
         rows.errors(
             0.5,
             outputs_of_heads,

@@ -13,9 +13,15 @@ def heads(draw: Draw) -> Case:
     return Case({"x": draw.normal(*draw.sizes(4))})
 
 
-def other_heads(draw: Draw) -> Case:
-    """Heads to merge, of other sizes."""
-    return heads(draw)
+def single_size(draw: Draw) -> Case:
+    """A batch of one, and as many heads as positions and columns: the shapes do not show which axis is which."""
+    return Case({"x": draw.normal(1, 3, 3, 3)})
+
+
+def one_head(draw: Draw) -> Case:
+    """A single head."""
+    b, t, d = draw.sizes(3)
+    return Case({"x": draw.normal(b, 1, t, d)})
 
 
 def many_heads(draw: Draw, size: int) -> Case:
@@ -36,10 +42,18 @@ MERGE_HEADS = Exercise(
     reference=multihead.merge_heads,
     rows=(
         rows.numbers(
-            2,
+            1.5,
             heads,
-            other_heads,
+            gradients=False,
             title="At every position, the columns of head 0 come first, then those of head 1 …",
+        ),
+        rows.numbers(
+            0.5,
+            heads,
+            single_size,
+            one_head,
+            name="gradients",
+            title="Gradients flow back, and as many heads as positions, a single head and a batch of one do no harm.",
         ),
         rows.no_loop(0.5, many_heads, over="examples, positions or heads"),
         rows.errors(0.5, heads, of_axes(3), of_axes(5), title="Anything but four dimensions is a ValueError."),

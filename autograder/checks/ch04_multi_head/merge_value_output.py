@@ -14,6 +14,17 @@ def matrices(draw: Draw) -> Case:
     return Case({"w_v": draw.normal(h, d, dv), "w_o": draw.normal(h * dv, do)})
 
 
+def single_size(draw: Draw) -> Case:
+    """As many heads as rows and columns: the shapes do not show which axis is which."""
+    return Case({"w_v": draw.normal(3, 3, 3), "w_o": draw.normal(9, 3)})
+
+
+def one_head(draw: Draw) -> Case:
+    """A single head."""
+    d, dv, do = draw.sizes(3)
+    return Case({"w_v": draw.normal(1, d, dv), "w_o": draw.normal(dv, do)})
+
+
 def many_matrices(draw: Draw, size: int) -> Case:
     """More heads."""
     return Case({"w_v": draw.normal(2 * size, 4, 3), "w_o": draw.normal(6 * size, 5)})
@@ -31,7 +42,20 @@ def of_shapes(w_v: tuple[int, ...], w_o: tuple[int, ...]) -> rows.Maker:
 MERGE_VALUE_OUTPUT = Exercise(
     reference=multihead.merge_value_output,
     rows=(
-        rows.numbers(2.5, matrices, title="Below each other stand the products of each head's two matrices."),
+        rows.numbers(
+            2,
+            matrices,
+            gradients=False,
+            title="Below each other stand the products of each head's two matrices.",
+        ),
+        rows.numbers(
+            0.5,
+            matrices,
+            single_size,
+            one_head,
+            name="gradients",
+            title="Gradients are right, and so are square matrices and a single head.",
+        ),
         rows.precision(0.5, matrices, half=False),
         rows.device(0.5, matrices),
         rows.no_loop(0.5, many_matrices, over="heads"),

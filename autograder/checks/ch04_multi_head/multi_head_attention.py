@@ -10,7 +10,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker, Probe
-from autograder.checks.ch03_scaled_dot_product.cases import FUSED
+from autograder.checks.ch03_scaled_dot_product.cases import FUSED, joined
 from tfcourse import multihead
 
 
@@ -55,39 +55,41 @@ def equal_lengths(draw: Draw) -> Case:
 
 def no_bias(draw: Draw) -> Case:
     """A layer that is asked to have no biases."""
-    n = _sizes(draw, batch=1)
-    return _layer(draw, n, context=n["S"], bias=False)
+    return _layer(draw, _sizes(draw, batch=1), bias=False)
 
 
 def one_head(draw: Draw) -> Case:
     """A single head, as wide as the layer."""
-    n = {**_sizes(draw, batch=1), "H": 1}
-    return _layer(draw, n, context=n["S"])
+    return _layer(draw, {**_sizes(draw, batch=1), "H": 1})
+
+
+def single_size(draw: Draw) -> Case:
+    """As many examples as heads, positions and columns of a head: the shapes do not show which axis is which."""
+    return _layer(draw, {"B": 2, "T": 2, "H": 2, "D": 4})
 
 
 def masked(axes: str, *, batch: int | None = None) -> Maker:
-    """Cross-attention with a mask of the axes named, for example ``"B1S"``, in which every query may attend to something."""
+    """Self-attention with a mask of the axes named, for example ``"B1T"``, in which every query may attend to something."""
 
     def make(draw: Draw) -> Case:
         n = _sizes(draw, batch=batch)
-        case = _layer(draw, n, context=n["S"])
+        case = _layer(draw, n)
         return case.with_arguments(mask=draw.mask(*(n.get(axis, 1) for axis in axes)))
 
     return make
 
 
 def as_many_heads(draw: Draw) -> Case:
-    """As many examples as heads: a mask (B, T, S) whose batch is taken for heads goes unseen by the shapes."""
+    """As many examples as heads: a mask (B, T, T) whose batch is taken for heads goes unseen by the shapes."""
     n = _sizes(draw)
     n["B"] = n["H"]
-    case = _layer(draw, n, context=n["S"])
-    return case.with_arguments(mask=draw.mask(n["B"], n["T"], n["S"]))
+    return _layer(draw, n).with_arguments(mask=draw.mask(n["B"], n["T"], n["T"]))
 
 
 def empty_row(draw: Draw) -> Case:
     """One query may attend to nothing. Small weights, for four maps and a softmax in a row are rounded to half precision."""
-    case = masked("BTS", batch=1)(draw)
-    mask = case.arguments["mask"].clone()
+    n = _sizes(draw, batch=1)
+    case, mask = _layer(draw, n, context=n["S"]), draw.mask(1, n["T"], n["S"])
     mask[:, 1] = False
     return replace(
         case.with_arguments(mask=mask), state={name: value / 2 for name, value in (case.state or {}).items()}
@@ -105,6 +107,14 @@ def indivisible_model(draw: Draw) -> Case:
     return Case({"x": draw.normal(2, 5, 10)}, init={"d_model": 10, "n_heads": 3})
 
 
+def device_and_loops(points: float) -> rows.Row:
+    """Return the row of two manners."""
+    over = "examples, positions or heads"
+    row = joined(rows.no_loop(points, longer, over=over), rows.device(points, self_attention))
+    title = f"It runs on the device of its inputs, and there is no Python loop over {over}."
+    return replace(row, name="device and loops", title=title)
+
+
 def errors(points: float, *, title: str) -> rows.Row:
     """Return the row of errors: those of a call, and a width that the constructor must refuse."""
 
@@ -120,26 +130,35 @@ def errors(points: float, *, title: str) -> rows.Row:
 MULTI_HEAD_ATTENTION = Exercise(
     reference=multihead.MultiHeadAttention,
     rows=(
+        rows.numbers(6, self_attention, gradients=False, title="Self-attention gives the right numbers."),
         rows.numbers(
-            5.5,
-            self_attention,
+            2.25,
             cross_attention,
             equal_lengths,
-            one_head,
-            title="Self-attention and cross-attention give the right numbers: x asks, and the context answers.",
+            name="context",
+            gradients=False,
+            title="In cross-attention x asks, and the context answers.",
         ),
         rows.numbers(
-            3.75,
-            masked("TS", batch=1),
-            masked("B1S"),
-            masked("BTS"),
+            3,
+            masked("TT"),
+            masked("B1T"),
+            masked("BTT", batch=1),
             as_many_heads,
-            masked("BHTS", batch=1),
-            masked("B11S"),
+            masked("BHTT", batch=1),
+            masked("B11T"),
             name="mask",
+            gradients=False,
             title="A mask of up to three dimensions holds for every head; one of four tells the heads apart.",
         ),
-        rows.numbers(2, no_bias, name="bias", title="With bias=False none of the four maps has a bias."),
+        rows.numbers(
+            1.5,
+            single_size,
+            one_head,
+            no_bias,
+            name="sizes",
+            title="Gradients are right; equal sizes and a single head work, and with bias=False no map has a bias.",
+        ),
         rows.edge(
             0.75,
             empty_row,
@@ -147,13 +166,12 @@ MULTI_HEAD_ATTENTION = Exercise(
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="A query that may attend to nothing gets the bias of the output map, in every precision.",
         ),
-        rows.device(1, self_attention),
-        rows.no_loop(1, longer, over="examples, positions or heads"),
+        device_and_loops(0.75),
         errors(
-            1,
+            0.75,
             title="A model width that cannot be divided by the number of heads is a ValueError.",
         ),
     ),
     forbidden=FUSED,
-    rule_case=(self_attention, masked("BTS", batch=1)),
+    rule_case=(self_attention, masked("BTT", batch=1)),
 )

@@ -14,9 +14,9 @@ def columns(draw: Draw) -> Case:
     return Case({"x": draw.normal(b, t, h * dh), "n_heads": h})
 
 
-def other_columns(draw: Draw) -> Case:
-    """Positions to split, of another width."""
-    return columns(draw)
+def single_size(draw: Draw) -> Case:
+    """A batch of one, and as many heads as positions and columns: the shapes do not show which axis is which."""
+    return Case({"x": draw.normal(1, 3, 9), "n_heads": 3})
 
 
 def many_columns(draw: Draw, size: int) -> Case:
@@ -48,11 +48,18 @@ SPLIT_HEADS = Exercise(
     reference=multihead.split_heads,
     rows=(
         rows.numbers(
-            2,
+            1.5,
             columns,
-            other_columns,
-            one_head,
+            gradients=False,
             title="Head h gets the h-th run of neighbouring columns of every position.",
+        ),
+        rows.numbers(
+            0.5,
+            columns,
+            single_size,
+            one_head,
+            name="gradients",
+            title="Gradients flow back, and as many heads as positions, a single head and a batch of one do no harm.",
         ),
         rows.no_loop(0.5, many_columns, over="examples, positions or heads"),
         rows.errors(

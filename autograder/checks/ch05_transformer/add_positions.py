@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from tfcourse import positions
 
 
@@ -20,6 +21,11 @@ def as_many_examples(draw: Draw) -> Case:
     """As many examples as places and rows of the table: the shapes do not show which of the two axes is meant."""
     t, d = draw.sizes(2, low=3)
     return Case({"x": draw.normal(t, t, d), "positions": draw.normal(t, d)})
+
+
+def one_example(draw: Draw) -> Case:
+    """A batch of one, as long as it is wide, and a table that fits exactly."""
+    return Case({"x": draw.normal(1, 4, 4), "positions": draw.normal(4, 4)})
 
 
 def piece(draw: Draw) -> Case:
@@ -91,17 +97,29 @@ def single_precision_table(draw: Draw) -> Case:
 ADD_POSITIONS = Exercise(
     reference=positions.add_positions,
     rows=(
-        rows.numbers(2, placed, as_many_examples, title="Every place gets its own row, the same one in every example."),
-        rows.numbers(1, piece, name="start", title="A sequence may begin further back."),
+        rows.numbers(
+            2.25,
+            placed,
+            as_many_examples,
+            gradients=False,
+            title="Every place gets its own row, the same one in every example.",
+        ),
+        rows.numbers(1, piece, name="start", gradients=False, title="A sequence may begin further back."),
+        rows.numbers(
+            0.5,
+            placed,
+            one_example,
+            name="gradients",
+            title="Gradients reach the sequence and the table, also where the batch is one and the table no longer than needed.",
+        ),
         rows.edge(
             0.5,
             single_precision_table,
             name="precision",
+            gradients=False,
             title="The result has the dtype of x, even if the table is more precise.",
         ),
-        rows.inputs_kept(0.5, placed),
-        rows.device(0.5, placed),
-        rows.no_loop(0.5, longer, over="examples or places"),
+        manners(0.75, (placed,), longer, over="examples or places"),
         rows.errors(
             0.5,
             placed,

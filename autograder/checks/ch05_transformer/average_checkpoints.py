@@ -71,21 +71,29 @@ def another_size(draw: Draw) -> Case:
 AVERAGE_CHECKPOINTS = Exercise(
     reference=training.average_checkpoints,
     rows=(
-        rows.numbers(2.5, checkpoints, single, title="Every entry is the mean of the checkpoints' entries."),
+        rows.numbers(2.25, checkpoints, gradients=False, title="Every entry is the mean of the checkpoints' entries."),
         rows.numbers(
             1.25,
             with_counts,
             name="counts",
+            gradients=False,
             title="What is not a floating-point number is that of the last checkpoint.",
         ),
         rows.edge(
             0.5,
             halves,
             name="half precision",
+            gradients=False,
             dtypes=(),
             title="Means of half precision are computed in float32 and rounded back.",
         ),
-        rows.precision(0.25, checkpoints, half=False),
+        rows.precision(
+            0.5,
+            checkpoints,
+            single,
+            half=False,
+            title="What goes in as float64 comes out as such, and one checkpoint is its own mean.",
+        ),
         rows.inputs_kept(0.5, with_counts),
         rows.errors(
             0.5,

@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from autograder.checks.ch05_transformer.training_targets import READY_LOSSES, padded_targets
 from autograder.checks.variants import changed
 from tfcourse import training
@@ -121,25 +122,27 @@ def integer_logits(draw: Draw) -> Case:
 CROSS_ENTROPY = Exercise(
     reference=training.cross_entropy,
     rows=(
-        rows.numbers(2.5, whole_sentences, title="The mean surprise at the right tokens."),
+        rows.numbers(3.25, whole_sentences, gradients=False, title="The mean surprise at the right tokens."),
         rows.numbers(
-            1.75,
+            1.25,
             smoothed,
-            flat,
             name="smoothing",
+            gradients=False,
             title="Label smoothing spreads its share over all tokens, the right one among them.",
         ),
         rows.numbers(
-            1.75,
+            1.5,
             predictions,
             other_padding,
             padding_among_tokens,
             one_counts,
             name="padding",
+            gradients=False,
             title="Padding does not count, whichever number it has.",
         ),
         rows.edge(
             0.75,
+            flat,
             smoothed_padding,
             nothing_counts,
             loud_logits,
@@ -148,10 +151,9 @@ CROSS_ENTROPY = Exercise(
             many_losses,
             name="numerics",
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
-            title="It holds in every precision: for padding that is smoothed, for large logits, and for nothing at all, where it is 0.",
+            title="Gradients and every precision are right: one axis, smoothed padding, large logits, and nothing at all, where it is 0.",
         ),
-        rows.device(0.25, predictions),
-        rows.no_loop(0.5, more_predictions, over="examples, places or tokens"),
+        manners(0.75, (predictions,), more_predictions, over="examples, places or tokens"),
         rows.errors(
             0.5,
             whole_sentences,

@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Row
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 from autograder.checks.ch05_transformer.layer_cases import (
     D,
     F,
@@ -30,10 +31,11 @@ def decoder(draw: Draw) -> Case:
     return Case(arguments, init={"d_model": D, "n_heads": H, "d_ff": F}, state=state)
 
 
-def equally_long(draw: Draw) -> Case:
-    """A memory as long as the target: the shapes do not show which of the two is meant."""
-    case = decoder(draw)
-    return case.with_arguments(memory=2 * draw.normal(*case.arguments["x"].shape))
+def single_size(draw: Draw) -> Case:
+    """One example and one head, a memory as long as the target, and as wide: the shapes do not show which is which."""
+    state = draw.weights(layers.DecoderLayer(4, 1, 4))
+    arguments = {"x": 2 * draw.normal(1, 4, 4), "memory": 2 * draw.normal(1, 4, 4)}
+    return Case(arguments, init={"d_model": 4, "n_heads": 1, "d_ff": 4}, state=state)
 
 
 def padded(draw: Draw) -> Case:
@@ -91,28 +93,47 @@ DECODER_LAYER = Exercise(
     reference=layers.DecoderLayer,
     rows=(
         rows.numbers(
-            2,
+            4.75,
             decoder,
-            equally_long,
             name="post-norm",
+            gradients=False,
             title="Post-norm: look back, read the source, work on both; later positions change no earlier one.",
         ),
-        rows.numbers(2.5, pre_norm, name="pre-norm", title="Pre-norm: each sublayer's input is normalised."),
-        rows.numbers(2.5, padded, name="mask", title="Nobody reads padding in the memory."),
+        rows.numbers(
+            2,
+            pre_norm,
+            name="pre-norm",
+            gradients=False,
+            title="Pre-norm: each sublayer's input is normalised.",
+        ),
+        rows.numbers(2, padded, name="mask", gradients=False, title="Nobody reads padding in the memory."),
         and_none_by_default(
             rows.numbers(
-                1.5,
+                1,
                 all_dropped,
                 all_dropped_pre_norm,
                 not_training,
                 hardly_dropped,
                 name="dropout",
+                gradients=False,
                 title="In training, and only then, dropout falls on what the three sublayers say.",
             )
         ),
-        rows.numbers(1.5, with_gelu, name="activation", title="The feed-forward network gets the activation."),
-        rows.inputs_kept(1, decoder, padded),
-        rows.device(1, decoder),
+        rows.numbers(
+            0.75,
+            with_gelu,
+            name="activation",
+            gradients=False,
+            title="The feed-forward network gets the activation.",
+        ),
+        rows.numbers(
+            0.75,
+            decoder,
+            single_size,
+            name="gradients",
+            title="Gradients reach every weight, and one example with one head and a memory as long as the target works.",
+        ),
+        inputs_and_device(0.75, decoder, padded),
     ),
     forbidden=ATTENTION,
     rule_case=(decoder, padded),

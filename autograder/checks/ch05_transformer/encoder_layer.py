@@ -7,6 +7,7 @@ from dataclasses import replace
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 from autograder.checks.ch05_transformer.layer_cases import (
     D,
     F,
@@ -26,6 +27,12 @@ def encoder(draw: Draw) -> Case:
     b, _, s = lengths(draw)
     state = draw.weights(layers.EncoderLayer(D, H, F))
     return Case({"x": 2 * draw.normal(b, s, D)}, init={"d_model": D, "n_heads": H, "d_ff": F}, state=state)
+
+
+def single_size(draw: Draw) -> Case:
+    """One example and one head, as many tokens as columns: the shapes do not show which axis is which."""
+    state = draw.weights(layers.EncoderLayer(4, 1, 4))
+    return Case({"x": 2 * draw.normal(1, 4, 4)}, init={"d_model": 4, "n_heads": 1, "d_ff": 4}, state=state)
 
 
 def padded(draw: Draw) -> Case:
@@ -74,23 +81,46 @@ ENCODER_LAYER = Exercise(
     reference=layers.EncoderLayer,
     rows=(
         rows.numbers(
-            2, encoder, encoder, name="post-norm", title="Post-norm: each sum of input and sublayer is normalised."
+            4.75,
+            encoder,
+            name="post-norm",
+            gradients=False,
+            title="Post-norm: each sum of input and sublayer is normalised.",
         ),
-        rows.numbers(2.5, pre_norm, name="pre-norm", title="Pre-norm: each sublayer's input is normalised."),
-        rows.numbers(2.5, padded, name="mask", title="Nobody attends to padding."),
         rows.numbers(
-            1.5,
+            2,
+            pre_norm,
+            name="pre-norm",
+            gradients=False,
+            title="Pre-norm: each sublayer's input is normalised.",
+        ),
+        rows.numbers(2, padded, name="mask", gradients=False, title="Nobody attends to padding."),
+        rows.numbers(
+            1,
             all_dropped,
             all_dropped_pre_norm,
             not_training,
             hardly_dropped,
             without_dropout,
             name="dropout",
+            gradients=False,
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
-        rows.numbers(1.5, with_gelu, name="activation", title="The feed-forward network gets the activation."),
-        rows.inputs_kept(1, encoder, padded),
-        rows.device(1, encoder),
+        rows.numbers(
+            0.75,
+            with_gelu,
+            name="activation",
+            gradients=False,
+            title="The feed-forward network gets the activation.",
+        ),
+        rows.numbers(
+            0.75,
+            encoder,
+            single_size,
+            name="gradients",
+            title="Gradients reach every weight, and one example with one head works.",
+        ),
+        inputs_and_device(0.75, encoder, padded),
     ),
     forbidden=ATTENTION,
     rule_case=(encoder, padded),

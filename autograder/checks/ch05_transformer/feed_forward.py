@@ -7,6 +7,7 @@ from dataclasses import replace
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import manners
 from tfcourse import layers
 
 
@@ -22,6 +23,12 @@ def one_row(draw: Draw) -> Case:
     """A single row."""
     case = network(draw)
     return case.with_arguments(x=case.arguments["x"][0, 0])
+
+
+def single_size(draw: Draw) -> Case:
+    """As many examples as positions and columns: the shapes do not show which axis is which."""
+    state = draw.weights(layers.FeedForward(4, 4))
+    return Case({"x": draw.normal(4, 4, 4)}, init={"d_model": 4, "d_ff": 4}, state=state)
 
 
 def with_gelu(draw: Draw) -> Case:
@@ -51,12 +58,20 @@ def unknown_activation(draw: Draw) -> Case:
 FEED_FORWARD = Exercise(
     reference=layers.FeedForward,
     rows=(
-        rows.numbers(2.5, network, one_row, title="Up, an activation, and down again, with both biases."),
-        rows.numbers(1.5, with_gelu, name="gelu", title='With activation="gelu" it is the exact GELU.'),
+        rows.numbers(2.75, network, gradients=False, title="Up, an activation, and down again, with both biases."),
+        rows.numbers(
+            1.5, with_gelu, name="gelu", gradients=False, title='With activation="gelu" it is the exact GELU.'
+        ),
+        rows.numbers(
+            0.5,
+            network,
+            one_row,
+            single_size,
+            name="gradients",
+            title="Gradients reach every weight, and a single row and equal widths work.",
+        ),
         rows.precision(0.5, gentle),
-        rows.inputs_kept(0.5, network),
-        rows.device(0.5, network),
-        rows.no_loop(0.5, larger, over="examples or positions"),
+        manners(0.75, (network,), larger, over="examples or positions"),
         rows.errors(0.5, network, unknown_activation, title="An activation that is not known is a ValueError."),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 from tfcourse import layers
 
 
@@ -33,11 +34,20 @@ def more_numbers(draw: Draw, size: int) -> Case:
 GELU = Exercise(
     reference=layers.gelu,
     rows=(
-        rows.numbers(2.5, exact, one_axis, title="The exact form: x times the normal distribution's probability."),
-        rows.numbers(1.25, approximated, name="approximation", title="The approximation with tanh."),
+        rows.numbers(
+            2.5, exact, gradients=False, title="The exact form: x times the normal distribution's probability."
+        ),
+        rows.numbers(1.25, approximated, name="approximation", gradients=False, title="The approximation with tanh."),
+        rows.numbers(
+            0.5,
+            exact,
+            approximated,
+            one_axis,
+            name="gradients",
+            title="Gradients of both forms are right, and a single row of numbers works.",
+        ),
         rows.precision(0.5, exact),
-        rows.inputs_kept(0.5, exact),
-        rows.device(0.5, exact),
+        inputs_and_device(0.5, exact),
         rows.no_loop(0.5, more_numbers, over="numbers or rows"),
     ),
     forbidden=(

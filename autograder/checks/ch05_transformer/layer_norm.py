@@ -8,6 +8,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 from autograder.checks.ch05_transformer.ready_made import NORMS
 from tfcourse import layers
 
@@ -83,12 +84,26 @@ LAYER_NORM = Exercise(
     reference=layers.layer_norm,
     rows=(
         rows.numbers(
-            3, plain, images, one_row, title="Every row gets mean 0 and variance 1, then its factors and shifts."
+            3.25, plain, gradients=False, title="Every row gets mean 0 and variance 1, then its factors and shifts."
         ),
-        rows.numbers(2, large_eps, constant_row, name="eps", title="eps stands under the root, beside the variance."),
-        rows.precision(1, large_numbers),
-        rows.inputs_kept(0.5, plain),
-        rows.device(0.5, plain),
+        rows.numbers(
+            2,
+            large_eps,
+            constant_row,
+            name="eps",
+            gradients=False,
+            title="eps stands under the root, beside the variance.",
+        ),
+        rows.numbers(
+            0.75,
+            plain,
+            images,
+            one_row,
+            name="axes",
+            title="Gradients are right, and so is any number of leading axes.",
+        ),
+        rows.precision(0.5, large_numbers),
+        inputs_and_device(0.5, plain),
         rows.no_loop(0.5, many_rows, over="examples, positions or columns"),
         rows.errors(
             0.5,

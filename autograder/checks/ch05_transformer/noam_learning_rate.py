@@ -61,14 +61,10 @@ NOAM_LEARNING_RATE = Exercise(
     reference=training.noam_learning_rate,
     rows=(
         rows.numbers(
-            2,
+            1.5,
             warming_up,
-            first_step,
             afterwards,
-            at_the_top,
             of_the_paper,
-            changed(warming_up, warmup=1),
-            changed(warming_up, d_model=1),
             gradients=False,
             title="The rate rises in a straight line, meets the falling root at the end of warm-up, and follows it.",
         ),
@@ -79,6 +75,17 @@ NOAM_LEARNING_RATE = Exercise(
             name="factor",
             gradients=False,
             title="The factor multiplies every rate.",
+        ),
+        rows.edge(
+            0.5,
+            first_step,
+            at_the_top,
+            changed(warming_up, warmup=1),
+            changed(warming_up, d_model=1),
+            name="ends",
+            gradients=False,
+            dtypes=(),
+            title="It holds at the first step and at the last of warm-up, and for a width and a warm-up of 1.",
         ),
         rows.errors(
             0.25,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autograder.checking import rows
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch03_scaled_dot_product.attention_inputs import inputs_and_device
 from autograder.checks.ch05_transformer.residual_cases import (
     all_dropped,
     hardly_dropped,
@@ -16,16 +17,24 @@ from tfcourse import layers
 RESIDUAL_POST_NORM = Exercise(
     reference=layers.residual_post_norm,
     rows=(
-        rows.numbers(2.25, wrapped, one_row, title="The sublayer's output is added to x, and the sum is normalised."),
+        rows.numbers(
+            2.5,
+            wrapped,
+            gradients=False,
+            title="The sublayer's output is added to x, and the sum is normalised.",
+        ),
         rows.numbers(
             1.25,
             all_dropped,
             hardly_dropped,
             name="dropout",
+            gradients=False,
             title="Dropout falls on the sublayer's output alone, and divides what it keeps by 1 - dropout.",
         ),
-        rows.numbers(1, large_eps, name="eps", title="The norm uses the eps that it is given."),
-        rows.inputs_kept(0.5, wrapped),
-        rows.device(0.5, wrapped),
+        rows.numbers(0.75, large_eps, name="eps", gradients=False, title="The norm uses the eps that it is given."),
+        rows.numbers(
+            0.5, wrapped, one_row, name="gradients", title="Gradients reach every input, and a single row works."
+        ),
+        inputs_and_device(0.5, wrapped),
     ),
 )

@@ -52,9 +52,17 @@ def groups(draw: Draw) -> Case:
 SHIFT_RIGHT = Exercise(
     reference=training.shift_right,
     rows=(
-        rows.numbers(2, sentences, single_tokens, title="BOS comes first, then every token but the last."),
-        rows.numbers(1.25, another_beginning, name="bos", title="BOS may have another number."),
-        rows.edge(0.25, narrow_integers, name="dtype", title="32-bit tokens stay 32-bit tokens.", dtypes=()),
+        rows.numbers(2, sentences, gradients=False, title="BOS comes first, then every token but the last."),
+        rows.numbers(1.25, another_beginning, name="bos", gradients=False, title="BOS may have another number."),
+        rows.edge(
+            0.25,
+            narrow_integers,
+            single_tokens,
+            name="edges",
+            gradients=False,
+            title="32-bit tokens stay 32-bit tokens, and sentences of one token become BOS.",
+            dtypes=(),
+        ),
         rows.inputs_kept(0.25, sentences),
         rows.device(0.25, sentences),
         rows.no_loop(0.25, more_sentences, over="sentences or places"),

@@ -102,24 +102,29 @@ TRAINING_LOOP = Exercise(
     reference=training.training_loop,
     rows=(
         rows.numbers(
-            2.5,
+            4.5,
             one_step,
             some_steps,
+            gradients=False,
             title="After one step and after three, every weight is where it should be, and every loss is right.",
         ),
         rows.numbers(
-            2.25,
+            2,
             steps_at_rates,
             steps_of_groups,
             smoothed_steps,
             name="handed on",
+            gradients=False,
             title="Every step is made at its own learning rate, and with the label smoothing.",
         ),
-        rows.numbers(2, steps_with_adam, name="optimiser", title="The optimiser remembers the steps before."),
         rows.numbers(
-            2,
+            1, steps_with_adam, name="optimiser", gradients=False, title="The optimiser remembers the steps before."
+        ),
+        rows.numbers(
+            1.25,
             steps_with_dropout,
             name="training mode",
+            gradients=False,
             title="The model is trained in training mode, and left in it.",
         ),
         rows.reaches(

@@ -82,23 +82,39 @@ TRAINING_STEP = Exercise(
     reference=training.training_step,
     rows=(
         rows.numbers(
-            2,
+            4,
             step_of_a_network,
-            step_of_a_table,
+            gradients=False,
             title="Every weight moves as it should, and the loss before the step is returned, a tensor.",
         ),
-        rows.numbers(2.5, step_with_leftovers, name="left over", title="Gradients that were left over do not count."),
-        rows.numbers(1.5, step_with_adam, name="optimiser", title="The optimiser decides how the weights move."),
         rows.numbers(
-            1.5,
+            2.5,
+            step_with_leftovers,
+            name="left over",
+            gradients=False,
+            title="Gradients that were left over do not count.",
+        ),
+        rows.numbers(
+            1,
+            step_with_adam,
+            step_of_a_table,
+            name="optimiser",
+            gradients=False,
+            title="The optimiser decides how the weights move, and models of every kind can be trained.",
+        ),
+        rows.numbers(
+            1,
             step_at_a_rate,
             step_of_groups,
             step_at_rate_zero,
             name="rate",
+            gradients=False,
             title="A rate that is given is the rate of this step, also if it is 0.",
         ),
-        rows.numbers(1.5, smoothed_step, name="smoothing", title="Label smoothing is handed on to the loss."),
+        rows.numbers(
+            0.75, smoothed_step, name="smoothing", gradients=False, title="Label smoothing is handed on to the loss."
+        ),
         rows.precision(0.25, step_of_a_network, half=False),
-        rows.detached(0.75, step_of_a_network),
+        rows.detached(0.5, step_of_a_network),
     ),
 )

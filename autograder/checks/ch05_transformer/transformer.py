@@ -11,6 +11,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker, Row
+from autograder.checks.ch03_scaled_dot_product.cases import joined
 from autograder.checks.ch05_transformer.layer_cases import (
     D,
     H,
@@ -57,7 +58,7 @@ def tied(draw: Draw) -> Case:
 
 def tied_encoder(draw: Draw) -> Case:
     """Its encoder."""
-    return encoding(translator(draw))
+    return encoding(translator(draw, n_layers=1))
 
 
 def masked(draw: Draw) -> Case:
@@ -68,22 +69,23 @@ def masked(draw: Draw) -> Case:
 
 def pre_norm(draw: Draw) -> Case:
     """Pre-norm, with a norm behind each stack."""
-    return translator(draw, pre_norm=True)
+    return translator(draw, pre_norm=True, n_layers=1)
 
 
-def pre_norm_encoder(draw: Draw) -> Case:
-    """The encoder of the same."""
-    return encoding(pre_norm(draw))
+def small(draw: Draw) -> Case:
+    """One example, one head, one layer, and sentences as long as the vectors are wide: no shape shows which axis is which."""
+    case = translator(draw, d_model=4, n_heads=1, d_ff=4, n_layers=1)
+    return case.with_arguments(source=draw.integers(1, V, 1, 4), target=draw.integers(1, V, 1, 4))
 
 
 def untied(draw: Draw) -> Case:
     """Two vocabularies, and a matrix for each of three tasks."""
-    return translator(draw, source_vocabulary=V + 2, tie_weights=False)
+    return translator(draw, source_vocabulary=V + 2, tie_weights=False, n_layers=1)
 
 
 def learned(draw: Draw) -> Case:
     """Learned positions, in a table that is longer than needed."""
-    return translator(draw, positions="learned", max_length=7)
+    return translator(draw, positions="learned", max_length=7, n_layers=1)
 
 
 def every_layer(draw: Draw) -> Case:
@@ -93,22 +95,22 @@ def every_layer(draw: Draw) -> Case:
 
 def all_dropped(draw: Draw) -> Case:
     """Nothing is left of embeddings, and of what the sublayers say."""
-    return drop_everything(tied(draw))
+    return drop_everything(translator(draw, n_layers=1))
 
 
 def not_training(draw: Draw) -> Case:
     """A dropout that must not be used."""
-    return drop_nothing(tied(draw))
+    return drop_nothing(translator(draw, n_layers=1))
 
 
 def hardly_dropped(draw: Draw) -> Case:
     """A dropout that shows by its divisor alone."""
-    return hardly_drop(tied(draw))
+    return hardly_drop(translator(draw, n_layers=1))
 
 
 def with_gelu(draw: Draw) -> Case:
     """With GELU."""
-    return with_options(tied(draw), activation="gelu")
+    return with_options(translator(draw, n_layers=1), activation="gelu")
 
 
 def mixed_up(draw: Draw) -> Case:
@@ -149,6 +151,14 @@ def longer(draw: Draw, size: int) -> Case:
     source[0, 0] = 0
     case = translator(draw, n_layers=1)
     return case.with_arguments(source=source, target=target)
+
+
+def device_and_loops(points: float) -> Row:
+    """Return the row of two manners."""
+    loops, device = rows.no_loop(points, longer, over="examples or positions"), rows.device(points, tied)
+    title = "It runs on the device of its inputs, and there is no Python loop over examples or positions."
+    row = joined(loops, device)
+    return replace(row, name="device and loops", title=title)
 
 
 def _fresh(source: torch.Tensor, **options: Any) -> Case:
@@ -203,32 +213,51 @@ TRANSFORMER = Exercise(
     reference=transformer.Transformer,
     rows=(
         rows.numbers(
-            2,
+            6,
             tied,
-            tied_encoder,
-            title="With tied weights and post-norm, logits and memory are right; the future changes no logits.",
+            gradients=False,
+            title="With tied weights and post-norm, the logits are right; the future changes no logits.",
         ),
-        rows.numbers(3, masked, name="mask", title="Nobody attends to padding, neither the encoder nor the decoder."),
         rows.numbers(
-            3, pre_norm, pre_norm_encoder, name="pre-norm", title="With pre-norm a norm stands behind each stack."
+            2.75,
+            masked,
+            name="mask",
+            gradients=False,
+            title="Nobody attends to padding, neither the encoder nor the decoder.",
+        ),
+        rows.numbers(
+            1.5,
+            pre_norm,
+            name="pre-norm",
+            gradients=False,
+            title="With pre-norm a norm stands behind each stack.",
+        ),
+        rows.numbers(
+            0.75,
+            small,
+            tied_encoder,
+            name="gradients",
+            title="Gradients reach every weight, one example with one head works, and encode gives the memory.",
         ),
         with_usual_sizes(
             rows.numbers(
-                2,
+                1,
                 untied,
                 learned,
                 every_layer,
                 name="tables",
+                gradients=False,
                 title="Weights that are not tied, learned positions, positions before every layer, and the usual sizes.",
             )
         ),
         rows.numbers(
-            2,
+            0.75,
             all_dropped,
             not_training,
             hardly_dropped,
             with_gelu,
             name="dropout and activation",
+            gradients=False,
             title="Dropout falls on embeddings with their positions, and it and the activation reach every layer.",
         ),
         rows.initialisation(
@@ -237,8 +266,7 @@ TRANSFORMER = Exercise(
             (fresh_table, 1),
             title="Embeddings are drawn with standard deviation 1 / sqrt(D), a learned table with 0.02.",
         ),
-        rows.device(0.75, tied),
-        rows.no_loop(0.75, longer, over="examples or positions"),
+        device_and_loops(0.75),
         rows.errors(
             0.75,
             tied,
