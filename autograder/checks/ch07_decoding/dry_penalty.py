@@ -92,11 +92,19 @@ def one_text(draw: Draw) -> Case:
     return one_text_for_all(repeated(draw))
 
 
+def any_text(draw: Draw) -> Case:
+    """A text of one to twelve tokens from a few, so that it repeats itself, with one breaker or none."""
+    few, length = int(draw.integers(2, 5)), int(draw.integers(1, 13))
+    breakers = draw.integers(0, few, int(draw.integers(0, 2))).tolist()
+    tokens = draw.integers(0, few, 1 + int(draw.integers(0, 2)), length)
+    return _case(draw, tokens, allowed=1 + int(draw.integers(0, 3)), base=1.5, breakers=breakers)
+
+
 DRY_PENALTY = Exercise(
     reference=sampling.dry_penalty,
     rows=(
         rows.numbers(
-            3.75,
+            3.5,
             repeated,
             all_of_them,
             title="What would go on with a repetition loses multiplier · base^(m - allowed), for its longest m.",
@@ -109,8 +117,9 @@ DRY_PENALTY = Exercise(
             title="A breaker ends a repetition, and is never penalised itself.",
             gradients=False,
         ),
+        rows.many(0.5, any_text, title="Many random texts, with and without a breaker, are penalised alike."),
         rows.edge(
-            0.75,
+            0.5,
             overlapping,
             short,
             free,

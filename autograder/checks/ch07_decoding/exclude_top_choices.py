@@ -9,7 +9,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import exact, joined
+from autograder.checks.ch07_decoding.filters import exact, is_robust, joined, share
 from tfcourse import sampling
 
 # Three tokens reach the threshold of 0.12, or two, or one; their order is shuffled in each row.
@@ -104,14 +104,24 @@ def too_probable(draw: Draw) -> Case:
     return always(draw).with_arguments(probability=1.5)
 
 
+def any_threshold(draw: Draw) -> Case:
+    """A small batch and any threshold that no token meets exactly; something is excluded wherever there is a choice."""
+    while True:
+        logits = draw.normal(int(draw.integers(1, 4)), int(draw.integers(2, 8)), scale=1.5)
+        options = {"threshold": share(draw, 0.02, 0.6), "probability": 1.0}
+        if is_robust(sampling.exclude_top_choices, options, logits):
+            return Case({"logits": logits, **options})
+
+
 EXCLUDE_TOP_CHOICES = Exercise(
     reference=sampling.exclude_top_choices,
     rows=(
         rows.numbers(
             1.75,
             always,
-            of_three_axes,
+            always,
             title="Tokens that reach the threshold become -inf, but for the least probable of them.",
+            gradients=False,
         ),
         rows.numbers(
             1,
@@ -119,26 +129,29 @@ EXCLUDE_TOP_CHOICES = Exercise(
             never,
             name="coin",
             title="In each row the number drawn for it decides whether anything happens; with probability 0 nothing does.",
+            gradients=False,
         ),
+        rows.many(0.25, any_threshold, title="Many small random batches come out right, each with another threshold."),
         rows.edge(
-            0.25,
+            0.5,
             holes_and_equals,
             without_generator,
             exactly,
             nothing_obvious,
+            of_three_axes,
             name="edges",
-            title="What was excluded stays so, equals share one fate, one obvious token alone stays, and limits are legal.",
+            title="Excluded tokens stay so, equals share one fate, one obvious token stays, limits are legal, gradients are right.",
         ),
         joined(
             "manner",
             "The inputs are left as they were, it runs on their device, and there is no Python loop over rows.",
-            0.5,
+            0.25,
             rows.inputs_kept(1, always),
             rows.device(1, without_generator),
             rows.no_loop(1, more, over="rows"),
         ),
         rows.errors(
-            0.5,
+            0.25,
             always,
             no_threshold,
             too_high,

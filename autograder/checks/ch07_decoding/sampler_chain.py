@@ -11,6 +11,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker
+from autograder.checks.ch07_decoding.filters import also_asking
 from tfcourse import sampling
 
 Link = tuple[str, Mapping[str, Any]]
@@ -67,20 +68,66 @@ TEXTS = (
 )
 UNKNOWN = chain_of(NUCLEUS, ("top_q", {"q": 0.5}))
 
+
+# One of each sampler, at parameters that cut the lesson's example nowhere near a token.
+LINKS: tuple[Link, ...] = (
+    HOT,
+    COLD,
+    NUCLEUS,
+    DRY,
+    SAID,
+    ("top_k", {"k": 4}),
+    ("min_p", {"p": 0.33}),
+    ("top_a", {"a": 0.4}),
+    ("top_n_sigma", {"n": 1.5}),
+    ("tail_free", {"z": 0.9}),
+    ("epsilon_cutoff", {"epsilon": 0.09}),
+    ("eta_cutoff", {"epsilon": 0.1}),
+    ("locally_typical", {"mass": 0.7}),
+    ("quadratic", {"factor": 0.3}),
+    ("dynamic_temperature", {"low": 0.5, "high": 1.5}),
+    ("repetition_penalty", {"penalty": 1.8}),
+    ("exclude_top_choices", {"threshold": 0.12, "probability": 1.0}),
+)
+
+
+def any_chain(draw: Draw) -> Case:
+    """One to four links in any order, of which no cut falls near a token."""
+    while True:
+        chain = [LINKS[index] for index in draw.integers(0, len(LINKS), int(draw.integers(1, 5))).tolist()]
+        case = chain_of(*chain)(draw)
+        logits, tokens = case.arguments["logits"], case.arguments["tokens"]
+        kept = [sampling.sampler_chain(logits * by, tokens, chain) > -torch.inf for by in (0.999, 1.0, 1.001)]
+        if torch.equal(kept[0], kept[1]) and torch.equal(kept[1], kept[2]):
+            return case
+
+
 SAMPLER_CHAIN = Exercise(
     reference=sampling.sampler_chain,
     rows=(
-        rows.numbers(2.5, *ORDERS, title="Each sampler works on what the one before it has left, in the order given."),
-        rows.numbers(1.25, *TEXTS, name="text", title="Penalties are given the text so far.", gradients=False),
-        rows.edge(
-            0.25,
-            chain_of(("top_k", {"k": 4}), HOT, COLD, ("top_k", {"k": 2})),
-            chain_of(),
-            drawing,
-            name="edges",
-            title="A name may come twice, an empty chain copies, and what is drawn is drawn with the generator.",
+        rows.numbers(
+            2.25,
+            *ORDERS[:2],
+            title="Each sampler works on what the one before it has left, in the order given.",
+            gradients=False,
         ),
-        rows.inputs_kept(0.5, ORDERS[0]),
-        rows.errors(0.5, ORDERS[0], UNKNOWN, title="A name that is none is a ValueError."),
+        rows.numbers(1.25, *TEXTS, name="text", title="Penalties are given the text so far.", gradients=False),
+        also_asking(
+            rows.many(0.5, any_chain, count=48, title="Many random chains of all samplers are right."),
+            rows.numbers(0, *ORDERS[2:], gradients=False),
+        ),
+        also_asking(
+            rows.edge(
+                0.5,
+                chain_of(("top_k", {"k": 4}), HOT, COLD, ("top_k", {"k": 2})),
+                chain_of(),
+                drawing,
+                name="edges",
+                title="A name may come twice, an empty chain copies, the generator draws what is drawn, and gradients are right.",
+            ),
+            rows.numbers(0, *ORDERS),
+        ),
+        rows.inputs_kept(0.25, ORDERS[0]),
+        rows.errors(0.25, ORDERS[0], UNKNOWN, title="A name that is none is a ValueError."),
     ),
 )
