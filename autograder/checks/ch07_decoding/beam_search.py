@@ -12,8 +12,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import also_asking
 from autograder.checks.ch07_decoding.written_texts import Prop, built, random_table
+from autograder.checks.combined_rows import also_asking
 from autograder.mistakes.mistake_file import MistakeFile
 from tfcourse import decoding
 from tfcourse.data import EOS
@@ -196,11 +196,11 @@ BEAM_SEARCH = Exercise(
             name="penalty",
             title="The length penalty divides the score of a text that has ended.",
         ),
-        _numbers(2.25, stopped_early, name="early", title="With early_stopping it ends as soon as K texts have."),
+        _numbers(2, stopped_early, name="early", title="With early_stopping it ends as soon as K texts have."),
         _numbers(1.25, cut_off, name="limit", title="At the limit, texts that have not ended compete as well."),
         also_asking(
             rows.edge(
-                1,
+                0.75,
                 another_end,
                 wider_than_the_vocabulary,
                 few_possible,
@@ -213,7 +213,7 @@ BEAM_SEARCH = Exercise(
             rows.many(0, any_beam, count=16, title=""),
         ),
         rows.errors(
-            0.25,
+            0.75,
             narrow,
             no_beam,
             no_token,

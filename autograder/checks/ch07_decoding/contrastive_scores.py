@@ -5,7 +5,8 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import joined, share
+from autograder.checks.ch07_decoding.filters import share
+from autograder.checks.combined_rows import joined
 from tfcourse import decoding
 
 

@@ -104,14 +104,14 @@ DRY_PENALTY = Exercise(
     reference=sampling.dry_penalty,
     rows=(
         rows.numbers(
-            3.5,
+            3.75,
             repeated,
             all_of_them,
             title="What would go on with a repetition loses multiplier · base^(m - allowed), for its longest m.",
             gradients=False,
         ),
         rows.numbers(
-            2.25,
+            2,
             broken,
             name="breakers",
             title="A breaker ends a repetition, and is never penalised itself.",

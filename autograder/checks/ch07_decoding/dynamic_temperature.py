@@ -9,7 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import also_asking, joined, share
+from autograder.checks.ch07_decoding.filters import share
+from autograder.checks.combined_rows import also_asking, joined
 from tfcourse import sampling
 
 

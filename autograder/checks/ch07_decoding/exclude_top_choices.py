@@ -9,7 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import exact, is_robust, joined, share
+from autograder.checks.ch07_decoding.filters import exact, is_robust, share
+from autograder.checks.combined_rows import joined
 from tfcourse import sampling
 
 # Three tokens reach the threshold of 0.12, or two, or one; their order is shuffled in each row.
@@ -18,7 +19,7 @@ ONE = torch.tensor([0.8, 0.08, 0.06, 0.03, 0.02, 0.01]).log()
 
 
 def _case(draw: Draw, *shape: int, probability: float) -> Case:
-    kinds = [KINDS[i % 2] + draw.normal(1) for i in range(int(torch.tensor(shape).prod()))]
+    kinds = [KINDS[int(draw.integers(0, 2))] + draw.normal(1) for _ in range(int(torch.tensor(shape).prod()))]
     logits = torch.stack([kind[draw.permutation(6)] for kind in kinds]).view(*shape, 6)
     prop = {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}
     arguments = {"logits": logits, "threshold": 0.12, "probability": probability}
@@ -27,7 +28,7 @@ def _case(draw: Draw, *shape: int, probability: float) -> Case:
 
 def always(draw: Draw) -> Case:
     """Something is excluded in every row, as every number drawn is below 1."""
-    return _case(draw, 4, probability=1.0)
+    return _case(draw, 9, probability=1.0)
 
 
 def of_three_axes(draw: Draw) -> Case:
@@ -124,7 +125,7 @@ EXCLUDE_TOP_CHOICES = Exercise(
             gradients=False,
         ),
         rows.numbers(
-            1,
+            1.25,
             by_chance,
             never,
             name="coin",
@@ -133,7 +134,7 @@ EXCLUDE_TOP_CHOICES = Exercise(
         ),
         rows.many(0.25, any_threshold, title="Many small random batches come out right, each with another threshold."),
         rows.edge(
-            0.5,
+            0.25,
             holes_and_equals,
             without_generator,
             exactly,

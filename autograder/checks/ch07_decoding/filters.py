@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.rows import Maker, Row
+from autograder.checks.combined_rows import also_asking, joined
 
 Sampler = Callable[..., Tensor]
 Parameters = Mapping[str, Any]
@@ -113,11 +113,6 @@ def growing(sampler: Sampler, parameters: Parameters) -> Callable[[Draw, int], C
         return Case({"logits": logits_for(draw, sampler, parameters, 2 * size, 3 + size), **parameters})
 
     return more
-
-
-def joined(name: str, title: str, points: float, *parts: Row) -> Row:
-    """Several side rows as one."""
-    return Row(name, title, points, lambda draw: [probe for part in parts for probe in part.probes(draw)], side=True)
 
 
 def manners(points: float, maker: Maker, more: Callable[[Draw, int], Case]) -> Row:
@@ -224,11 +219,6 @@ def on_the_threshold(name: str, *values: float) -> Maker:
         return Case({"logits": logits.double()[order], name: values[int(draw.integers(0, len(values)))]})
 
     return met
-
-
-def also_asking(row: Row, *others: Row) -> Row:
-    """The row with the questions of others as well."""
-    return replace(row, probes=lambda draw: [probe for part in (row, *others) for probe in part.probes(draw)])
 
 
 def share(draw: Draw, low: float = 0.02, high: float = 0.98) -> float:

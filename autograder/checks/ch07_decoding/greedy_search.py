@@ -79,15 +79,16 @@ GREEDY_SEARCH = Exercise(
         rows.numbers(
             2.5,
             nobody_ends,
-            title="Each step asks with the whole text, and takes the likeliest token.",
+            some_end,
+            title="Each step takes the likeliest token, and a text that is over is filled up.",
             gradients=False,
         ),
         rows.numbers(
-            1.5,
-            some_end,
+            1.25,
+            all_end,
             all_end,
             name="ends",
-            title="A text that is over is filled up, and the search stops when all are.",
+            title="The search stops when all texts are over.",
             gradients=False,
         ),
         rows.numbers(0.75, other_signs, name="signs", title="End and padding may be other tokens.", gradients=False),
@@ -105,6 +106,6 @@ GREEDY_SEARCH = Exercise(
             0.25, any_texts, count=32, title="Many small models write the right texts, of whatever number and length."
         ),
         rows.inputs_kept(0.25, some_end),
-        rows.errors(0.25, some_end, below_zero, title="A negative number of tokens is a ValueError."),
+        rows.errors(0.5, some_end, below_zero, title="A negative number of tokens is a ValueError."),
     ),
 )

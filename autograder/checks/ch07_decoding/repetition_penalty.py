@@ -9,8 +9,9 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import joined, manners, share
+from autograder.checks.ch07_decoding.filters import manners, share
 from autograder.checks.ch07_decoding.texts import any_text, holes_and_said, one_text_for_all, said
+from autograder.checks.combined_rows import joined
 from tfcourse import sampling
 
 

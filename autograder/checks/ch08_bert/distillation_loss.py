@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import bert
 
 DIVERGENCES = ("kl_div", "_kl_div", "KLDivLoss", "kl_divergence", "_kl_categorical_categorical")
@@ -70,17 +71,28 @@ def low_temperature(draw: Draw) -> Case:
     return one_axis(draw).with_arguments(temperature=0.01)
 
 
+def any_texts(draw: Draw) -> Case:
+    """Sizes that are all equal, or differ, or are 1, and any temperature."""
+    sizes = (3, 3, 3) if int(draw.integers(0, 4)) == 0 else draw.integers(1, 5, 3).tolist()
+    temperature = 0.25 * int(draw.integers(1, 20))
+    return Case({"student": draw.normal(*sizes), "teacher": draw.normal(*sizes), "temperature": temperature})
+
+
 DISTILLATION_LOSS = Exercise(
     reference=bert.distillation_loss,
     rows=(
         rows.numbers(
-            2,
+            2.5,
             every_place,
-            one_axis,
-            without=("teacher",),
-            title="The divergence of softened distributions, times τ²; the mean over places. The student's gradients are right.",
+            gradients=False,
+            title="The divergence of softened distributions, times τ²; the mean over places.",
         ),
-        rows.numbers(1.5, every_place, name="gradients", title="Gradients reach the student, and not the teacher."),
+        rows.numbers(
+            1.5,
+            every_place,
+            name="gradients",
+            title="Gradients reach the student, and not the teacher.",
+        ),
         rows.numbers(
             1,
             real_places,
@@ -89,17 +101,21 @@ DISTILLATION_LOSS = Exercise(
             gradients=False,
             title="Places that the mask leaves out do not count.",
         ),
-        rows.edge(
-            0.5,
-            nothing_counts,
-            certain,
-            name="edges",
-            gradients=False,
-            title="Where nothing counts the loss is 0; probabilities that are rounded to 0 do no harm.",
+        also_asking(
+            rows.edge(
+                0.5,
+                nothing_counts,
+                certain,
+                one_axis,
+                name="edges",
+                gradients=False,
+                title="Where nothing counts the loss is 0; rounded probabilities do no harm; many sizes and temperatures work.",
+            ),
+            rows.many(0, any_texts, count=32, title=""),
         ),
-        rows.no_loop(0.5, more, over="texts or places"),
+        rows.no_loop(0.25, more, over="texts or places"),
         rows.errors(
-            0.5,
+            0.25,
             every_place,
             low_temperature,
             no_temperature,
