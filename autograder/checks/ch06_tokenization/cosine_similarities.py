@@ -55,7 +55,13 @@ def more_rows(draw: Draw, size: int) -> Case:
 COSINE_SIMILARITIES = Exercise(
     reference=tokenization.cosine_similarities,
     rows=(
-        rows.numbers(2.75, embeddings, one_token, title="Each token is compared with every row, by the cosine."),
+        rows.numbers(
+            2.75,
+            embeddings,
+            one_token,
+            title="Each token is compared with every row, by the cosine.",
+            gradients=False,
+        ),
         rows.numbers(
             0.75,
             short_rows,
@@ -63,6 +69,7 @@ COSINE_SIMILARITIES = Exercise(
             title="The length of a row does not matter, not even a very small one.",
             without=("weight",),
         ),
+        rows.numbers(0.5, embeddings, one_token, name="gradients", title="Gradients are right."),
         # The gradient by a row of zeros is a matter of definition, so no question asks for it.
         rows.numbers(
             0.75, rows_of_zeros, name="zeros", title="A row of zeros has the cosine 0 with every row.", gradients=False

@@ -47,8 +47,8 @@ def empty(draw: Draw) -> Case:
 ENCODE_TEXT = Exercise(
     reference=tokenization.encode_text,
     rows=(
-        rows.numbers(2.25, plain_english, title="Words become the ids of their pieces."),
-        rows.numbers(1.75, other_writing, name="bytes", title="Whatever is no ASCII is written byte by byte in UTF-8."),
+        rows.numbers(2.5, plain_english, title="Words become the ids of their pieces."),
+        rows.numbers(1.5, other_writing, name="bytes", title="Whatever is no ASCII is written byte by byte in UTF-8."),
         rows.numbers(
             1.5, signs_and_spaces, name="pieces", title="Text is cut first, and no merge joins two of its pieces."
         ),

@@ -115,7 +115,7 @@ def any_equals(draw: Draw) -> Case:
     start, end = draw.integers(0, 3, b, t).float(), draw.integers(0, 3, b, t).float()
     excluded = (draw.integers(0, 4, b, t) == 0) & (torch.arange(t) != int(draw.integers(0, t)))
     start, end = (scores.masked_fill(excluded, -torch.inf) for scores in (start, end))
-    return Case({"start": start, "end": end, "max_length": 1 + int(draw.integers(0, t))})
+    return Case({"start": start, "end": end, "max_length": t})
 
 
 BEST_SPAN = Exercise(
@@ -127,10 +127,10 @@ BEST_SPAN = Exercise(
             gradients=False,
             title="The largest sum of two scores is found, and no answer ends before it begins.",
         ),
-        rows.many(0.5, any_scores, title="It is found in many random texts, the shortest ones among them."),
+        rows.many(0.25, any_scores, title="It is found in many random texts, the shortest ones among them."),
         also_asking(
             rows.numbers(
-                1.5,
+                1.25,
                 far_apart,
                 single_tokens,
                 as_long_as_you_like,
@@ -151,8 +151,8 @@ BEST_SPAN = Exercise(
             ),
             rows.many(0, any_equals, count=32, title=""),
         ),
-        no_loop_on_any_device(0.25, more, far_apart, over="texts or tokens"),
-        rows.inputs_kept(0.25, far_apart),
+        no_loop_on_any_device(0.5, more, far_apart, over="texts or tokens"),
+        rows.inputs_kept(0.5, far_apart),
         rows.errors(
             0.5,
             far_apart,

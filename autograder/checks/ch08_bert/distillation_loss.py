@@ -88,7 +88,7 @@ DISTILLATION_LOSS = Exercise(
             title="The divergence of softened distributions, times τ²; the mean over places.",
         ),
         rows.numbers(
-            1.5,
+            1.25,
             every_place,
             name="gradients",
             title="Gradients reach the student, and not the teacher.",
@@ -103,7 +103,7 @@ DISTILLATION_LOSS = Exercise(
         ),
         also_asking(
             rows.edge(
-                0.5,
+                0.25,
                 nothing_counts,
                 certain,
                 one_axis,
@@ -113,9 +113,9 @@ DISTILLATION_LOSS = Exercise(
             ),
             rows.many(0, any_texts, count=32, title=""),
         ),
-        rows.no_loop(0.25, more, over="texts or places"),
+        rows.no_loop(0.5, more, over="texts or places"),
         rows.errors(
-            0.25,
+            0.5,
             every_place,
             low_temperature,
             no_temperature,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import gpt
 
 
@@ -103,11 +104,23 @@ def behind_the_end(draw: Draw) -> Case:
     return _at(case, case.arguments["total"] + 1)
 
 
+def any_step(draw: Draw) -> Case:
+    """Any step of a schedule whose peak is at a whole step; the borders are as likely as all others together."""
+    cut = 1 + int(draw.integers(0, 6))
+    steps = (0, 1, cut - 1, cut, cut + 1, 10 * cut, *draw.integers(0, 10 * cut + 1, 6).tolist())
+    return Case({"step": steps[int(draw.integers(0, 12))], "total": 10 * cut})
+
+
 SLANTED_TRIANGULAR_RATE = Exercise(
     reference=gpt.slanted_triangular_rate,
     rows=(
-        rows.numbers(0.75, beginning, rising, name="rise", gradients=False, title="It rises from peak / ratio."),
-        rows.numbers(1.25, falling, end, name="fall", gradients=False, title="It falls back to peak / ratio."),
+        rows.numbers(
+            2,
+            rising,
+            falling,
+            gradients=False,
+            title="It rises to the peak in a straight line, and falls in another one.",
+        ),
         rows.numbers(
             1.25,
             falling_unevenly,
@@ -117,20 +130,25 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             title="It ends at peak / ratio also where total · cut is no whole number.",
         ),
         rows.numbers(
-            1,
+            0.75,
             another_triangle,
             another_way_down,
             name="options",
             gradients=False,
             title="Peak, its place and the ends may be others.",
         ),
-        rows.numbers(
-            0.25,
-            no_way_up,
-            no_way_up_at_the_beginning,
-            name="no rise",
-            gradients=False,
-            title="There may be no way up.",
+        also_asking(
+            rows.numbers(
+                0.5,
+                beginning,
+                end,
+                no_way_up,
+                no_way_up_at_the_beginning,
+                name="borders",
+                gradients=False,
+                title="It begins and ends at peak / ratio, every step of many schedules is right, and there may be no way up.",
+            ),
+            rows.many(0, any_step, title=""),
         ),
         rows.errors(
             0.5,
