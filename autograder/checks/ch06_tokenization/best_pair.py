@@ -154,9 +154,12 @@ def any_words(draw: Draw) -> Case:
 
 
 def any_ties(draw: Draw) -> Case:
-    """Words of two letters that occur equally often: the vocabulary decides between all of them."""
-    letters = drawn_word(draw, LETTERS, 8)
-    return _case(draw, [(letters[n] + letters[m], 2) for n, m in draw.integers(0, 8, 6, 2).tolist()])
+    """Words of two symbols of any length that occur equally often: the vocabulary decides between all of them."""
+    letters = list(islice(_letters(draw), 5))
+    longer = ["".join(letters[n] for n in draw.integers(0, 5, length).tolist()) for length in (2, 2, 3)]
+    symbols = list(dict.fromkeys(letters + longer))
+    words = [[symbols[n] for n in draw.integers(0, len(symbols), 2).tolist()] for _ in range(6)]
+    return Case({"words": words, "counts": [2] * 6, "vocabulary": [symbols[n] for n in draw.order(len(symbols))]})
 
 
 BEST_PAIR = Exercise(
@@ -186,7 +189,7 @@ BEST_PAIR = Exercise(
         ),
         also_asking(
             rows.numbers(
-                0.75,
+                0.5,
                 overlapping,
                 twice_in_a_word,
                 name="twice",
@@ -196,7 +199,7 @@ BEST_PAIR = Exercise(
             rows.many(0, any_words, title=""),
         ),
         rows.edge(
-            0.25,
+            0.5,
             no_pair,
             one_letter_words,
             name="none",

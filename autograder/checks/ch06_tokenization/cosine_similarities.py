@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import tokenization
 
 
@@ -62,14 +63,16 @@ COSINE_SIMILARITIES = Exercise(
             title="Each token is compared with every row, by the cosine.",
             gradients=False,
         ),
-        rows.numbers(
-            0.75,
-            short_rows,
-            name="short",
-            title="The length of a row does not matter, not even a very small one.",
-            without=("weight",),
+        also_asking(
+            rows.numbers(
+                0.75,
+                short_rows,
+                name="short",
+                title="The length of a row does not matter, not even a very small one; gradients are right.",
+                without=("weight",),
+            ),
+            rows.numbers(0, embeddings, one_token),
         ),
-        rows.numbers(0.5, embeddings, one_token, name="gradients", title="Gradients are right."),
         # The gradient by a row of zeros is a matter of definition, so no question asks for it.
         rows.numbers(
             0.75, rows_of_zeros, name="zeros", title="A row of zeros has the cosine 0 with every row.", gradients=False

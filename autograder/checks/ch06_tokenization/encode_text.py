@@ -36,7 +36,7 @@ def other_writing(draw: Draw) -> Case:
 def signs_and_spaces(draw: Draw) -> Case:
     """Signs behind words, runs of spaces, and a space at the end."""
     one, two = drawn_words(draw, "abcde", (3, 4))
-    return _case(draw, f"{one}, {two}.  {one} \n{two}. ", f"{one} {two}  {one}")
+    return _case(draw, f"{one.title()}, {two}.  {one} \n{two}. ", f"{one} {two}  {one.title()}")
 
 
 def empty(draw: Draw) -> Case:

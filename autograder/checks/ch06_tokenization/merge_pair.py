@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
@@ -61,16 +63,27 @@ def any_word(draw: Draw) -> Case:
 
 
 def any_run(draw: Draw) -> Case:
-    """Runs of a letter of any length, and a pair of it with itself."""
-    return Case({"symbols": list(drawn_word(draw, "aab", int(draw.integers(1, 10)))), "pair": ("a", "a")})
+    """One run of a letter, of two or three, and a pair of it with itself."""
+    return _merged_once(lambda: (list(drawn_word(draw, "aab", int(draw.integers(2, 8)))), ("a", "a")))
 
 
 def any_symbols(draw: Draw) -> Case:
-    """Symbols of one to three letters: the same text may be cut in several ways."""
-    symbols = [drawn_word(draw, "ab", 1 + int(draw.integers(0, 3))) for _ in range(1 + int(draw.integers(0, 7)))]
-    first = int(draw.integers(0, len(symbols)))
-    pair = (symbols[first], symbols[(first + 1) % len(symbols)])
-    return Case({"symbols": symbols, "pair": pair})
+    """Symbols of one to three letters: the same text may be cut in several ways, and the pair stands there once."""
+
+    def word() -> tuple[list[str], tuple[str, str]]:
+        symbols = [drawn_word(draw, "ab", 1 + int(draw.integers(0, 3))) for _ in range(2 + int(draw.integers(0, 6)))]
+        first = int(draw.integers(0, len(symbols) - 1))
+        return symbols, (symbols[first], symbols[first + 1])
+
+    return _merged_once(word)
+
+
+def _merged_once(word: Callable[[], tuple[list[str], tuple[str, str]]]) -> Case:
+    while True:
+        symbols, pair = word()
+        once = len(tokenization.merge_pair(symbols, pair)) == len(symbols) - 1
+        if once and "".join(pair) not in symbols:
+            return Case({"symbols": symbols, "pair": pair})
 
 
 MERGE_PAIR = Exercise(

@@ -7,7 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.combined_rows import also_asking
+from autograder.checks.combined_rows import also_asking, joined
 from tfcourse import bert
 
 DIVERGENCES = ("kl_div", "_kl_div", "KLDivLoss", "kl_divergence", "_kl_categorical_categorical")
@@ -88,7 +88,7 @@ DISTILLATION_LOSS = Exercise(
             title="The divergence of softened distributions, times τ²; the mean over places.",
         ),
         rows.numbers(
-            1.25,
+            1.5,
             every_place,
             name="gradients",
             title="Gradients reach the student, and not the teacher.",
@@ -103,7 +103,7 @@ DISTILLATION_LOSS = Exercise(
         ),
         also_asking(
             rows.edge(
-                0.25,
+                0.5,
                 nothing_counts,
                 certain,
                 one_axis,
@@ -113,14 +113,12 @@ DISTILLATION_LOSS = Exercise(
             ),
             rows.many(0, any_texts, count=32, title=""),
         ),
-        rows.no_loop(0.5, more, over="texts or places"),
-        rows.errors(
+        joined(
+            "manner",
+            "There is no Python loop over texts or places, and a temperature of 0 or below is a ValueError.",
             0.5,
-            every_place,
-            low_temperature,
-            no_temperature,
-            negative_temperature,
-            title="A temperature of 0 or below is a ValueError.",
+            rows.no_loop(1, more, over="texts or places"),
+            rows.errors(1, every_place, low_temperature, no_temperature, negative_temperature, title=""),
         ),
     ),
     forbidden=DIVERGENCES,

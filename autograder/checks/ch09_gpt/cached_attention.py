@@ -59,11 +59,15 @@ CACHED_ATTENTION = Exercise(
     reference=gpt.cached_attention,
     rows=(
         rows.numbers(
-            4.25, one_more, name="one", title="One new token sees all that was kept, and itself.", gradients=False
+            5,
+            one_more,
+            the_beginning,
+            title="One new token sees all that was kept, and itself; without a past it is causal attention.",
+            gradients=False,
         ),
         also_asking(
             rows.numbers(
-                2.25,
+                2.5,
                 a_chunk,
                 a_long_chunk,
                 name="chunk",
@@ -72,9 +76,6 @@ CACHED_ATTENTION = Exercise(
             ),
             rows.many(0, any_chunk, count=24, title=""),
         ),
-        rows.numbers(
-            1, the_beginning, name="beginning", title="Without a past it is causal attention.", gradients=False
-        ),
         also_asking(
             rows.Row(
                 "gradients",
@@ -82,7 +83,7 @@ CACHED_ATTENTION = Exercise(
                 0.75,
                 lambda draw: gradients_of_the_past(draw.case(one_more)),
             ),
-            rows.numbers(0, one_more, a_chunk, the_beginning),
+            rows.numbers(0, one_more, the_beginning),
         ),
         rows.inputs_kept(0.5, a_chunk),
         rows.no_loop(0.5, more, over="tokens"),

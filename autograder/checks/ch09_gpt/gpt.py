@@ -125,13 +125,11 @@ GPT = Exercise(
             one_more,
             name="cache",
             title="With a cache, texts go on where they were: positions as well.",
-            gradients=False,
         ),
         rows.numbers(
             1.25,
             another_width,
             beginning,
-            going_on,
             equal_sizes,
             one_token,
             name="d_ff",

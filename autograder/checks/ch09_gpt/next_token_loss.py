@@ -85,7 +85,6 @@ NEXT_TOKEN_LOSS = Exercise(
                 one_token,
                 large_logits,
                 whole_texts,
-                padded,
                 name="edges",
                 title="Texts of one token have a loss of 0; large logits and many sizes work; gradients are right.",
             ),

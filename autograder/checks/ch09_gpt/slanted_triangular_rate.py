@@ -115,7 +115,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
     reference=gpt.slanted_triangular_rate,
     rows=(
         rows.numbers(
-            2,
+            2.25,
             rising,
             falling,
             gradients=False,
@@ -130,7 +130,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             title="It ends at peak / ratio also where total · cut is no whole number.",
         ),
         rows.numbers(
-            0.75,
+            1,
             another_triangle,
             another_way_down,
             name="options",
@@ -139,7 +139,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
         ),
         also_asking(
             rows.numbers(
-                0.5,
+                0.25,
                 beginning,
                 end,
                 no_way_up,
@@ -151,7 +151,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             rows.many(0, any_step, title=""),
         ),
         rows.errors(
-            0.5,
+            0.25,
             a_single_step,
             behind_the_end,
             before_the_beginning,
