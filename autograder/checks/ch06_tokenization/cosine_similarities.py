@@ -68,7 +68,7 @@ COSINE_SIMILARITIES = Exercise(
                 0.75,
                 short_rows,
                 name="short",
-                title="The length of a row does not matter, not even a very small one; gradients are right.",
+                title="The norm of a row does not matter, even if it is very small, and gradients are right.",
                 without=("weight",),
             ),
             rows.numbers(0, embeddings, one_token),

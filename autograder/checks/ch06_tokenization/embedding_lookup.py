@@ -60,7 +60,7 @@ EMBEDDING_LOOKUP = Exercise(
             repeated,
             sentences,
             name="repeated",
-            title="Each row gets its gradient, and those of a token that occurs more than once add up.",
+            title="Each row gets its gradient, and the gradients of a token that occurs more than once add up.",
         ),
         rows.edge(0.25, one_token, name="scalar", title="A single id without an axis gives a single row.", dtypes=()),
         rows.precision(0.75, sentences),

@@ -95,7 +95,7 @@ MERGE_PAIR = Exercise(
                 0.75,
                 several,
                 name="several",
-                title="Every occurrence is merged, in many random words as well.",
+                title="Every occurrence is merged, in many random words.",
                 gradients=False,
             ),
             rows.many(0, any_word, title=""),

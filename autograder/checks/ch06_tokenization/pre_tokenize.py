@@ -116,7 +116,7 @@ PRE_TOKENIZE = Exercise(
                 spaces_alone,
                 other_numbers,
                 name="edges",
-                title="An empty text has no pieces, blanks have one, ², ½ and Ⅷ are numbers; many random texts are cut alike.",
+                title="An empty text has no pieces, spaces alone are one, ², ½ and Ⅷ are numbers, and many random texts are right.",
                 dtypes=(),
             ),
             rows.many(0, any_text, title=""),

@@ -206,7 +206,7 @@ BEAM_SEARCH = Exercise(
                 few_possible,
                 one_token,
                 name="edges",
-                title="Another token may end a text, fewer texts may be possible than the beam holds; many random beams are right.",
+                title="Another token may end a text, the beam may be wider than the number of texts, and many random beams are right.",
                 gradients=False,
                 dtypes=(),
             ),

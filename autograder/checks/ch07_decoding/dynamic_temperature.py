@@ -100,7 +100,7 @@ DYNAMIC_TEMPERATURE = Exercise(
                 with_exponent,
                 with_small_exponent,
                 name="exponent",
-                title="The exponent bends how the temperature grows, in many random batches as well.",
+                title="The exponent changes how the temperature grows, in many random batches.",
                 gradients=False,
             ),
             rows.many(0, any_temperatures, title=""),
@@ -111,7 +111,7 @@ DYNAMIC_TEMPERATURE = Exercise(
                 holes,
                 the_same,
                 name="edges",
-                title="Excluded tokens stay so and do not count; a single token has low; three axes and gradients are right.",
+                title="Excluded tokens do not count, a single token gets `low`, three axes work, and gradients are right.",
                 gradients=False,
                 dtypes=(torch.bfloat16,),  # the logarithm of an integer is in single precision
             ),

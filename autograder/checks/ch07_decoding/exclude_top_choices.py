@@ -132,7 +132,7 @@ EXCLUDE_TOP_CHOICES = Exercise(
             title="In each row the number drawn for it decides whether anything happens; with probability 0 nothing does.",
             gradients=False,
         ),
-        rows.many(0.25, any_threshold, title="Many small random batches come out right, each with another threshold."),
+        rows.many(0.25, any_threshold, title="Many small random batches with other thresholds are right as well."),
         rows.edge(
             0.25,
             holes_and_equals,
@@ -141,7 +141,7 @@ EXCLUDE_TOP_CHOICES = Exercise(
             nothing_obvious,
             of_three_axes,
             name="edges",
-            title="Excluded tokens stay so, equals share one fate, one obvious token stays, limits are legal, gradients are right.",
+            title="Excluded tokens stay excluded, ties are treated alike, a single top choice stays, limits work, and gradients are right.",
         ),
         joined(
             "manner",

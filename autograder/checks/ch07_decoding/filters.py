@@ -174,7 +174,7 @@ def filter_rows(
         rows.many(
             0.75 if points < 4 else 1,
             any_batch(sampler, drawn, accept),
-            title="So it is for many small random batches, each with another parameter.",
+            title="Many small random batches with other parameters are right as well.",
         ),
         also_asking(at_the_edge, some_tied),
         *last,

@@ -80,7 +80,7 @@ GREEDY_SEARCH = Exercise(
             2.5,
             nobody_ends,
             some_end,
-            title="Each step takes the likeliest token, and a text that is over is filled up.",
+            title="Each step takes the most probable token, and a text that has ended is padded.",
             gradients=False,
         ),
         rows.numbers(
@@ -88,7 +88,7 @@ GREEDY_SEARCH = Exercise(
             all_end,
             all_end,
             name="ends",
-            title="The search stops when all texts are over.",
+            title="The search stops when all texts have ended.",
             gradients=False,
         ),
         rows.numbers(0.75, other_signs, name="signs", title="End and padding may be other tokens.", gradients=False),
@@ -98,13 +98,11 @@ GREEDY_SEARCH = Exercise(
             nothing_to_write,
             ties,
             name="edges",
-            title="An end in the prompt ends nothing, no token may be asked for, and the smallest of equally likely ones is taken.",
+            title="An `eos` in the prompt ends nothing, a limit of 0 works, and ties go to the smallest token.",
             dtypes=(),
             gradients=False,
         ),
-        rows.many(
-            0.25, any_texts, count=32, title="Many small models write the right texts, of whatever number and length."
-        ),
+        rows.many(0.25, any_texts, count=32, title="Many small random models generate the right texts."),
         rows.inputs_kept(0.25, some_end),
         rows.errors(0.5, some_end, below_zero, title="A negative number of tokens is a ValueError."),
     ),

@@ -70,7 +70,9 @@ LENGTH_PENALTY = Exercise(
         ),
         also_asking(
             rows.many(
-                0.5, any_power, title="Any length and any alpha are right, 0 among them, and the kind may be named."
+                0.5,
+                any_power,
+                title="Many lengths and values of alpha are right, including 0; the kind may be given by name.",
             ),
             rows.numbers(0, named_power, no_penalty, gradients=False),
         ),

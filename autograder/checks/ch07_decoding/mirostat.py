@@ -85,11 +85,11 @@ def any_controller(draw: Draw) -> Case:
     while True:
         case = _case(draw, 1 + int(draw.integers(0, 4)), 3 + int(draw.integers(0, 5)))
         case = case.with_arguments(tau=share(draw, 0.3, 5.0), eta=share(draw, 0.0, 1.5))
-        if _settled(case):
+        if _same_tokens(case):
             return case
 
 
-def _settled(case: Case) -> bool:
+def _same_tokens(case: Case) -> bool:
     """Whether the same tokens are drawn in single and in double precision."""
     logits, mu, tau, eta = (case.arguments[name] for name in ("logits", "mu", "tau", "eta"))
     seed = case.props["generator"]["init"]["seed"] if case.props else 0
@@ -112,7 +112,10 @@ MIROSTAT = Exercise(
         ),
         also_asking(
             rows.many(
-                1, any_controller, count=48, title="So it is with any target and speed, for one text and for several."
+                1,
+                any_controller,
+                count=48,
+                title="Any target and learning rate are right, for one text and for several.",
             ),
             rows.numbers(0, slow, gradients=False),
         ),

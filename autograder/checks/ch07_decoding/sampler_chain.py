@@ -55,18 +55,18 @@ def chain_of(*chain: Link, ordered: bool = False) -> Maker:
         tokens = torch.tensor([[1, 2, 3, 1, 2], [2, 4, 5, 2, 4], [0, 0, 1, 0, 0], [5, 1, 5, 1, 5], [3, 4, 2, 3, 2]])
         while True:
             logits = draw.normal(5, 6) + 0.5
-            kept = [_kept(logits * by, tokens, chain) for by in (0.998, 1.0, 1.002)]
-            settled = torch.equal(kept[0], kept[1]) and torch.equal(kept[1], kept[2])
-            if settled and not (ordered and torch.equal(kept[1], _kept(logits, tokens, chain[::-1]))):
+            less, mask, more = (_kept_tokens(logits * by, tokens, chain) for by in (0.998, 1.0, 1.002))
+            robust = torch.equal(less, mask) and torch.equal(mask, more)
+            if robust and not (ordered and torch.equal(mask, _kept_tokens(logits, tokens, chain[::-1]))):
                 return Case({"logits": logits, "tokens": tokens, "chain": list(chain)})
 
     return case
 
 
-def _kept(logits: Tensor, tokens: Tensor, chain: Sequence[Link]) -> Tensor:
-    known = [link for link in chain if link[0] != "top_q"]
+def _kept_tokens(logits: Tensor, tokens: Tensor, chain: Sequence[Link]) -> Tensor:
+    links = [link for link in chain if link[0] != "top_q"]
     generator = torch.Generator().manual_seed(0)
-    return sampling.sampler_chain(logits, tokens, known, generator=generator) > -torch.inf
+    return sampling.sampler_chain(logits, tokens, links, generator=generator) > -torch.inf
 
 
 def drawing(draw: Draw) -> Case:
@@ -129,7 +129,7 @@ SAMPLER_CHAIN = Exercise(
                 chain_of(),
                 drawing,
                 name="edges",
-                title="A name may come twice, an empty chain copies, the generator draws what is drawn, and gradients are right.",
+                title="A name may occur twice, an empty chain returns a copy, the generator is used, and gradients are right.",
             ),
             rows.numbers(0, *ORDERS),
         ),

@@ -66,15 +66,13 @@ TEMPERATURE = Exercise(
     reference=sampling.temperature,
     rows=(
         rows.numbers(1.5, sharp, warm, title="Logits are divided by temperatures below and above 1.", gradients=False),
-        rows.many(
-            0.75, any_temperature, title="So they are in many small random batches, each at another temperature."
-        ),
+        rows.many(0.75, any_temperature, title="Many small random batches at other temperatures are right as well."),
         also_asking(
             rows.edge(
                 0.5,
                 holes,
                 name="edges",
-                title="Excluded tokens stay so, every dtype stays what it is, three axes work, and gradients are right.",
+                title="Excluded tokens stay excluded, the dtype is kept, three axes work, and gradients are right.",
                 gradients=False,
                 dtypes=(torch.float64, torch.bfloat16),
             ),
@@ -82,7 +80,7 @@ TEMPERATURE = Exercise(
         ),
         joined(
             "manner",
-            "Inputs are left as they were, nothing loops over rows or tokens, and a temperature out of range is a ValueError.",
+            "Inputs are unchanged, nothing loops over rows or tokens, and a temperature out of range raises a ValueError.",
             0.25,
             manners(1, sharp, more),
             rows.errors(1, sharp, zero, negative, infinite, title=""),

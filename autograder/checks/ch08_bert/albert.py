@@ -99,7 +99,7 @@ ALBERT = Exercise(
         ),
         joined(
             "manner",
-            "It runs on the device of its inputs, and a text that is too long is a ValueError.",
+            "It runs on the device of its inputs, and a text that is too long raises a ValueError.",
             0.5,
             rows.device(1, whole_texts),
             rows.errors(1, whole_texts, too_long, title=""),

@@ -131,7 +131,7 @@ BERT_EMBEDDINGS = Exercise(
                 tiny_numbers,
                 name="edges",
                 dtypes=(),
-                title="The norm has an eps of 1e-12; three texts, equal sizes and a single token work; gradients are right.",
+                title="The norm has an eps of 1e-12, three segments, equal sizes and a single token work, and gradients are right.",
             ),
             rows.numbers(0, with_segments, three_texts, equal_sizes, one_short_text),
         ),

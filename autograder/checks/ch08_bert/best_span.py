@@ -127,7 +127,7 @@ BEST_SPAN = Exercise(
             gradients=False,
             title="The largest sum of two scores is found, and no answer ends before it begins.",
         ),
-        rows.many(0.25, any_scores, title="It is found in many random texts, the shortest ones among them."),
+        rows.many(0.25, any_scores, title="It is found in many random texts, including very short ones."),
         also_asking(
             rows.numbers(
                 1.25,
@@ -136,7 +136,7 @@ BEST_SPAN = Exercise(
                 as_long_as_you_like,
                 name="length",
                 gradients=False,
-                title="An answer has at most max_length tokens, whatever that is.",
+                title="An answer has at most `max_length` tokens, for many values of `max_length`.",
             ),
             rows.many(0, any_length, count=48, title=""),
         ),

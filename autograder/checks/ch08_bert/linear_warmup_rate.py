@@ -101,7 +101,7 @@ LINEAR_WARMUP_RATE = Exercise(
             rising,
             falling,
             gradients=False,
-            title="It rises from 0 in a straight line, and falls to 0 in another one.",
+            title="It rises linearly from 0 and falls linearly to 0.",
         ),
         rows.numbers(
             1,
@@ -111,7 +111,7 @@ LINEAR_WARMUP_RATE = Exercise(
             falling_at_once,
             name="peak",
             gradients=False,
-            title="It begins at 0, reaches the peak at step `warmup`, and ends one step behind the last.",
+            title="It starts at 0, reaches the peak at step `warmup`, and reaches 0 at step `total`.",
         ),
         rows.many(0.75, any_step, title="Any step of many random schedules is right."),
         also_asking(

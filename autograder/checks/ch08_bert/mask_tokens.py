@@ -99,7 +99,7 @@ MASK_TOKENS = Exercise(
                 name="edges",
                 gradients=False,
                 dtypes=(),
-                title="Integers keep their dtype, and many small batches with any share of places are right.",
+                title="Integers keep their dtype, and many small random batches with other probabilities are right.",
             ),
             rows.many(0, any_texts, title=""),
         ),

@@ -95,7 +95,7 @@ MASKED_LANGUAGE_LOSS = Exercise(
                 one_axis,
                 one_place,
                 name="edges",
-                title="Where nothing is asked loss and gradients are 0; large logits, one axis and many sizes work; gradients are right.",
+                title="A batch without labels has loss and gradients of 0; large logits, one axis, many sizes and gradients are right.",
             ),
             rows.many(0, any_labels, count=32, title=""),
         ),

@@ -80,7 +80,7 @@ REPLACED_TOKEN_DETECTION = Exercise(
             gradients=False,
             title="Guesses stand at the chosen places, and labels are 1 where a token differs from the original.",
         ),
-        rows.many(2, any_guesses, title="So it is in many small batches, whichever places are chosen."),
+        rows.many(2, any_guesses, title="Many small random batches are right, whichever positions are chosen."),
         rows.edge(
             0.75,
             nothing_chosen,

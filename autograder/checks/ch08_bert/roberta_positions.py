@@ -67,7 +67,7 @@ ROBERTA_POSITIONS = Exercise(
             title="Tokens count from pad + 1, and padding at the end has pad.",
         ),
         also_asking(
-            rows.many(0.5, any_ends, title="So they do in many random batches, with any number for padding."),
+            rows.many(0.5, any_ends, title="Many random batches with other padding tokens are right as well."),
             rows.numbers(0, another_padding, gradients=False),
         ),
         also_asking(

@@ -52,7 +52,7 @@ SPAN_HEAD = Exercise(
             equal_sizes,
             one_token,
             name="gradients",
-            title="Gradients are right, and so are equal sizes and a single token.",
+            title="Gradients, equal sizes and a single token are right.",
         ),
         rows.device(0.25, in_the_passage),
         rows.inputs_kept(0.25, in_the_passage),

@@ -41,9 +41,7 @@ BITS_PER_BYTE = Exercise(
     reference=gpt.bits_per_byte,
     rows=(
         rows.numbers(1.5, a_text, a_text, gradients=False, title="Bits for each byte of a text."),
-        rows.many(
-            0.75, any_text, title="So it is for texts of any length and any loss, one byte and no loss among them."
-        ),
+        rows.many(0.75, any_text, title="Texts of any length are right, including a single byte and a loss of 0."),
         rows.numbers(
             0.5, of_bytes, name="bytes", gradients=False, title="Where tokens are bytes only the unit changes."
         ),

@@ -62,7 +62,7 @@ CACHED_ATTENTION = Exercise(
             5,
             one_more,
             the_beginning,
-            title="One new token sees all that was kept, and itself; without a past it is causal attention.",
+            title="One new token attends to the cache and to itself; without a cache this is causal attention.",
             gradients=False,
         ),
         also_asking(

@@ -31,7 +31,7 @@ CHINCHILLA_LOSS = Exercise(
     reference=gpt.chinchilla_loss,
     rows=(
         rows.numbers(1.5, a_model, a_model, gradients=False, title="The predicted loss of a model."),
-        rows.many(0.5, any_model, title="That of models of any size, trained on any number of tokens."),
+        rows.many(0.5, any_model, title="Models of any size and any number of tokens are right as well."),
         rows.numbers(0.75, other_fit, name="constants", gradients=False, title="The constants may be others."),
         rows.inputs_kept(0.25, other_fit),
     ),

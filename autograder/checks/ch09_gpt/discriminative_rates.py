@@ -48,7 +48,9 @@ DISCRIMINATIVE_RATES = Exercise(
             rows.many(0, any_factor, count=32, title=""),
         ),
         also_asking(
-            rows.many(0.75, any_groups, title="Any number of groups is right: a single one learns at the rate itself."),
+            rows.many(
+                0.75, any_groups, title="Any number of groups is right; a single group learns at the rate itself."
+            ),
             rows.numbers(0, one_group, gradients=False),
         ),
         rows.errors(0.5, groups, no_group, title="No group at all is a ValueError."),

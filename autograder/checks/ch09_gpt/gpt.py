@@ -133,7 +133,7 @@ GPT = Exercise(
             equal_sizes,
             one_token,
             name="d_ff",
-            title="The feed-forward width may be another one; equal sizes and one head work; gradients are right.",
+            title="Another feed-forward width, equal sizes and one head work, and gradients are right.",
         ),
         rows.numbers(
             1.25,

@@ -102,7 +102,7 @@ GPT_BLOCK = Exercise(
         also_asking(
             rows.Row(
                 "edges",
-                "Small numbers show the norms' eps of 1e-5; equal sizes and one head work; gradients are right and reach the past.",
+                "The norms have an eps of 1e-5, equal sizes and one head work, and gradients are right and reach the past.",
                 0.75,
                 _edges,
             ),

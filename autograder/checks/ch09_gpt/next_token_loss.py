@@ -86,7 +86,7 @@ NEXT_TOKEN_LOSS = Exercise(
                 large_logits,
                 whole_texts,
                 name="edges",
-                title="Texts of one token have a loss of 0; large logits and many sizes work; gradients are right.",
+                title="Texts of one token have a loss of 0, large logits and many sizes work, and gradients are right.",
             ),
             rows.many(0, any_texts, count=32, title=""),
         ),

@@ -119,7 +119,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             rising,
             falling,
             gradients=False,
-            title="It rises to the peak in a straight line, and falls in another one.",
+            title="It rises linearly to the peak and falls linearly.",
         ),
         rows.numbers(
             1.25,
@@ -146,7 +146,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
                 no_way_up_at_the_beginning,
                 name="borders",
                 gradients=False,
-                title="It begins and ends at peak / ratio, every step of many schedules is right, and there may be no way up.",
+                title="It starts and ends at peak / ratio, many random schedules are right, and a `cut` of 0 works.",
             ),
             rows.many(0, any_step, title=""),
         ),

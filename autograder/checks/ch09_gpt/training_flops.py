@@ -28,7 +28,7 @@ TRAINING_FLOPS = Exercise(
     reference=gpt.training_flops,
     rows=(
         rows.numbers(1.5, small, small, gradients=False, title="The operations that training a small model takes."),
-        rows.many(1, any_model, title="Those of models of any size and of any number of tokens."),
+        rows.many(1, any_model, title="Models of any size and any number of tokens are right as well."),
         rows.numbers(0.5, large, name="large", gradients=False, title="Those of a very large one."),
     ),
 )
