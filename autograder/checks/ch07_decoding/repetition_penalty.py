@@ -48,7 +48,7 @@ def one_text(draw: Draw) -> Case:
 def any_penalty(draw: Draw) -> Case:
     """Any text, and a penalty above or below 1."""
     penalty = (share(draw, 0.2, 0.9), share(draw, 1.1, 3.0))[int(draw.integers(0, 2))]
-    return Case({**any_text(draw), "penalty": penalty})
+    return Case({**any_text(draw, 1), "penalty": penalty})
 
 
 REPETITION_PENALTY = Exercise(

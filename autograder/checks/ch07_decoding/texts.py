@@ -38,7 +38,7 @@ def one_text_for_all(case: Case) -> Case:
     return case.with_arguments(tokens=case.arguments["tokens"][:1])
 
 
-def any_text(draw: Draw) -> dict[str, Tensor]:
-    """Logits of both signs and texts of any length, none among them, in which tokens come again and again."""
-    b, t, v = int(draw.integers(1, 4)), int(draw.integers(0, 7)), int(draw.integers(1, 6))
+def any_text(draw: Draw, shortest: int = 0) -> dict[str, Tensor]:
+    """Logits of both signs and texts of any length, in which tokens come again and again."""
+    b, t, v = int(draw.integers(1, 4)), int(draw.integers(shortest, 7)), int(draw.integers(1, 6))
     return {"logits": draw.normal(b, v, scale=2.0), "tokens": draw.integers(0, v, b, t)}

@@ -25,9 +25,9 @@ def equal_sizes(draw: Draw) -> Case:
     return Case({"hidden": draw.normal(3, 3, 3)}, init={"d_model": 3}, state=draw.weights(bert.SpanHead(3)))
 
 
-def one_token(draw: Draw) -> Case:
-    """A batch of one text of a single token."""
-    return whole_texts(draw).with_arguments(hidden=draw.normal(1, 1, D))
+def one_text(draw: Draw) -> Case:
+    """A batch of one text of two tokens."""
+    return whole_texts(draw).with_arguments(hidden=draw.normal(1, 2, D))
 
 
 SPAN_HEAD = Exercise(
@@ -50,9 +50,9 @@ SPAN_HEAD = Exercise(
             0.25,
             whole_texts,
             equal_sizes,
-            one_token,
+            one_text,
             name="gradients",
-            title="Gradients, equal sizes and a single token are right.",
+            title="Gradients, equal sizes and a single text are right.",
         ),
         rows.device(0.25, in_the_passage),
         rows.inputs_kept(0.25, in_the_passage),
