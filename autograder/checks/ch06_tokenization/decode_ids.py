@@ -96,7 +96,7 @@ DECODE_IDS = Exercise(
         ),
         also_asking(
             rows.numbers(0.75, broken, name="broken", title="What is no UTF-8 becomes the replacement character."),
-            rows.many(0, any_bytes, title=""),
+            rows.many(0, any_bytes, count=24, title=""),
         ),
         rows.numbers(0.5, as_a_tensor, name="tensor", title="Ids may come in a tensor."),
         rows.edge(0.25, nothing, name="empty", title="Without ids there is an empty text.", dtypes=()),

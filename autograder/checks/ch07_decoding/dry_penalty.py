@@ -117,7 +117,7 @@ DRY_PENALTY = Exercise(
             title="A breaker ends a repetition, and is never penalised itself.",
             gradients=False,
         ),
-        rows.many(0.5, any_text, title="Many random texts are right, with and without a breaker."),
+        rows.many(0.5, any_text, count=40, title="Many random texts are right, with and without a breaker."),
         rows.edge(
             0.5,
             overlapping,
