@@ -64,7 +64,7 @@ def any_word(draw: Draw) -> Case:
 
 def any_run(draw: Draw) -> Case:
     """One run of a letter, of two or three, and a pair of it with itself."""
-    return _merged_once(lambda: (list(drawn_word(draw, "aab", int(draw.integers(2, 8)))), ("a", "a")))
+    return _merged_once(lambda: (list(drawn_word(draw, "aab", int(draw.integers(2, 8)))), ("a", "a")), alike=True)
 
 
 def any_symbols(draw: Draw) -> Case:
@@ -75,14 +75,15 @@ def any_symbols(draw: Draw) -> Case:
         first = int(draw.integers(0, len(symbols) - 1))
         return symbols, (symbols[first], symbols[first + 1])
 
-    return _merged_once(word)
+    return _merged_once(word, alike=False)
 
 
-def _merged_once(word: Callable[[], tuple[list[str], tuple[str, str]]]) -> Case:
+def _merged_once(word: Callable[[], tuple[list[str], tuple[str, str]]], *, alike: bool) -> Case:
+    """A word in which the pair is merged once; its two symbols are alike or not."""
     while True:
         symbols, pair = word()
         once = len(tokenization.merge_pair(symbols, pair)) == len(symbols) - 1
-        if once and "".join(pair) not in symbols:
+        if once and "".join(pair) not in symbols and (pair[0] == pair[1]) == alike:
             return Case({"symbols": symbols, "pair": pair})
 
 
