@@ -214,9 +214,10 @@ def on_the_threshold(name: str, *values: float) -> Maker:
 
     def met(draw: Draw) -> Case:
         bits = _POWERS[int(draw.integers(0, len(_POWERS)))]
-        logits = torch.tensor([*(-math.log(2) * bit for bit in bits), *[-math.inf] * int(draw.integers(0, 3))])
+        values_of_bits = [-math.log(2) * bit for bit in bits] + [-math.inf] * int(draw.integers(0, 3))
+        logits = torch.tensor(values_of_bits, dtype=torch.float64)
         order = torch.stack([torch.tensor(draw.order(len(logits))) for _ in range(2)])
-        return Case({"logits": logits.double()[order], name: values[int(draw.integers(0, len(values)))]})
+        return Case({"logits": logits[order], name: values[int(draw.integers(0, len(values)))]})
 
     return met
 
