@@ -6,13 +6,15 @@ Which letters win, where they stand, and the order of words and vocabulary are d
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import falling_pair, in_any_order, shuffled
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, falling_pair, in_any_order, shuffled
+from autograder.checks.combined_rows import also_asking
 from tfcourse import tokenization
 
 LETTERS = string.ascii_letters
@@ -137,26 +139,73 @@ def no_pair(draw: Draw) -> Case:
     return _case(draw, [(next(letters), 3), (next(letters), 4), ("", 1)])
 
 
+def any_words(draw: Draw) -> Case:
+    """Words of few letters that come again and again, with counts, of which one pair is commonest."""
+    while True:
+        words = [drawn_word(draw, "abc", int(draw.integers(0, 7))) for _ in range(1 + int(draw.integers(0, 4)))]
+        counted = [(word, 1 + int(draw.integers(0, 9))) for word in words]
+        pairs: Counter[tuple[str, str]] = Counter()
+        for word, count in counted:
+            for pair in pairwise(word):
+                pairs[pair] += count
+        numbers = sorted(pairs.values())
+        if numbers and numbers[-2:] != [numbers[-1]] * 2:
+            return _case(draw, counted)
+
+
+def any_ties(draw: Draw) -> Case:
+    """Words of two symbols of any length that occur equally often: the vocabulary decides between all of them."""
+    letters = list(islice(_letters(draw), 5))
+    longer = ["".join(letters[n] for n in draw.integers(0, 5, length).tolist()) for length in (2, 2, 3)]
+    symbols = list(dict.fromkeys(letters + longer))
+    words = [[symbols[n] for n in draw.integers(0, len(symbols), 2).tolist()] for _ in range(6)]
+    return Case({"words": words, "counts": [2] * 6, "vocabulary": [symbols[n] for n in draw.order(len(symbols))]})
+
+
 BEST_PAIR = Exercise(
     reference=tokenization.best_pair,
     rows=(
-        rows.numbers(1.25, one_winner, one_letter_words, title="The commonest pair wins."),
+        rows.numbers(2.5, one_winner, title="The commonest pair wins.", gradients=False),
         rows.numbers(
-            1.5, counted_words, counted_words, name="counts", title="A pair counts as often as its word occurs."
+            1.25,
+            counted_words,
+            counted_words,
+            name="counts",
+            title="A pair counts as often as its word occurs.",
+            gradients=False,
         ),
-        rows.numbers(
-            1.5,
-            left_decides,
-            left_before_right,
-            right_comes_first,
-            right_decides,
-            name="ties",
-            title="Of equally common pairs the order of the vocabulary decides.",
+        also_asking(
+            rows.numbers(
+                1,
+                left_decides,
+                left_before_right,
+                right_comes_first,
+                right_decides,
+                name="ties",
+                title="Of equally common pairs the order of the vocabulary decides.",
+                gradients=False,
+            ),
+            rows.many(0, any_ties, count=32, title=""),
         ),
-        rows.numbers(
-            1, overlapping, twice_in_a_word, name="twice", title="All places in a word count, overlapping ones too."
+        also_asking(
+            rows.numbers(
+                0.5,
+                overlapping,
+                twice_in_a_word,
+                name="twice",
+                title="All positions in a word count, including overlapping ones, in many random words.",
+                gradients=False,
+            ),
+            rows.many(0, any_words, title=""),
         ),
-        rows.edge(0.5, no_pair, name="none", title="Without any pair the answer is None.", dtypes=()),
+        rows.edge(
+            0.5,
+            no_pair,
+            one_letter_words,
+            name="none",
+            title="Words of one letter have no pair, and without any pair the result is None.",
+            dtypes=(),
+        ),
         rows.inputs_kept(0.25, one_winner),
     ),
 )

@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import tokenization
 
 
@@ -55,13 +56,22 @@ def more_rows(draw: Draw, size: int) -> Case:
 COSINE_SIMILARITIES = Exercise(
     reference=tokenization.cosine_similarities,
     rows=(
-        rows.numbers(2.75, embeddings, one_token, title="Each token is compared with every row, by the cosine."),
         rows.numbers(
-            0.75,
-            short_rows,
-            name="short",
-            title="The length of a row does not matter, not even a very small one.",
-            without=("weight",),
+            2.75,
+            embeddings,
+            one_token,
+            title="Each token is compared with every row, by the cosine.",
+            gradients=False,
+        ),
+        also_asking(
+            rows.numbers(
+                0.75,
+                short_rows,
+                name="short",
+                title="The norm of a row does not matter, even if it is very small, and gradients are right.",
+                without=("weight",),
+            ),
+            rows.numbers(0, embeddings, one_token),
         ),
         # The gradient by a row of zeros is a matter of definition, so no question asks for it.
         rows.numbers(

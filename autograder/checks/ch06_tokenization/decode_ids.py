@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch06_tokenization.drawn_words import byte_level_encoding, drawn_words
+from autograder.checks.combined_rows import also_asking
 from tfcourse import tokenization
 
 
@@ -74,6 +75,18 @@ def too_large(draw: Draw) -> Case:
     return case.with_arguments(ids=[len(case.arguments["vocabulary"]), *case.arguments["ids"]])
 
 
+def any_bytes(draw: Draw) -> Case:
+    """Bytes of characters and of none, in any order."""
+    vocabulary = tokenization.byte_characters()
+    some = (*b"a. ", 0xC3, 0xA9, 0xE2, 0x82, 0xAC, 0xF0, 0x9F, 0x99, 0x82, 0x00, 0xFF)
+    return Case(
+        {
+            "ids": [some[n] for n in draw.integers(0, len(some), int(draw.integers(1, 8))).tolist()],
+            "vocabulary": [vocabulary[n] for n in range(256)],
+        }
+    )
+
+
 DECODE_IDS = Exercise(
     reference=tokenization.decode_ids,
     rows=(
@@ -81,7 +94,10 @@ DECODE_IDS = Exercise(
         rows.numbers(
             0.75, several_bytes, name="bytes", title="All bytes are put together before they are read as UTF-8."
         ),
-        rows.numbers(0.75, broken, name="broken", title="What is no UTF-8 becomes the replacement character."),
+        also_asking(
+            rows.numbers(0.75, broken, name="broken", title="What is no UTF-8 becomes the replacement character."),
+            rows.many(0, any_bytes, count=24, title=""),
+        ),
         rows.numbers(0.5, as_a_tensor, name="tensor", title="Ids may come in a tensor."),
         rows.edge(0.25, nothing, name="empty", title="Without ids there is an empty text.", dtypes=()),
         rows.errors(

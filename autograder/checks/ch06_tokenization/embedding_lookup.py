@@ -54,10 +54,14 @@ def too_large(draw: Draw) -> Case:
 EMBEDDING_LOOKUP = Exercise(
     reference=tokenization.embedding_lookup,
     rows=(
+        rows.numbers(2.5, sentences, one_sentence, title="Each token gets its row of the matrix.", gradients=False),
         rows.numbers(
-            2.5, sentences, one_sentence, title="Each token gets its row of the matrix, and the row its gradient."
+            1,
+            repeated,
+            sentences,
+            name="repeated",
+            title="Each row gets its gradient, and the gradients of a token that occurs more than once add up.",
         ),
-        rows.numbers(1, repeated, name="repeated", title="The gradients of a token that occurs more than once add up."),
         rows.edge(0.25, one_token, name="scalar", title="A single id without an axis gives a single row.", dtypes=()),
         rows.precision(0.75, sentences),
         rows.errors(0.5, sentences, negative, too_large, title="An id below 0 or beyond the last row is a ValueError."),

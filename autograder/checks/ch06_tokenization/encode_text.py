@@ -36,7 +36,7 @@ def other_writing(draw: Draw) -> Case:
 def signs_and_spaces(draw: Draw) -> Case:
     """Signs behind words, runs of spaces, and a space at the end."""
     one, two = drawn_words(draw, "abcde", (3, 4))
-    return _case(draw, f"{one}, {two}.  {one} \n{two}. ", f"{one} {two}  {one}")
+    return _case(draw, f"{one.title()}, {two}.  {one} \n{two}. ", f"{one} {two}  {one.title()}")
 
 
 def empty(draw: Draw) -> Case:
@@ -47,8 +47,8 @@ def empty(draw: Draw) -> Case:
 ENCODE_TEXT = Exercise(
     reference=tokenization.encode_text,
     rows=(
-        rows.numbers(2.25, plain_english, title="Words become the ids of their pieces."),
-        rows.numbers(1.75, other_writing, name="bytes", title="Whatever is no ASCII is written byte by byte in UTF-8."),
+        rows.numbers(2.5, plain_english, title="Words become the ids of their pieces."),
+        rows.numbers(1.5, other_writing, name="bytes", title="Whatever is no ASCII is written byte by byte in UTF-8."),
         rows.numbers(
             1.5, signs_and_spaces, name="pieces", title="Text is cut first, and no merge joins two of its pieces."
         ),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch06_tokenization.drawn_words import drawn_word
+from autograder.checks.ch06_tokenization.drawn_words import drawn_word, in_any_order
+from autograder.checks.combined_rows import also_asking
 from tfcourse import tokenization
 
 OTHERS = "cdefgh"
@@ -53,13 +56,71 @@ def empty(draw: Draw) -> Case:
     return Case({"symbols": [], "pair": ("a", "b")})
 
 
+def any_word(draw: Draw) -> Case:
+    """A word of few letters, and a pair of two of them."""
+    a, b, _ = in_any_order(draw, *"abc")
+    return Case({"symbols": list(drawn_word(draw, "abc", int(draw.integers(0, 9)))), "pair": (a, b)})
+
+
+def any_run(draw: Draw) -> Case:
+    """One run of a letter, of two or three, and a pair of it with itself."""
+    return _merged_once(lambda: (list(drawn_word(draw, "aab", int(draw.integers(2, 8)))), ("a", "a")), alike=True)
+
+
+def any_symbols(draw: Draw) -> Case:
+    """Symbols of one to three letters: the same text may be cut in several ways, and the pair stands there once."""
+
+    def word() -> tuple[list[str], tuple[str, str]]:
+        symbols = [drawn_word(draw, "ab", 1 + int(draw.integers(0, 3))) for _ in range(2 + int(draw.integers(0, 6)))]
+        first = int(draw.integers(0, len(symbols) - 1))
+        return symbols, (symbols[first], symbols[first + 1])
+
+    return _merged_once(word, alike=False)
+
+
+def _merged_once(word: Callable[[], tuple[list[str], tuple[str, str]]], *, alike: bool) -> Case:
+    """A word in which the pair is merged once; its two symbols are alike or not."""
+    while True:
+        symbols, pair = word()
+        once = len(tokenization.merge_pair(symbols, pair)) == len(symbols) - 1
+        if once and "".join(pair) not in symbols and (pair[0] == pair[1]) == alike:
+            return Case({"symbols": symbols, "pair": pair})
+
+
 MERGE_PAIR = Exercise(
     reference=tokenization.merge_pair,
     rows=(
-        rows.numbers(1, once, at_the_end, title="A pair becomes one symbol, and all else stays."),
-        rows.numbers(1, several, name="several", title="Every occurrence is merged."),
-        rows.numbers(0.75, run_of_three, name="runs", title="Of three equal symbols the first two are merged."),
-        rows.numbers(0.75, across_borders, name="borders", title="Nothing is merged across the borders of symbols."),
+        rows.numbers(1.75, once, at_the_end, title="A pair becomes one symbol, and all else stays.", gradients=False),
+        also_asking(
+            rows.numbers(
+                0.75,
+                several,
+                name="several",
+                title="Every occurrence is merged, in many random words.",
+                gradients=False,
+            ),
+            rows.many(0, any_word, title=""),
+        ),
+        also_asking(
+            rows.numbers(
+                0.5,
+                run_of_three,
+                name="runs",
+                title="Of three equal symbols the first two are merged.",
+                gradients=False,
+            ),
+            rows.many(0, any_run, count=24, title=""),
+        ),
+        also_asking(
+            rows.numbers(
+                0.5,
+                across_borders,
+                name="borders",
+                title="Nothing is merged across the borders of symbols.",
+                gradients=False,
+            ),
+            rows.many(0, any_symbols, count=24, title=""),
+        ),
         rows.edge(
             0.25, nothing_to_merge, empty, name="nothing", title="Where the pair is not, nothing changes.", dtypes=()
         ),

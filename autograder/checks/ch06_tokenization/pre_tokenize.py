@@ -6,6 +6,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch06_tokenization.drawn_words import drawn_word, drawn_words, in_any_order
+from autograder.checks.combined_rows import also_asking
 from tfcourse import tokenization
 
 LETTERS = "abcdefgh"
@@ -74,31 +75,51 @@ def spaces_alone(draw: Draw) -> Case:
     return Case({"text": " " * int(draw.integers(2, 5, 1))})
 
 
+def any_text(draw: Draw) -> Case:
+    """A short text in which letters, digits, signs, white space and apostrophes stand side by side in any order."""
+    parts = ("a", "Ab", "é", "1", "42", "_", ".", "!?", " ", " ", "  ", "\n", "\t", "'s", "'t", "'", "'LL", "²")
+    return Case({"text": "".join(parts[n] for n in draw.integers(0, len(parts), int(draw.integers(1, 9))).tolist())})
+
+
 PRE_TOKENIZE = Exercise(
     reference=tokenization.pre_tokenize,
     rows=(
-        rows.numbers(1.5, sentence, other_alphabets, title="A space belongs to the word behind it."),
+        rows.numbers(2.25, sentence, title="A space belongs to the word behind it.", gradients=False),
         rows.numbers(
-            1.25, names_and_numbers, other_digits, name="signs", title="Letters, digits and other signs are cut apart."
+            1,
+            names_and_numbers,
+            other_digits,
+            other_alphabets,
+            name="signs",
+            title="Letters of any alphabet, digits and other signs are cut apart.",
+            gradients=False,
         ),
         rows.numbers(
-            1.25, white_space, name="spaces", title="Of a run of white space, the next word gets the last space."
+            1,
+            white_space,
+            name="spaces",
+            title="Of a run of white space, the next word gets the last space.",
+            gradients=False,
         ),
         rows.numbers(
-            0.75,
+            0.5,
             contractions,
             all_contractions,
             name="contractions",
             title="The ends of contractions are cut off, in small letters.",
+            gradients=False,
         ),
-        rows.edge(
-            0.25,
-            nothing,
-            spaces_alone,
-            other_numbers,
-            name="edges",
-            title="An empty text has no pieces, blanks have one, and ², ½ and Ⅷ are numbers.",
-            dtypes=(),
+        also_asking(
+            rows.edge(
+                0.25,
+                nothing,
+                spaces_alone,
+                other_numbers,
+                name="edges",
+                title="An empty text has no pieces, spaces alone are one, ², ½ and Ⅷ are numbers, and many random texts are right.",
+                dtypes=(),
+            ),
+            rows.many(0, any_text, title=""),
         ),
     ),
 )

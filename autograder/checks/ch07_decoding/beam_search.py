@@ -13,6 +13,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch07_decoding.written_texts import Prop, built, random_table
+from autograder.checks.combined_rows import also_asking
 from autograder.mistakes.mistake_file import MistakeFile
 from tfcourse import decoding
 from tfcourse.data import EOS
@@ -170,11 +171,22 @@ def _numbers(points: float, *makers: rows.Maker, name: str, title: str) -> rows.
     return rows.numbers(points, *makers, name=name, title=title, gradients=False)
 
 
+def any_beam(draw: Draw) -> Case:
+    """A beam of any width over a small vocabulary, without a length penalty."""
+    width, steps = int(draw.integers(1, 6)), int(draw.integers(1, 6))
+    return _case(draw, beam_width=width, max_new_tokens=steps)
+
+
 BEAM_SEARCH = Exercise(
     reference=decoding.beam_search,
     rows=(
         _numbers(
-            4, wide, wide, narrow, name="values", title="The likeliest texts are found, with their scores, best first."
+            5.75,
+            wide,
+            wide,
+            narrow,
+            name="values",
+            title="The likeliest texts are found, with their scores, best first.",
         ),
         _numbers(
             3.5,
@@ -184,20 +196,24 @@ BEAM_SEARCH = Exercise(
             name="penalty",
             title="The length penalty divides the score of a text that has ended.",
         ),
-        _numbers(2.5, stopped_early, name="early", title="With early_stopping it ends as soon as K texts have."),
-        _numbers(2, cut_off, name="limit", title="At the limit, texts that have not ended compete as well."),
-        _numbers(0.75, another_end, name="end", title="Another token may end a text."),
-        rows.edge(
-            0.75,
-            wider_than_the_vocabulary,
-            few_possible,
-            one_token,
-            name="scarce",
-            title="Where fewer texts are possible than the beam may hold, those are found; a single token may be asked for.",
-            dtypes=(),
+        _numbers(2, stopped_early, name="early", title="With early_stopping it ends as soon as K texts have."),
+        _numbers(1.25, cut_off, name="limit", title="At the limit, texts that have not ended compete as well."),
+        also_asking(
+            rows.edge(
+                0.75,
+                another_end,
+                wider_than_the_vocabulary,
+                few_possible,
+                one_token,
+                name="edges",
+                title="Another token may end a text, the beam may be wider than the number of texts, and many random beams are right.",
+                gradients=False,
+                dtypes=(),
+            ),
+            rows.many(0, any_beam, count=16, title=""),
         ),
         rows.errors(
-            0.5,
+            0.75,
             narrow,
             no_beam,
             no_token,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch07_decoding.filters import share
+from autograder.checks.combined_rows import joined
 from tfcourse import decoding
 
 
@@ -62,18 +64,41 @@ def below_zero(draw: Draw) -> Case:
     return candidates(draw).with_arguments(alpha=-0.5)
 
 
+def any_candidates(draw: Draw) -> Case:
+    """Sizes that are all equal, or all different, or 1, and any alpha: 0 and 1 among them."""
+    b, k, t, d = (2, 2, 2, 2) if int(draw.integers(0, 4)) == 0 else draw.integers(1, 5, 4).tolist()
+    alpha = (0.0, share(draw), share(draw), 1.0)[int(draw.integers(0, 4))]
+    arguments = {"hidden": draw.normal(b, k, d, scale=2.0), "context": draw.normal(b, t, d, scale=0.7), "alpha": alpha}
+    return Case({"probabilities": draw.normal(b, k).abs().softmax(dim=-1) * 0.9, **arguments})
+
+
 CONTRASTIVE_SCORES = Exercise(
     reference=decoding.contrastive_scores,
     rows=(
         rows.numbers(
-            2, candidates, one_place, title="Probability less the largest cosine with the text, weighed by alpha."
+            2,
+            candidates,
+            candidates,
+            title="Probability less the largest cosine with the text, weighed by alpha.",
+            gradients=False,
         ),
+        rows.many(1, any_candidates, title="Many random sizes and values of alpha are right, including 0 and 1."),
         rows.numbers(
-            1, likelihood_alone, novelty_alone, name="ends", title="Alpha 0 and alpha 1 leave one of the two."
+            0.25,
+            one_place,
+            likelihood_alone,
+            novelty_alone,
+            name="gradients",
+            title="A text of one token works, and gradients are right, also with an alpha of 0 and 1.",
         ),
         rows.inputs_kept(0.25, candidates),
-        rows.device(0.25, candidates),
-        rows.no_loop(0.25, more, over="texts, candidates or places"),
+        joined(
+            "manner",
+            "It runs on the device of its inputs, and there is no Python loop over texts, candidates or positions.",
+            0.25,
+            rows.device(1, candidates),
+            rows.no_loop(1, more, over="texts, candidates or places"),
+        ),
         rows.errors(0.25, candidates, beyond_one, below_zero, title="An alpha outside of 0 to 1 is a ValueError."),
     ),
     forbidden=("cosine_similarity", "CosineSimilarity"),

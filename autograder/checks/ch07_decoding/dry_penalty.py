@@ -92,6 +92,14 @@ def one_text(draw: Draw) -> Case:
     return one_text_for_all(repeated(draw))
 
 
+def any_text(draw: Draw) -> Case:
+    """A text of one to twelve tokens from a few, so that it repeats itself, with one breaker or none."""
+    few, length = int(draw.integers(2, 5)), int(draw.integers(1, 13))
+    breakers = draw.integers(0, few, int(draw.integers(0, 2))).tolist()
+    tokens = draw.integers(0, few, 1 + int(draw.integers(0, 2)), length)
+    return _case(draw, tokens, allowed=1 + int(draw.integers(0, 3)), base=1.5, breakers=breakers)
+
+
 DRY_PENALTY = Exercise(
     reference=sampling.dry_penalty,
     rows=(
@@ -103,14 +111,15 @@ DRY_PENALTY = Exercise(
             gradients=False,
         ),
         rows.numbers(
-            2.25,
+            2,
             broken,
             name="breakers",
             title="A breaker ends a repetition, and is never penalised itself.",
             gradients=False,
         ),
+        rows.many(0.5, any_text, count=40, title="Many random texts are right, with and without a breaker."),
         rows.edge(
-            0.75,
+            0.5,
             overlapping,
             short,
             free,

@@ -9,7 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import joined
+from autograder.checks.ch07_decoding.filters import share
+from autograder.checks.combined_rows import also_asking, joined
 from tfcourse import sampling
 
 
@@ -74,27 +75,47 @@ def _with_exponent(value: float) -> rows.Maker:
 # An exponent of 0 would forget the entropy, one below 0 would turn it round.
 NO_EXPONENTS = tuple(_with_exponent(value) for value in (0.0, -0.5, math.inf))
 
+
+def any_temperatures(draw: Draw) -> Case:
+    """A small batch, two temperatures, and any exponent: 1 among them."""
+    low = share(draw, 0.2, 1.5)
+    exponent = (1.0, share(draw, 0.2, 0.9), share(draw, 1.1, 4.0))[int(draw.integers(0, 3))]
+    logits = draw.normal(int(draw.integers(1, 4)), int(draw.integers(2, 8)), scale=2.0)
+    return Case({"logits": logits, "low": low, "high": round(low + share(draw), 3), "exponent": exponent})
+
+
 DYNAMIC_TEMPERATURE = Exercise(
     reference=sampling.dynamic_temperature,
     rows=(
         rows.numbers(
-            1.5, plain, of_three_axes, title="Each row is divided by a temperature of its own, between low and high."
-        ),
-        rows.numbers(
-            1,
-            with_exponent,
-            with_small_exponent,
-            name="exponent",
-            title="The exponent bends how the temperature grows.",
-        ),
-        rows.edge(
-            0.25,
-            holes,
-            the_same,
-            name="edges",
-            title="What was excluded stays so and does not count; a single token has the low temperature; both may be the same.",
+            1.5,
+            plain,
+            plain,
+            title="Each row is divided by a temperature of its own, between low and high.",
             gradients=False,
-            dtypes=(torch.bfloat16,),  # the logarithm of an integer is in single precision
+        ),
+        also_asking(
+            rows.numbers(
+                0.75,
+                with_exponent,
+                with_small_exponent,
+                name="exponent",
+                title="The exponent changes how the temperature grows, in many random batches.",
+                gradients=False,
+            ),
+            rows.many(0, any_temperatures, title=""),
+        ),
+        also_asking(
+            rows.edge(
+                0.5,
+                holes,
+                the_same,
+                name="edges",
+                title="Excluded tokens do not count, a single token gets `low`, three axes work, and gradients are right.",
+                gradients=False,
+                dtypes=(torch.bfloat16,),  # the logarithm of an integer is in single precision
+            ),
+            rows.numbers(0, plain, of_three_axes),
         ),
         joined(
             "manner",

@@ -9,7 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import exact, joined
+from autograder.checks.ch07_decoding.filters import exact, is_robust, share
+from autograder.checks.combined_rows import joined
 from tfcourse import sampling
 
 # Three tokens reach the threshold of 0.12, or two, or one; their order is shuffled in each row.
@@ -18,7 +19,7 @@ ONE = torch.tensor([0.8, 0.08, 0.06, 0.03, 0.02, 0.01]).log()
 
 
 def _case(draw: Draw, *shape: int, probability: float) -> Case:
-    kinds = [KINDS[i % 2] + draw.normal(1) for i in range(int(torch.tensor(shape).prod()))]
+    kinds = [KINDS[int(draw.integers(0, 2))] + draw.normal(1) for _ in range(int(torch.tensor(shape).prod()))]
     logits = torch.stack([kind[draw.permutation(6)] for kind in kinds]).view(*shape, 6)
     prop = {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}
     arguments = {"logits": logits, "threshold": 0.12, "probability": probability}
@@ -27,7 +28,7 @@ def _case(draw: Draw, *shape: int, probability: float) -> Case:
 
 def always(draw: Draw) -> Case:
     """Something is excluded in every row, as every number drawn is below 1."""
-    return _case(draw, 4, probability=1.0)
+    return _case(draw, 9, probability=1.0)
 
 
 def of_three_axes(draw: Draw) -> Case:
@@ -104,41 +105,54 @@ def too_probable(draw: Draw) -> Case:
     return always(draw).with_arguments(probability=1.5)
 
 
+def any_threshold(draw: Draw) -> Case:
+    """A small batch and any threshold that no token meets exactly; something is excluded wherever there is a choice."""
+    while True:
+        logits = draw.normal(int(draw.integers(1, 4)), int(draw.integers(2, 8)), scale=1.5)
+        options = {"threshold": share(draw, 0.02, 0.6), "probability": 1.0}
+        if is_robust(sampling.exclude_top_choices, options, logits):
+            return Case({"logits": logits, **options})
+
+
 EXCLUDE_TOP_CHOICES = Exercise(
     reference=sampling.exclude_top_choices,
     rows=(
         rows.numbers(
             1.75,
             always,
-            of_three_axes,
+            always,
             title="Tokens that reach the threshold become -inf, but for the least probable of them.",
+            gradients=False,
         ),
         rows.numbers(
-            1,
+            1.25,
             by_chance,
             never,
             name="coin",
             title="In each row the number drawn for it decides whether anything happens; with probability 0 nothing does.",
+            gradients=False,
         ),
+        rows.many(0.25, any_threshold, title="Many small random batches with other thresholds are right as well."),
         rows.edge(
             0.25,
             holes_and_equals,
             without_generator,
             exactly,
             nothing_obvious,
+            of_three_axes,
             name="edges",
-            title="What was excluded stays so, equals share one fate, one obvious token alone stays, and limits are legal.",
+            title="Excluded tokens stay excluded, ties are treated alike, a single top choice stays, limits work, and gradients are right.",
         ),
         joined(
             "manner",
             "The inputs are left as they were, it runs on their device, and there is no Python loop over rows.",
-            0.5,
+            0.25,
             rows.inputs_kept(1, always),
             rows.device(1, without_generator),
             rows.no_loop(1, more, over="rows"),
         ),
         rows.errors(
-            0.5,
+            0.25,
             always,
             no_threshold,
             too_high,

@@ -12,9 +12,13 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.rows import Maker, Row
+from autograder.checks.combined_rows import also_asking, joined
 
 Sampler = Callable[..., Tensor]
 Parameters = Mapping[str, Any]
+Drawn = Callable[[Draw, int], Parameters]
+# Powers of 1/2 whose sum is one too (see ``exact``).
+_POWERS = ((0, 0), (0, 1, 1), (0, 1, 2, 2), (0, 0, 0, 0), (0, 0, 1, 1, 1, 1), (0, 1, 2, 4, 4, 4, 4))
 
 
 def logits_for(draw: Draw, sampler: Sampler, parameters: Parameters, *shape: int, part: bool = False) -> Tensor:
@@ -111,11 +115,6 @@ def growing(sampler: Sampler, parameters: Parameters) -> Callable[[Draw, int], C
     return more
 
 
-def joined(name: str, title: str, points: float, *parts: Row) -> Row:
-    """Several side rows as one."""
-    return Row(name, title, points, lambda draw: [probe for part in parts for probe in part.probes(draw)], side=True)
-
-
 def manners(points: float, maker: Maker, more: Callable[[Draw, int], Case]) -> Row:
     """The inputs stay, and nothing loops."""
     title = "The inputs are left as they were, and there is no Python loop over rows or tokens."
@@ -127,44 +126,120 @@ def filter_rows(
     usual: Parameters,
     other: Parameters,
     *edges: Maker,
+    drawn: Drawn,
     title: str,
     refused: Sequence[Parameters],
     errors: str,
-    points: tuple[float, float, float, float] = (2, 0.25, 0.5, 0.25),
+    points: float = 3,
     also: Sequence[Maker] = (),
     edge: str = "What was excluded stays so, equal logits share one fate, and the limits of the parameter work.",
+    tied: Maker | None = None,
+    accept: Callable[[Case], bool] = lambda case: True,
 ) -> tuple[Row, ...]:
-    """Return the rows of a filter: numbers, edges, manner, errors.
+    """Return the rows of a filter: numbers, many random batches, edges, manner, errors.
 
     Args:
         sampler: the reference.
         usual: parameters by name, for most cases.
         other: parameters for the case of three axes.
         edges: more cases for the row of edges, beside excluded tokens and equals.
+        drawn: draws the parameters of a random case.
         title: what the row of numbers asks.
         refused: parameters that are out of range.
         errors: what the row of errors asks.
-        points: the points of the four rows; other axes and gradients are edges.
+        points: the points of the exercise; with three of them, manner and errors are one row.
         also: more cases for the row of numbers.
         edge: what the row of edges asks.
+        tied: makes random cases with ties and excluded tokens for the row of edges; by default they are drawn with ``drawn``.
+        accept: whether a random case belongs to the second row.
     """
     matrix = plain(sampler, usual)
     wrong = [_with(matrix, parameters) for parameters in refused]
-    return (
-        rows.numbers(points[0], matrix, *also, title=title, gradients=False),
-        rows.edge(
-            points[1],
-            with_holes(sampler, usual),
-            with_equals(sampler, usual),
-            *edges,
-            of_three_axes(sampler, other),
-            of_one_axis(sampler, usual),
-            name="edges",
-            title=f"{edge} Three axes and a single row work too, and gradients flow through what is kept.",
-        ),
-        manners(points[2], matrix, growing(sampler, usual)),
-        rows.errors(points[3], matrix, *wrong, title=errors),
+    at_the_edge = rows.edge(
+        0.5,
+        with_holes(sampler, usual),
+        with_equals(sampler, usual),
+        *edges,
+        of_three_axes(sampler, other),
+        of_one_axis(sampler, usual),
+        name="edges",
+        title=f"{edge} Three axes and a single row work too, and gradients flow through what is kept.",
     )
+    some_tied = rows.many(0, tied or with_ties(sampler, drawn), count=24, title="")
+    manner = manners(0.25, matrix, growing(sampler, usual))
+    refusals = rows.errors(0.25, matrix, *wrong, title=errors)
+    last = (joined("manner", f"{manner.title} {errors}", 0.25, manner, refusals),) if points < 4 else (manner, refusals)
+    return (
+        rows.numbers(1.5 if points < 4 else 2, matrix, *also, title=title, gradients=False),
+        rows.many(
+            0.75 if points < 4 else 1,
+            any_batch(sampler, drawn, accept),
+            title="Many small random batches with other parameters are right as well.",
+        ),
+        also_asking(at_the_edge, some_tied),
+        *last,
+    )
+
+
+def any_batch(sampler: Sampler, drawn: Drawn, accept: Callable[[Case], bool] = lambda case: True) -> Maker:
+    """A small batch of any spread, and parameters of any size."""
+
+    def batch(draw: Draw) -> Case:
+        while True:
+            b, v = int(draw.integers(1, 4)), int(draw.integers(3, 9))
+            logits, parameters = draw.normal(b, v, scale=_spread(draw)), drawn(draw, v)
+            case = Case({"logits": logits, **parameters})
+            if is_robust(sampler, parameters, logits) and accept(case):
+                return case
+
+    return batch
+
+
+def with_ties(sampler: Sampler, drawn: Drawn) -> Maker:
+    """A few logits that come again and again, some of them excluded."""
+
+    def ties(draw: Draw) -> Case:
+        while True:
+            b, v = int(draw.integers(1, 4)), int(draw.integers(1, 8))
+            logits = _with_gaps(draw, draw.normal(3, scale=_spread(draw))[draw.integers(0, 3, b, v)])
+            parameters = drawn(draw, v)
+            if is_robust(sampler, parameters, logits):
+                return Case({"logits": logits, **parameters})
+
+    return ties
+
+
+def on_the_threshold(name: str, *values: float) -> Maker:
+    """Probabilities that are powers of 1/2, some of them equal, with gaps between them, and a parameter that is met exactly."""
+
+    def met(draw: Draw) -> Case:
+        bits = _POWERS[int(draw.integers(0, len(_POWERS)))]
+        values_of_bits = [-math.log(2) * bit for bit in bits] + [-math.inf] * int(draw.integers(0, 3))
+        logits = torch.tensor(values_of_bits, dtype=torch.float64)
+        order = torch.stack([torch.tensor(draw.order(len(logits))) for _ in range(2)])
+        return Case({"logits": logits[order], name: values[int(draw.integers(0, len(values)))]})
+
+    return met
+
+
+def share(draw: Draw, low: float = 0.02, high: float = 0.98) -> float:
+    """Draw a number between two others, with three digits."""
+    return round(low + (high - low) * int(draw.integers(0, 1000)) / 999, 3)
+
+
+def shares(name: str, low: float = 0.02, high: float = 0.98) -> Drawn:
+    """Draw a parameter by name, whatever the number of tokens."""
+    return lambda draw, v: {name: share(draw, low, high)}
+
+
+def _spread(draw: Draw) -> float:
+    return (0.4, 1.0, 2.5)[int(draw.integers(0, 3))]
+
+
+def _with_gaps(draw: Draw, logits: Tensor) -> Tensor:
+    """Exclude every fourth token or so, and never the best of a row."""
+    gaps = (draw.integers(0, 4, *logits.shape) == 0) & (logits < logits.amax(dim=-1, keepdim=True))
+    return logits.masked_fill(gaps, -torch.inf)
 
 
 def fixed(logits: Sequence[Any], **parameters: Any) -> Maker:

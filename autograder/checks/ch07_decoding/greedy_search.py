@@ -7,7 +7,7 @@ from typing import Any
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.written_texts import stories, tied_table
+from autograder.checks.ch07_decoding.written_texts import random_table, stories, tied_table
 from tfcourse import decoding
 
 
@@ -60,34 +60,50 @@ def below_zero(draw: Draw) -> Case:
     return nobody_ends(draw).with_arguments(max_new_tokens=-int(draw.integers(1, 4, 1)))
 
 
+def any_texts(draw: Draw) -> Case:
+    """One to four prompts of one to three tokens, and a small model in which any token may come next."""
+    b, t = int(draw.integers(1, 5)), int(draw.integers(1, 4))
+    eos, pad = (2, 0) if int(draw.integers(0, 2)) else (5, 1)
+    arguments = {
+        "prompt": draw.integers(0, 7, b, t),
+        "max_new_tokens": int(draw.integers(0, 5)),
+        "eos": eos,
+        "pad": pad,
+    }
+    return Case(arguments, props={"model": random_table(draw, eos=eos)})
+
+
 GREEDY_SEARCH = Exercise(
     reference=decoding.greedy_search,
     rows=(
-        rows.numbers(1.25, nobody_ends, title="Each step asks with the whole text, and takes the likeliest token."),
         rows.numbers(
-            1.75,
+            2.5,
+            nobody_ends,
             some_end,
+            title="Each step takes the most probable token, and a text that has ended is padded.",
+            gradients=False,
+        ),
+        rows.numbers(
+            1.25,
+            all_end,
             all_end,
             name="ends",
-            title="A text that is over is filled up, and the search stops when all are.",
+            title="The search stops when all texts have ended.",
+            gradients=False,
         ),
-        rows.numbers(1, other_signs, name="signs", title="End and padding may be other tokens."),
+        rows.numbers(0.75, other_signs, name="signs", title="End and padding may be other tokens.", gradients=False),
         rows.edge(
             0.5,
             end_in_the_prompt,
             nothing_to_write,
-            name="prompt",
-            title="An end that stands in the prompt ends nothing; with no token to write, the prompt comes back.",
-            dtypes=(),
-        ),
-        rows.edge(
-            0.5,
             ties,
-            name="ties",
-            title="Of equally likely tokens the one with the smallest number is taken.",
+            name="edges",
+            title="An `eos` in the prompt ends nothing, a limit of 0 works, and ties go to the smallest token.",
             dtypes=(),
+            gradients=False,
         ),
-        rows.inputs_kept(0.5, some_end),
+        rows.many(0.25, any_texts, count=32, title="Many small random models generate the right texts."),
+        rows.inputs_kept(0.25, some_end),
         rows.errors(0.5, some_end, below_zero, title="A negative number of tokens is a ValueError."),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import decoding
 
 
@@ -27,11 +28,6 @@ def wu(draw: Draw) -> Case:
     return _case(draw, kind="wu")
 
 
-def wu_of_one(draw: Draw) -> Case:
-    """A text of one token has the penalty 1."""
-    return _case(draw, kind="wu", length=1)
-
-
 def no_penalty(draw: Draw) -> Case:
     """Alpha 0 divides by 1."""
     return _case(draw, alpha=0.0)
@@ -47,12 +43,39 @@ def unknown_kind(draw: Draw) -> Case:
     return _case(draw, kind="root")
 
 
+def any_power(draw: Draw) -> Case:
+    """Any length from 1 on, and any alpha: 0, 1 and more than 1 among them."""
+    return Case(
+        {
+            "length": int(draw.integers(1, (2, 6, 60)[int(draw.integers(0, 3))])),
+            "alpha": 0.25 * int(draw.integers(0, 9)),
+        }
+    )
+
+
+def any_wu(draw: Draw) -> Case:
+    """The same of the other kind."""
+    return any_power(draw).with_arguments(kind="wu")
+
+
 LENGTH_PENALTY = Exercise(
     reference=decoding.length_penalty,
     rows=(
-        rows.numbers(1.5, power, named_power, title="The length to the power of alpha."),
-        rows.numbers(1, wu, wu_of_one, name="wu", title="With kind 'wu', (5 + length) / 6 to the power of alpha."),
-        rows.edge(0.25, no_penalty, name="zero", title="With alpha 0 it is 1.", dtypes=()),
+        rows.numbers(1.25, power, power, title="The length to the power of alpha.", gradients=False),
+        also_asking(
+            rows.numbers(
+                1, wu, name="wu", title="With kind 'wu', (5 + length) / 6 to the power of alpha.", gradients=False
+            ),
+            rows.many(0, any_wu, title=""),
+        ),
+        also_asking(
+            rows.many(
+                0.5,
+                any_power,
+                title="Many lengths and values of alpha are right, including 0; the kind may be given by name.",
+            ),
+            rows.numbers(0, named_power, no_penalty, gradients=False),
+        ),
         rows.errors(
             0.25, power, no_token, unknown_kind, title="A text of no tokens, and an unknown kind, are a ValueError."
         ),

@@ -9,7 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import exact, joined
+from autograder.checks.ch07_decoding.filters import exact, share
+from autograder.checks.combined_rows import also_asking, joined
 from tfcourse import sampling
 
 
@@ -79,15 +80,44 @@ def one_mu(draw: Draw) -> Case:
     return case.with_arguments(mu=case.arguments["mu"][:1])
 
 
+def any_controller(draw: Draw) -> Case:
+    """One to four texts of few tokens, with any target and any speed."""
+    while True:
+        case = _case(draw, 1 + int(draw.integers(0, 4)), 3 + int(draw.integers(0, 5)))
+        case = case.with_arguments(tau=share(draw, 0.3, 5.0), eta=share(draw, 0.0, 1.5))
+        if _same_tokens(case):
+            return case
+
+
+def _same_tokens(case: Case) -> bool:
+    """Whether the same tokens are drawn in single and in double precision."""
+    logits, mu, tau, eta = (case.arguments[name] for name in ("logits", "mu", "tau", "eta"))
+    seed = case.props["generator"]["init"]["seed"] if case.props else 0
+    drawn = [
+        sampling.mirostat(numbers, mu, tau=tau, eta=eta, generator=torch.Generator().manual_seed(seed))[0]
+        for numbers in (logits, logits * 1.0001, logits * 0.9999)
+    ]
+    return all(torch.equal(drawn[0], other) for other in drawn[1:])
+
+
 MIROSTAT = Exercise(
     reference=sampling.mirostat,
     rows=(
         rows.numbers(
-            3.5,
+            2.5,
             steered,
-            slow,
+            steered,
             title="The tokens are those that the generator draws, and mu moves against what surprises too much.",
             gradients=False,
+        ),
+        also_asking(
+            rows.many(
+                1,
+                any_controller,
+                count=48,
+                title="Any target and learning rate are right, for one text and for several.",
+            ),
+            rows.numbers(0, slow, gradients=False),
         ),
         rows.edge(
             0.5,

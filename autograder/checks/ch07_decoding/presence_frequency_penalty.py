@@ -7,8 +7,9 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import manners
-from autograder.checks.ch07_decoding.texts import holes_and_said, one_text_for_all, said
+from autograder.checks.ch07_decoding.filters import manners, share
+from autograder.checks.ch07_decoding.texts import any_text, holes_and_said, one_text_for_all, said
+from autograder.checks.combined_rows import also_asking
 from tfcourse import sampling
 
 
@@ -29,7 +30,7 @@ def both(draw: Draw) -> Case:
 
 def holes(draw: Draw) -> Case:
     """Logits of which some are excluded already, and 32-bit tokens."""
-    return Case({**holes_and_said(draw), "presence": 0.5, "frequency": 0.25})
+    return Case({**holes_and_said(draw), "frequency": 0.25})
 
 
 def nothing_said(draw: Draw) -> Case:
@@ -47,28 +48,43 @@ def one_text(draw: Draw) -> Case:
     return one_text_for_all(frequency(draw))
 
 
+def any_prices(draw: Draw) -> Case:
+    """Any text, and two prices, either of which may be 0 or a reward."""
+    prices = [(0.0, share(draw, 0.1, 2.0), -share(draw, 0.1, 2.0))[int(draw.integers(0, 3))] for _ in range(2)]
+    return Case({**any_text(draw), "presence": prices[0], "frequency": prices[1]})
+
+
 PRESENCE_FREQUENCY_PENALTY = Exercise(
     reference=sampling.presence_frequency_penalty,
     rows=(
         rows.numbers(
-            2,
+            1.75,
             frequency,
             frequency,
             title="Each occurrence of a token costs its logit the frequency penalty.",
             gradients=False,
         ),
-        rows.numbers(
-            0.75, presence, both, name="presence", title="The presence penalty is paid once.", gradients=False
+        also_asking(
+            rows.numbers(
+                1,
+                presence,
+                both,
+                name="presence",
+                title="The presence penalty is subtracted once; both penalties are right for many random texts.",
+                gradients=False,
+            ),
+            rows.many(0, any_prices, title=""),
         ),
         rows.edge(
-            0.25,
+            0.5,
             holes,
             nothing_said,
+            frequency,
             name="edges",
-            title="What was excluded stays so, an empty text costs nothing, and 32-bit tokens are tokens.",
+            title="Excluded tokens stay excluded, an empty text costs nothing, 32-bit tokens work, and gradients are right.",
             dtypes=(torch.float64, torch.bfloat16),
         ),
-        manners(0.5, frequency, more),
+        manners(0.25, frequency, more),
         rows.device(0.25, frequency),
         rows.errors(
             0.25, frequency, one_text, title="A text that has not a row for each row of logits is a ValueError."

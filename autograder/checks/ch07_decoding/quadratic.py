@@ -9,7 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import joined
+from autograder.checks.ch07_decoding.filters import share
+from autograder.checks.combined_rows import also_asking, joined
 from tfcourse import sampling
 
 
@@ -65,20 +66,44 @@ def too_straight(draw: Draw) -> Case:
     return plain(draw).with_arguments(curve=0.5)
 
 
+def any_curve(draw: Draw) -> Case:
+    """A small batch, any factor and any curve: 1 and 3 among them."""
+    curve = (1.0, share(draw, 1.0, 3.0), 3.0)[int(draw.integers(0, 3))]
+    logits = draw.normal(int(draw.integers(1, 4)), int(draw.integers(1, 7)))
+    return Case({"logits": logits, "factor": share(draw, 0.05, 2.5), "curve": curve})
+
+
 QUADRATIC = Exercise(
     reference=sampling.quadratic,
     rows=(
         rows.numbers(
-            1.5, plain, of_three_axes, title="Logits below the largest fall by factor times their distance squared."
-        ),
-        rows.numbers(1, curved, cubic, name="curve", title="A curve above 1 makes a cube of a part of the square."),
-        rows.edge(
-            0.25,
-            holes,
-            name="edges",
-            title="What was excluded stays so; float64 and half precision stay what they are.",
+            1.5,
+            plain,
+            plain,
+            title="Logits below the largest fall by factor times their distance squared.",
             gradients=False,
-            dtypes=(torch.float64, torch.bfloat16),
+        ),
+        also_asking(
+            rows.numbers(
+                0.75,
+                curved,
+                cubic,
+                name="curve",
+                title="A curve above 1 turns part of the square into a cube, in many random batches.",
+                gradients=False,
+            ),
+            rows.many(0, any_curve, title=""),
+        ),
+        also_asking(
+            rows.edge(
+                0.5,
+                holes,
+                name="edges",
+                title="Excluded tokens stay excluded, the dtype is kept, three axes work, and gradients are right.",
+                gradients=False,
+                dtypes=(torch.float64, torch.bfloat16),
+            ),
+            rows.numbers(0, plain, of_three_axes),
         ),
         joined(
             "manner",

@@ -9,19 +9,15 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import manners
-from autograder.checks.ch07_decoding.texts import holes_and_said, one_text_for_all, said
+from autograder.checks.ch07_decoding.filters import manners, share
+from autograder.checks.ch07_decoding.texts import any_text, holes_and_said, one_text_for_all, said
+from autograder.checks.combined_rows import joined
 from tfcourse import sampling
 
 
 def penalised(draw: Draw) -> Case:
     """A penalty, for logits of both signs."""
     return Case({**said(draw), "penalty": 1.6})
-
-
-def rewarded(draw: Draw) -> Case:
-    """A penalty below 1 makes what was said likelier."""
-    return Case({**said(draw), "penalty": 0.7})
 
 
 def holes(draw: Draw) -> Case:
@@ -49,33 +45,38 @@ def one_text(draw: Draw) -> Case:
     return one_text_for_all(penalised(draw))
 
 
+def any_penalty(draw: Draw) -> Case:
+    """Any text, and a penalty above or below 1."""
+    penalty = (share(draw, 0.2, 0.9), share(draw, 1.1, 3.0))[int(draw.integers(0, 2))]
+    return Case({**any_text(draw, 1), "penalty": penalty})
+
+
 REPETITION_PENALTY = Exercise(
     reference=sampling.repetition_penalty,
     rows=(
         # To gather, penalise and scatter back gives the right numbers, and the gradient of a token that comes twice is not its own then.
         rows.numbers(
-            2,
+            1.5,
             penalised,
-            rewarded,
+            penalised,
             title="Logits of what was said are divided, and multiplied where negative.",
             gradients=False,
         ),
+        rows.many(0.75, any_penalty, title="Many random texts with penalties above and below 1 are right as well."),
         rows.edge(
-            0.25,
+            0.5,
             holes,
             name="edges",
-            title="What was excluded stays so, and 32-bit tokens are tokens.",
+            title="Excluded tokens stay excluded, 32-bit tokens work, and the dtype is kept.",
             gradients=False,
             dtypes=(torch.float64, torch.bfloat16),
         ),
-        manners(0.5, penalised, more),
-        rows.errors(
+        joined(
+            "manner",
+            "Inputs are unchanged, nothing loops over rows or tokens, and an invalid penalty or text raises a ValueError.",
             0.25,
-            penalised,
-            nothing,
-            infinite,
-            one_text,
-            title="A penalty of 0, an infinite one, and a text that does not fit the logits, are a ValueError.",
+            manners(1, penalised, more),
+            rows.errors(1, penalised, nothing, infinite, one_text, title=""),
         ),
     ),
 )

@@ -9,7 +9,8 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import manners
+from autograder.checks.ch07_decoding.filters import manners, share
+from autograder.checks.combined_rows import also_asking, joined
 from tfcourse import sampling
 
 
@@ -50,21 +51,39 @@ def infinite(draw: Draw) -> Case:
     return sharp(draw).with_arguments(t=math.inf)
 
 
+def warm(draw: Draw) -> Case:
+    """A temperature above 1."""
+    return sharp(draw).with_arguments(t=1.9)
+
+
+def any_temperature(draw: Draw) -> Case:
+    """A small batch at any temperature: 1 and very low ones among them."""
+    t = (share(draw, 0.05, 0.99), 1.0, share(draw, 1.01, 6.0))[int(draw.integers(0, 3))]
+    return Case({"logits": draw.normal(int(draw.integers(1, 4)), int(draw.integers(1, 7)), scale=2.0), "t": t})
+
+
 TEMPERATURE = Exercise(
     reference=sampling.temperature,
     rows=(
-        rows.numbers(2, sharp, flat, title="Logits are divided by temperatures below and above 1."),
-        rows.edge(
-            0.25,
-            holes,
-            name="edges",
-            title="What was excluded stays so; float64 and half precision stay what they are.",
-            gradients=False,
-            dtypes=(torch.float64, torch.bfloat16),
+        rows.numbers(1.5, sharp, warm, title="Logits are divided by temperatures below and above 1.", gradients=False),
+        rows.many(0.75, any_temperature, title="Many small random batches at other temperatures are right as well."),
+        also_asking(
+            rows.edge(
+                0.5,
+                holes,
+                name="edges",
+                title="Excluded tokens stay excluded, the dtype is kept, three axes work, and gradients are right.",
+                gradients=False,
+                dtypes=(torch.float64, torch.bfloat16),
+            ),
+            rows.numbers(0, sharp, flat),
         ),
-        manners(0.5, sharp, more),
-        rows.errors(
-            0.25, sharp, zero, negative, infinite, title="A temperature of 0 or below, or infinite, is a ValueError."
+        joined(
+            "manner",
+            "Inputs are unchanged, nothing loops over rows or tokens, and a temperature out of range raises a ValueError.",
+            0.25,
+            manners(1, sharp, more),
+            rows.errors(1, sharp, zero, negative, infinite, title=""),
         ),
     ),
 )

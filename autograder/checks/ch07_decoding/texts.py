@@ -36,3 +36,9 @@ def holes_and_said(draw: Draw) -> dict[str, Tensor]:
 def one_text_for_all(case: Case) -> Case:
     """The same case with a text of one row for all rows of logits: it would go to the first row alone, without a word."""
     return case.with_arguments(tokens=case.arguments["tokens"][:1])
+
+
+def any_text(draw: Draw, shortest: int = 0) -> dict[str, Tensor]:
+    """Logits of both signs and texts of any length, in which tokens come again and again."""
+    b, t, v = int(draw.integers(1, 4)), int(draw.integers(shortest, 7)), int(draw.integers(1, 6))
+    return {"logits": draw.normal(b, v, scale=2.0), "tokens": draw.integers(0, v, b, t)}

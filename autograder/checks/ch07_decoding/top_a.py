@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import exact, filter_rows, fixed
+from autograder.checks.ch07_decoding.filters import exact, filter_rows, fixed, on_the_threshold, shares
 from tfcourse import sampling
 
 TOP_A = Exercise(
@@ -14,6 +14,8 @@ TOP_A = Exercise(
         {"a": 0.6},
         fixed([[0.3, -1.2, 2.1, -190.0]], a=0.0),
         exact(0, 1, 1, a=1.0),
+        drawn=shares("a"),
+        tied=on_the_threshold("a", 0.0, 0.25, 1.0),
         title="Tokens with a probability of at least a times the square of the largest stay as they are, all others become -inf.",
         refused=({"a": -0.1}, {"a": 1.1}),
         errors="An a outside of 0 to 1 is a ValueError.",

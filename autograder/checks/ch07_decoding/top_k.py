@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from autograder.checking.draw import Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import filter_rows, fixed
+from autograder.checks.ch07_decoding.filters import Parameters, filter_rows, fixed, with_ties
 from tfcourse import sampling
+
+
+def _some(draw: Draw, v: int) -> Parameters:
+    return {"k": 1 + int(draw.integers(0, v))}
+
+
+def _any_number(draw: Draw, v: int) -> Parameters:
+    return {"k": 1 + int(draw.integers(0, v + 3))}
+
 
 TOP_K = Exercise(
     reference=sampling.top_k,
@@ -14,6 +24,8 @@ TOP_K = Exercise(
         {"k": 5},
         fixed([[0.3, -1.2, 2.1, 0.9]], k=50),
         fixed([[0.3, -1.2, 2.1, 0.9], [1.5, 0.2, -0.4, 0.1]], k=1),
+        drawn=_some,
+        tied=with_ties(sampling.top_k, _any_number),
         title="The k most probable tokens stay as they are, all others become -inf.",
         refused=({"k": 0}, {"k": -2}),
         errors="A k below 1 is a ValueError.",

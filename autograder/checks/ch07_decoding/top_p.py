@@ -6,7 +6,7 @@ import torch
 
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import exact, filter_rows, fixed
+from autograder.checks.ch07_decoding.filters import exact, filter_rows, fixed, on_the_threshold, shares
 from tfcourse import sampling
 
 # Probabilities of which the largest sum to 0.8, in decimals that binary numbers do not hold exactly.
@@ -39,8 +39,10 @@ TOP_P = Exercise(
         exact(0, 1, 2, 2, p=0.5),
         exact(0, 1, 2, 2, p=0.75),
         reaching,
+        drawn=shares("p"),
+        tied=on_the_threshold("p", 0.25, 0.5, 0.75, 1.0),
         title="The most probable tokens that it takes to reach p stay as they are, all others become -inf.",
-        points=(2.5, 0.5, 0.5, 0.5),
+        points=4,
         refused=({"p": 0.0}, {"p": 1.1}),
         errors="A p of 0, or of more than 1, is a ValueError.",
         edge="What was excluded stays so, equal logits share one fate, a sum of p is enough, a tiny p keeps the best, p = 1 everything.",

@@ -18,6 +18,7 @@ from autograder.checks.ch08_bert.bert_cases import (
     two_texts,
     with_zeros,
 )
+from autograder.checks.combined_rows import joined
 from tfcourse import bert
 
 
@@ -70,7 +71,7 @@ BERT = Exercise(
     reference=bert.Bert,
     rows=(
         rows.part(
-            3.25,
+            4.75,
             whole_texts,
             output="output[0]",
             name="hidden",
@@ -79,8 +80,8 @@ BERT = Exercise(
         rows.part(
             1.75, pairs, of_three_texts, output="output[0]", name="segments", title="Segments reach the embeddings."
         ),
-        nobody_looks_at_padding(3, padded, zeros_among_real, zeros_without_mask),
-        rows.part(1, whole_texts, output="output[1]", name="pooled", title="The pooled states are right."),
+        nobody_looks_at_padding(2.75, padded, zeros_among_real, zeros_without_mask),
+        rows.part(0.25, whole_texts, output="output[1]", name="pooled", title="The pooled states are right."),
         rows.part(
             1.75,
             everything_dropped,
@@ -89,8 +90,13 @@ BERT = Exercise(
             name="dropout",
             title="In training dropout falls on the embeddings and in every layer.",
         ),
-        rows.device(0.75, whole_texts),
-        rows.errors(0.5, whole_texts, too_long, title="A text that is too long is a ValueError."),
+        joined(
+            "manner",
+            "It runs on the device of its inputs, and a text that is too long raises a ValueError.",
+            0.75,
+            rows.device(1, whole_texts),
+            rows.errors(1, whole_texts, too_long, title=""),
+        ),
     ),
     forbidden=ATTENTION,
     rule_case=(whole_texts, padded),

@@ -22,6 +22,7 @@ from autograder.checks.ch08_bert.bert_cases import (
     no_loop_on_any_device,
     two_texts,
 )
+from autograder.checks.combined_rows import also_asking
 from tfcourse import bert
 
 INIT = {name: MODEL[name] for name in ("vocab_size", "d_model", "max_length")}
@@ -90,16 +91,33 @@ def _as_drawn(draw: Draw) -> list[Probe]:
     return [Probe((drawn(draw, name).request(),), "spread", {"dim": 0, "within": 1.15}) for name in tables]
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many texts as tokens in each, as tokens in the vocabulary and as numbers in a vector."""
+    case = _embeddings(draw, vocab_size=4, d_model=4, max_length=4)
+    return case.with_arguments(tokens=draw.integers(0, 4, 4, 4), segments=draw.integers(0, 2, 4, 4))
+
+
+def one_short_text(draw: Draw) -> Case:
+    """A batch of one text of a single token."""
+    return _embeddings(draw).with_arguments(tokens=draw.integers(0, V, 1, 1), segments=draw.integers(0, 2, 1, 1))
+
+
 BERT_EMBEDDINGS = Exercise(
     reference=bert.BertEmbeddings,
     rows=(
         rows.numbers(
-            3,
+            3.25,
             with_segments,
-            three_texts,
             title="Embeddings of token, place and segment are added, and the sum is normalised.",
+            gradients=False,
         ),
-        rows.numbers(2, one_text, name="one text", title="Without segments every token belongs to the first text."),
+        rows.numbers(
+            2,
+            one_text,
+            name="one text",
+            title="Without segments every token belongs to the first text.",
+            gradients=False,
+        ),
         rows.numbers(
             0.75,
             everything_dropped,
@@ -107,9 +125,18 @@ BERT_EMBEDDINGS = Exercise(
             name="dropout",
             title="In training dropout falls behind the norm.",
         ),
-        rows.edge(0.5, tiny_numbers, name="eps", dtypes=(), title="The norm has an eps of 1e-12."),
+        also_asking(
+            rows.edge(
+                0.5,
+                tiny_numbers,
+                name="edges",
+                dtypes=(),
+                title="The norm has an eps of 1e-12, three segments, equal sizes and a single token work, and gradients are right.",
+            ),
+            rows.numbers(0, with_segments, three_texts, equal_sizes, one_short_text),
+        ),
         rows.Row("initialisation", "The tables begin with a standard deviation of 0.02.", 0.5, _as_drawn, side=True),
-        no_loop_on_any_device(0.75, more, one_text, over="texts or places"),
+        no_loop_on_any_device(0.5, more, one_text, over="texts or places"),
         rows.errors(0.5, one_text, too_long, title="A text that is too long is a ValueError."),
     ),
 )

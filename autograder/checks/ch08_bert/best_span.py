@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch08_bert.bert_cases import no_loop_on_any_device
+from autograder.checks.combined_rows import also_asking
 from tfcourse import bert
 
 
@@ -91,6 +92,32 @@ def no_length(draw: Draw) -> Case:
     return single_tokens(draw).with_arguments(max_length=0)
 
 
+def _scores(draw: Draw) -> tuple[Tensor, Tensor]:
+    b, t = int(draw.integers(1, 4)), int(draw.integers(1, 8))
+    return draw.normal(b, t, scale=2.0), draw.normal(b, t, scale=2.0)
+
+
+def any_scores(draw: Draw) -> Case:
+    """Scores of short texts, in which an answer may have any length."""
+    start, end = _scores(draw)
+    return Case({"start": start, "end": end, "max_length": start.shape[1]})
+
+
+def any_length(draw: Draw) -> Case:
+    """Scores of short texts, and a longest answer."""
+    start, end = _scores(draw)
+    return Case({"start": start, "end": end, "max_length": 1 + int(draw.integers(0, start.shape[1] + 1))})
+
+
+def any_equals(draw: Draw) -> Case:
+    """Whole numbers, so that many answers are equally good, and excluded tokens."""
+    b, t = int(draw.integers(1, 4)), int(draw.integers(2, 7))
+    start, end = draw.integers(0, 3, b, t).float(), draw.integers(0, 3, b, t).float()
+    excluded = (draw.integers(0, 4, b, t) == 0) & (torch.arange(t) != int(draw.integers(0, t)))
+    start, end = (scores.masked_fill(excluded, -torch.inf) for scores in (start, end))
+    return Case({"start": start, "end": end, "max_length": t})
+
+
 BEST_SPAN = Exercise(
     reference=bert.best_span,
     rows=(
@@ -100,22 +127,29 @@ BEST_SPAN = Exercise(
             gradients=False,
             title="The largest sum of two scores is found, and no answer ends before it begins.",
         ),
-        rows.numbers(
-            1.5,
-            far_apart,
-            single_tokens,
-            as_long_as_you_like,
-            name="length",
-            gradients=False,
-            title="An answer has at most max_length tokens.",
+        rows.many(0.25, any_scores, title="It is found in many random texts, including very short ones."),
+        also_asking(
+            rows.numbers(
+                1.25,
+                far_apart,
+                single_tokens,
+                as_long_as_you_like,
+                name="length",
+                gradients=False,
+                title="An answer has at most `max_length` tokens, for many values of `max_length`.",
+            ),
+            rows.many(0, any_length, count=48, title=""),
         ),
-        rows.edge(
-            0.5,
-            equals,
-            equals_of_other_lengths,
-            name="equals",
-            gradients=False,
-            title="Of equally good answers the one that begins first is taken, then the one that ends first.",
+        also_asking(
+            rows.edge(
+                0.5,
+                equals,
+                equals_of_other_lengths,
+                name="equals",
+                gradients=False,
+                title="Of equally good answers the one that begins first is taken, then the one that ends first.",
+            ),
+            rows.many(0, any_equals, count=32, title=""),
         ),
         no_loop_on_any_device(0.5, more, far_apart, over="texts or tokens"),
         rows.inputs_kept(0.5, far_apart),

@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking, joined
 from tfcourse import bert
 
 DIVERGENCES = ("kl_div", "_kl_div", "KLDivLoss", "kl_divergence", "_kl_categorical_categorical")
@@ -70,17 +71,28 @@ def low_temperature(draw: Draw) -> Case:
     return one_axis(draw).with_arguments(temperature=0.01)
 
 
+def any_texts(draw: Draw) -> Case:
+    """Sizes that are all equal, or differ, or are 1, and any temperature."""
+    sizes = (3, 3, 3) if int(draw.integers(0, 4)) == 0 else draw.integers(1, 5, 3).tolist()
+    temperature = 0.25 * int(draw.integers(1, 20))
+    return Case({"student": draw.normal(*sizes), "teacher": draw.normal(*sizes), "temperature": temperature})
+
+
 DISTILLATION_LOSS = Exercise(
     reference=bert.distillation_loss,
     rows=(
         rows.numbers(
-            2,
+            2.5,
             every_place,
-            one_axis,
-            without=("teacher",),
-            title="The divergence of softened distributions, times τ²; the mean over places. The student's gradients are right.",
+            gradients=False,
+            title="The divergence of softened distributions, times τ²; the mean over places.",
         ),
-        rows.numbers(1.5, every_place, name="gradients", title="Gradients reach the student, and not the teacher."),
+        rows.numbers(
+            1.5,
+            every_place,
+            name="gradients",
+            title="Gradients reach the student, and not the teacher.",
+        ),
         rows.numbers(
             1,
             real_places,
@@ -89,22 +101,24 @@ DISTILLATION_LOSS = Exercise(
             gradients=False,
             title="Places that the mask leaves out do not count.",
         ),
-        rows.edge(
-            0.5,
-            nothing_counts,
-            certain,
-            name="edges",
-            gradients=False,
-            title="Where nothing counts the loss is 0; probabilities that are rounded to 0 do no harm.",
+        also_asking(
+            rows.edge(
+                0.5,
+                nothing_counts,
+                certain,
+                one_axis,
+                name="edges",
+                gradients=False,
+                title="Without positions that count the loss is 0; probabilities near 0 work, and many sizes and temperatures.",
+            ),
+            rows.many(0, any_texts, count=32, title=""),
         ),
-        rows.no_loop(0.5, more, over="texts or places"),
-        rows.errors(
+        joined(
+            "manner",
+            "There is no Python loop over texts or positions, and a temperature of 0 or below raises a ValueError.",
             0.5,
-            every_place,
-            low_temperature,
-            no_temperature,
-            negative_temperature,
-            title="A temperature of 0 or below is a ValueError.",
+            rows.no_loop(1, more, over="texts or places"),
+            rows.errors(1, every_place, low_temperature, no_temperature, negative_temperature, title=""),
         ),
     ),
     forbidden=DIVERGENCES,

@@ -102,14 +102,14 @@ FINETUNE = Exercise(
     reference=bert.finetune,
     rows=(
         rows.numbers(
-            3,
+            4,
             training,
             many_steps,
             twenty_steps,
             title="After three steps, after 20 and after 29 every weight is where it should be, and every loss is right.",
         ),
-        rows.numbers(2.5, padded, name="padding", title="The model is told which tokens are real."),
-        rows.numbers(2.5, frozen, name="freeze", title="With freeze only the head changes."),
+        rows.numbers(2, padded, name="padding", title="The model is told which tokens are real."),
+        rows.numbers(2, frozen, name="freeze", title="With freeze only the head changes."),
         rows.Row("modes", "Both are in training mode, and a frozen model is not.", 1.5, _in_their_modes),
         rows.numbers(0.5, of_groups, name="groups", title="All groups of the optimiser get the rate."),
     ),

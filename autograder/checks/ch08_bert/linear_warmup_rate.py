@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import bert
 
 
@@ -75,25 +76,56 @@ def always_warming(draw: Draw) -> Case:
     return case.with_arguments(warmup=case.arguments["total"])
 
 
+def any_step(draw: Draw) -> Case:
+    """Any step before the end; the first, the peak and its neighbours and the last are as likely as all others together."""
+    warmup = 1 + int(draw.integers(0, (2, 12)[int(draw.integers(0, 2))]))
+    total = warmup + 1 + int(draw.integers(0, (2, 30)[int(draw.integers(0, 2))]))
+    steps = (0, 1, warmup - 1, warmup, warmup + 1, total - 1, *draw.integers(0, total, 6).tolist())
+    step = min(steps[int(draw.integers(0, 12))], total - 1)
+    return Case({"step": step, "peak": 0.05 * int(draw.integers(1, 40)), "warmup": warmup, "total": total})
+
+
+def any_end(draw: Draw) -> Case:
+    """The end and beyond, without a warm-up or with nothing else."""
+    total = 1 + int(draw.integers(0, 9))
+    warmup = (0, 0, total // 2, total)[int(draw.integers(0, 4))]
+    step = total + int(draw.integers(0, 3)) if warmup else int(draw.integers(0, total + 3))
+    return Case({"step": step, "peak": 0.05 * int(draw.integers(1, 40)), "warmup": warmup, "total": total})
+
+
 LINEAR_WARMUP_RATE = Exercise(
     reference=bert.linear_warmup_rate,
     rows=(
-        rows.numbers(1, rising, beginning, name="rise", gradients=False, title="It rises from 0 in a straight line."),
         rows.numbers(
-            1.5, falling, last, name="fall", gradients=False, title="It falls to 0 at `total` in a straight line."
-        ),
-        rows.numbers(
-            1, peak, falling_at_once, name="peak", gradients=False, title="The peak is reached at step `warmup`."
-        ),
-        rows.edge(
-            0.5,
-            end,
-            beyond,
-            no_warmup,
-            always_warming,
-            name="ends",
+            1.75,
+            rising,
+            falling,
             gradients=False,
-            title="At `total` and behind it the rate is 0; there may be no warm-up, or nothing else.",
+            title="It rises linearly from 0 and falls linearly to 0.",
+        ),
+        rows.numbers(
+            1,
+            beginning,
+            peak,
+            last,
+            falling_at_once,
+            name="peak",
+            gradients=False,
+            title="It starts at 0, reaches the peak at step `warmup`, and reaches 0 at step `total`.",
+        ),
+        rows.many(0.75, any_step, title="Any step of many random schedules is right."),
+        also_asking(
+            rows.edge(
+                0.5,
+                end,
+                beyond,
+                no_warmup,
+                always_warming,
+                name="ends",
+                gradients=False,
+                title="At `total` and behind it the rate is 0; there may be no warm-up, or nothing else.",
+            ),
+            rows.many(0, any_end, count=24, title=""),
         ),
     ),
 )

@@ -10,6 +10,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import bert
 
 V = 13
@@ -62,6 +63,20 @@ def another_width(draw: Draw) -> Case:
     return case.with_arguments(tokens=case.arguments["tokens"].int())
 
 
+def any_texts(draw: Draw) -> Case:
+    """Small batches, one text and one token among them, any share of places, and any special places."""
+    b, t = int(draw.integers(1, 4)), int(draw.integers(1, 9))
+    vocabulary = 6 + int(draw.integers(0, 9))
+    arguments: dict[str, Any] = {
+        "tokens": draw.integers(5, vocabulary, b, t),
+        "special": draw.integers(0, 4, b, t) == 0,
+        "mask_id": MASK,
+        "vocab_size": vocabulary,
+        "probability": (0.0, 0.15, 0.5, 1.0)[int(draw.integers(0, 4))],
+    }
+    return Case(arguments, props={"generator": {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}})
+
+
 MASK_TOKENS = Exercise(
     reference=bert.mask_tokens,
     rows=(
@@ -77,13 +92,16 @@ MASK_TOKENS = Exercise(
         rows.numbers(
             1.25, another_share, name="probability", gradients=False, title="Another share of places may be chosen."
         ),
-        rows.edge(
-            0.25,
-            another_width,
-            name="integers",
-            gradients=False,
-            dtypes=(),
-            title="Integers keep their dtype.",
+        also_asking(
+            rows.edge(
+                0.25,
+                another_width,
+                name="edges",
+                gradients=False,
+                dtypes=(),
+                title="Integers keep their dtype, and many small random batches with other probabilities are right.",
+            ),
+            rows.many(0, any_texts, title=""),
         ),
         rows.inputs_kept(0.5, framed_texts),
         rows.device(0.5, framed_texts),

@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.training_targets import READY_LOSSES
+from autograder.checks.combined_rows import also_asking
 from tfcourse import bert
 
 IGNORED = -100
@@ -65,23 +66,38 @@ def more(draw: Draw, size: int) -> Case:
     return Case({"logits": draw.normal(size, 3 * size, 5), "labels": labels})
 
 
+def any_labels(draw: Draw) -> Case:
+    """Sizes that are all equal, or differ, or are 1, and places that count or do not; the token 0 is not asked for."""
+    b, t, v = (
+        (3, 3, 3) if int(draw.integers(0, 4)) == 0 else (draw.integers(1, 5, 3) + torch.tensor([0, 0, 1])).tolist()
+    )
+    labels = draw.integers(1, v, b, t).masked_fill(draw.integers(0, 2, b, t) == 0, IGNORED)
+    return Case({"logits": 2 * draw.normal(b, t, v), "labels": labels})
+
+
 MASKED_LANGUAGE_LOSS = Exercise(
     reference=bert.masked_language_loss,
     rows=(
         rows.numbers(
-            3,
+            2.75,
             some_places,
-            one_axis,
-            one_place,
-            title="The mean of -log p over the places that count, of all rows together; gradients too.",
+            some_places,
+            gradients=False,
+            title="The mean of -log p over the places that count, of all rows together.",
         ),
-        rows.numbers(1, token_zero, name="token 0", title="Token 0 counts like any other."),
-        rows.edge(
-            0.5,
-            nothing_asked,
-            large_logits,
-            name="edges",
-            title="Where nothing is asked the loss is 0 and so are the gradients; large logits do no harm.",
+        rows.numbers(1, token_zero, name="token 0", gradients=False, title="Token 0 counts like any other."),
+        also_asking(
+            rows.edge(
+                0.75,
+                nothing_asked,
+                large_logits,
+                some_places,
+                one_axis,
+                one_place,
+                name="edges",
+                title="A batch without labels has loss and gradients of 0; large logits, one axis, many sizes and gradients are right.",
+            ),
+            rows.many(0, any_labels, count=32, title=""),
         ),
         rows.inputs_kept(0.5, some_places),
         rows.no_loop(0.5, more, over="texts or places"),

@@ -61,16 +61,26 @@ def another_width(draw: Draw) -> Case:
     return case.with_arguments(tokens=case.arguments["tokens"].int())
 
 
+def any_guesses(draw: Draw) -> Case:
+    """Small batches, one text and one token among them, and any places chosen."""
+    b, t, v = int(draw.integers(1, 4)), int(draw.integers(1, 6)), int(draw.integers(2, 5))
+    tokens = draw.integers(0, v, b, t)
+    logits = draw.normal(b, t, v) + torch.nn.functional.one_hot(tokens, v)
+    arguments = {"tokens": tokens, "chosen": draw.integers(0, 2, b, t) == 1, "generator_logits": logits}
+    return Case(arguments, props={"generator": {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}})
+
+
 REPLACED_TOKEN_DETECTION = Exercise(
     reference=bert.replaced_token_detection,
     rows=(
         rows.numbers(
-            5.75,
+            3.75,
             guesses,
             more_guesses,
             gradients=False,
             title="Guesses stand at the chosen places, and labels are 1 where a token differs from the original.",
         ),
+        rows.many(2, any_guesses, title="Many small random batches are right, whichever positions are chosen."),
         rows.edge(
             0.75,
             nothing_chosen,

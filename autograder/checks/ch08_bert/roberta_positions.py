@@ -8,6 +8,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import bert
 
 
@@ -43,18 +44,37 @@ def more(draw: Draw, size: int) -> Case:
     return _texts(draw, torch.arange(3 * size) < torch.arange(1, 2 * size + 1)[:, None], pad=1)
 
 
+def any_ends(draw: Draw) -> Case:
+    """Texts of any length, none and the whole row among them, and any padding."""
+    b, t = int(draw.integers(1, 4)), int(draw.integers(1, 6))
+    return _texts(draw, torch.arange(t) < draw.integers(0, t + 1, b)[:, None], pad=int(draw.integers(0, 4)))
+
+
+def any_gaps(draw: Draw) -> Case:
+    """Padding anywhere."""
+    b, t = int(draw.integers(1, 4)), int(draw.integers(2, 8))
+    return _texts(draw, draw.integers(0, 3, b, t) > 0, pad=int(draw.integers(0, 4)))
+
+
 ROBERTA_POSITIONS = Exercise(
     reference=bert.roberta_positions,
     rows=(
         rows.numbers(
-            2,
+            1.75,
             ends_early,
-            another_padding,
+            ends_early,
             gradients=False,
             title="Tokens count from pad + 1, and padding at the end has pad.",
         ),
-        rows.numbers(
-            1.25, in_the_middle, name="gaps", gradients=False, title="Padding that stands elsewhere is not counted."
+        also_asking(
+            rows.many(0.5, any_ends, title="Many random batches with other padding tokens are right as well."),
+            rows.numbers(0, another_padding, gradients=False),
+        ),
+        also_asking(
+            rows.numbers(
+                1, in_the_middle, name="gaps", gradients=False, title="Padding that stands elsewhere is not counted."
+            ),
+            rows.many(0, any_gaps, count=32, title=""),
         ),
         rows.no_loop(0.5, more, over="texts or tokens"),
         rows.inputs_kept(0.25, ends_early),

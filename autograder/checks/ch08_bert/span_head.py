@@ -20,11 +20,24 @@ def in_the_passage(draw: Draw) -> Case:
     return whole_texts(draw).with_arguments(mask=draw.mask(B, T))
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many texts as tokens and as numbers in a vector: a wrong axis has the right length."""
+    return Case({"hidden": draw.normal(3, 3, 3)}, init={"d_model": 3}, state=draw.weights(bert.SpanHead(3)))
+
+
+def one_text(draw: Draw) -> Case:
+    """A batch of one text of two tokens."""
+    return whole_texts(draw).with_arguments(hidden=draw.normal(1, 2, D))
+
+
 SPAN_HEAD = Exercise(
     reference=bert.SpanHead,
     rows=(
         rows.numbers(
-            2, whole_texts, title="Each token's scores as the first and as the last one are right; gradients too."
+            2,
+            whole_texts,
+            title="Each token's scores as the first and as the last one are right.",
+            gradients=False,
         ),
         rows.numbers(
             1.25,
@@ -33,7 +46,15 @@ SPAN_HEAD = Exercise(
             gradients=False,
             title="Where no answer may lie both scores are minus infinity.",
         ),
-        rows.device(0.5, in_the_passage),
+        rows.numbers(
+            0.25,
+            whole_texts,
+            equal_sizes,
+            one_text,
+            name="gradients",
+            title="Gradients, equal sizes and a single text are right.",
+        ),
+        rows.device(0.25, in_the_passage),
         rows.inputs_kept(0.25, in_the_passage),
     ),
 )

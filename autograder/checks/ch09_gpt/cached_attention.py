@@ -7,6 +7,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from autograder.checks.ch09_gpt.block_cases import gradients_of_the_past
+from autograder.checks.combined_rows import also_asking
 from tfcourse import gpt
 
 B, H, DH = 2, 3, 5
@@ -46,25 +47,45 @@ def more(draw: Draw, size: int) -> Case:
     return _behind(draw, _new(draw, size + 1), size)
 
 
+def any_chunk(draw: Draw) -> Case:
+    """Two to four new tokens behind one or more, and sizes that are all equal, or differ, or are 1."""
+    b, h, dh = (2, 2, 2) if int(draw.integers(0, 4)) == 0 else draw.integers(1, 4, 3).tolist()
+    new, past = (2, 2) if dh == 2 else (2 + int(draw.integers(0, 3)), 1 + int(draw.integers(0, 4)))
+    q, k, v = (draw.normal(b, h, new, dh) for _ in range(3))
+    return Case({"q": q, "k": k, "v": v, "past": (draw.normal(b, h, past, dh), draw.normal(b, h, past, dh))})
+
+
 CACHED_ATTENTION = Exercise(
     reference=gpt.cached_attention,
     rows=(
         rows.numbers(
-            2.5,
-            a_chunk,
-            a_long_chunk,
-            name="chunk",
-            title="Several new tokens see all old ones, and the new ones up to themselves.",
+            5,
+            one_more,
+            the_beginning,
+            title="One new token attends to the cache and to itself; without a cache this is causal attention.",
+            gradients=False,
         ),
-        rows.numbers(2.5, one_more, name="one", title="One new token sees all that was kept, and itself."),
-        rows.numbers(2.25, the_beginning, name="beginning", title="Without a past it is causal attention."),
-        rows.Row(
-            "gradients",
-            "Gradients reach the past, and float64 stays float64.",
-            0.75,
-            lambda draw: gradients_of_the_past(draw.case(one_more)),
+        also_asking(
+            rows.numbers(
+                2.5,
+                a_chunk,
+                a_long_chunk,
+                name="chunk",
+                title="Several new tokens see all old ones, and the new ones up to themselves.",
+                gradients=False,
+            ),
+            rows.many(0, any_chunk, count=24, title=""),
         ),
-        rows.inputs_kept(0.75, a_chunk),
+        also_asking(
+            rows.Row(
+                "gradients",
+                "All gradients are right and reach the past, and float64 stays float64.",
+                0.75,
+                lambda draw: gradients_of_the_past(draw.case(one_more)),
+            ),
+            rows.numbers(0, one_more, the_beginning),
+        ),
+        rows.inputs_kept(0.5, a_chunk),
         rows.no_loop(0.5, more, over="tokens"),
         rows.device(0.75, a_chunk, the_beginning),
     ),

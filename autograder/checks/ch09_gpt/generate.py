@@ -132,7 +132,7 @@ GENERATE = Exercise(
     reference=gpt.generate,
     rows=(
         rows.part(
-            2.75,
+            4,
             greedy,
             nothing,
             one_step,
@@ -141,7 +141,7 @@ GENERATE = Exercise(
             title="The prompts go on with the likeliest token of each step.",
         ),
         rows.part(
-            2.5,
+            2.25,
             drawn,
             drawn_without_a_chain,
             output="output",
@@ -157,7 +157,7 @@ GENERATE = Exercise(
             title="Texts end, and are filled up until the last one has ended.",
         ),
         rows.numbers(
-            1.75,
+            0.75,
             greedy,
             without_a_cache,
             name="cost",

@@ -99,16 +99,44 @@ def _as_drawn(draw: Draw) -> list[Probe]:
     return probes + [Probe((drawn(draw, name).request(),), "matches") for name in VECTORS]
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many texts as tokens, as tokens in the vocabulary and as numbers in a vector, and one head."""
+    return _of_four(draw).with_arguments(tokens=draw.integers(0, 4, 4, 4))
+
+
+def one_token(draw: Draw) -> Case:
+    """A batch of one text of a single token."""
+    return _of_four(draw).with_arguments(tokens=draw.integers(0, 4, 1, 1))
+
+
+def _of_four(draw: Draw) -> Case:
+    return beginning(draw, vocab_size=4, max_length=4, d_model=4, n_heads=1)
+
+
 GPT = Exercise(
     reference=gpt.Gpt,
     rows=(
-        rows.numbers(2.5, beginning, title="Logits and cache are right from the beginning of a text; gradients too."),
         rows.numbers(
-            3, going_on, one_more, name="cache", title="With a cache, texts go on where they were: positions as well."
+            5.75, beginning, title="Logits and cache are right from the beginning of a text.", gradients=False
         ),
-        rows.numbers(1.5, another_width, name="d_ff", title="The feed-forward width may be another one."),
         rows.numbers(
-            1.75,
+            2.5,
+            going_on,
+            one_more,
+            name="cache",
+            title="With a cache, texts go on where they were: positions as well.",
+        ),
+        rows.numbers(
+            1.25,
+            another_width,
+            beginning,
+            equal_sizes,
+            one_token,
+            name="d_ff",
+            title="Another feed-forward width, equal sizes and one head work, and gradients are right.",
+        ),
+        rows.numbers(
+            1.25,
             all_dropped,
             not_training,
             hardly_dropped,
@@ -118,12 +146,12 @@ GPT = Exercise(
         rows.Row(
             "initialisation",
             "Every matrix is drawn with its standard deviation, 0.02 or 0.02 / √(2 L), and biases begin as zeros.",
-            3,
+            1.25,
             _as_drawn,
             side=True,
         ),
         rows.inputs_kept(0.75, going_on),
-        rows.device(0.75, beginning),
+        rows.device(0.5, beginning),
         rows.errors(
             0.75,
             as_long_as_the_table,

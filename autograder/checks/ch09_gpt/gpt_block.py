@@ -12,6 +12,7 @@ from autograder.checking.rows import Probe
 from autograder.checks.ch05_transformer.layer_cases import drop_nothing, hardly_drop
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
 from autograder.checks.ch09_gpt.block_cases import drop_almost_surely, gradients_of_the_past
+from autograder.checks.combined_rows import also_asking
 from tfcourse import gpt
 
 B, T, D, F, P = 8, 5, 6, 7, 4
@@ -70,11 +71,26 @@ def _edges(draw: Draw) -> list[Probe]:
     return [Probe((small.request(),), "matches"), *gradients_of_the_past(draw.case(of_large_numbers))]
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many texts as tokens, as numbers in a vector, and one head."""
+    init: dict[str, Any] = {"d_model": 4, "n_heads": 1, "d_ff": 4}
+    return Case({"x": 20 * draw.normal(4, 4, 4)}, init=init, state=draw.weights(gpt.GptBlock(**init)))
+
+
+def as_many_heads_as_numbers(draw: Draw) -> Case:
+    """Heads of width 1, and a batch of one text of a single token."""
+    return beginning(draw, D).with_arguments(x=20 * draw.normal(1, 1, D))
+
+
 GPT_BLOCK = Exercise(
     reference=gpt.GptBlock,
     rows=(
-        rows.numbers(4.25, beginning, title="Tokens, keys and values are right from the beginning of a text."),
-        rows.numbers(2.75, going_on, one_more, name="past", title="They are right behind a past, too."),
+        rows.numbers(
+            5, beginning, title="Tokens, keys and values are right from the beginning of a text.", gradients=False
+        ),
+        rows.numbers(
+            2.75, going_on, one_more, name="past", title="They are right behind a past, too.", gradients=False
+        ),
         rows.numbers(
             1.75,
             all_dropped,
@@ -83,10 +99,18 @@ GPT_BLOCK = Exercise(
             name="dropout",
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
-        rows.Row("edges", "Small numbers show the norms' eps of 1e-5, and gradients reach the past.", 1, _edges),
+        also_asking(
+            rows.Row(
+                "edges",
+                "The norms have an eps of 1e-5, equal sizes and one head work, and gradients are right and reach the past.",
+                0.75,
+                _edges,
+            ),
+            rows.numbers(0, beginning, going_on, equal_sizes, as_many_heads_as_numbers),
+        ),
         rows.inputs_kept(0.75, going_on),
-        rows.no_loop(0.75, more, over="texts or tokens"),
-        rows.device(0.75, beginning),
+        rows.no_loop(0.5, more, over="texts or tokens"),
+        rows.device(0.5, beginning),
     ),
     forbidden=ATTENTION,
     rule_case=(beginning, going_on),

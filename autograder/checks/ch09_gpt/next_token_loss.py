@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.training_targets import READY_LOSSES
+from autograder.checks.combined_rows import also_asking
 from tfcourse import gpt
 
 
@@ -59,19 +60,35 @@ def more(draw: Draw, size: int) -> Case:
     return Case({"logits": draw.normal(size, size + 1, 5), "tokens": draw.integers(0, 5, size, size + 1)})
 
 
+def any_texts(draw: Draw) -> Case:
+    """Sizes that are all equal, or differ, or are small: one text, and one token among them."""
+    b, t, v = (
+        (3, 3, 3) if int(draw.integers(0, 4)) == 0 else (draw.integers(1, 5, 3) + torch.tensor([0, 0, 1])).tolist()
+    )
+    return Case({"logits": 2 * draw.normal(b, t, v), "tokens": draw.integers(0, v, b, t)})
+
+
 NEXT_TOKEN_LOSS = Exercise(
     reference=gpt.next_token_loss,
     rows=(
         rows.numbers(
-            2.75, whole_texts, title="The mean of -log p of each next token, of all texts together; gradients too."
+            2.75,
+            whole_texts,
+            whole_texts,
+            gradients=False,
+            title="The mean of -log p of each next token, of all texts together.",
         ),
-        rows.numbers(1.5, padded, other_padding, name="padding", title="Padding is no target."),
-        rows.edge(
-            0.5,
-            one_token,
-            large_logits,
-            name="edges",
-            title="Texts of one token have a loss of 0; large logits do no harm.",
+        rows.numbers(1.5, padded, other_padding, name="padding", gradients=False, title="Padding is no target."),
+        also_asking(
+            rows.edge(
+                0.5,
+                one_token,
+                large_logits,
+                whole_texts,
+                name="edges",
+                title="Texts of one token have a loss of 0, large logits and many sizes work, and gradients are right.",
+            ),
+            rows.many(0, any_texts, count=32, title=""),
         ),
         rows.inputs_kept(0.5, padded),
         rows.no_loop(0.25, more, over="texts or places"),

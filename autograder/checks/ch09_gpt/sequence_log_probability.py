@@ -42,18 +42,27 @@ def more(draw: Draw, size: int) -> Case:
     )
 
 
+def any_texts(draw: Draw) -> Case:
+    """Sizes that are all equal, or differ, or are small: one text, and one token among them."""
+    b, t, v = (
+        (3, 3, 3) if int(draw.integers(0, 4)) == 0 else (draw.integers(1, 5, 3) + torch.tensor([0, 0, 1])).tolist()
+    )
+    first = torch.log_softmax(draw.normal(v), dim=-1)
+    return Case({"logits": 2 * draw.normal(b, t, v), "tokens": draw.integers(0, v, b, t), "first": first})
+
+
 SEQUENCE_LOG_PROBABILITY = Exercise(
     reference=gpt.sequence_log_probability,
     rows=(
-        rows.numbers(1, texts, title="The log-probability of each text, in nats; gradients too."),
         rows.numbers(
             2.5,
+            texts,
             long_text,
-            name="long",
             gradients=False,
-            title="A text of 400 tokens has one too, though its probability is smaller than any number of float32.",
+            title="The log-probability of each text is right, in nats, also for 400 tokens, whose probability underflows in float32.",
         ),
-        rows.numbers(0.25, one_token, name="one", gradients=False, title="So has a text of one token."),
+        rows.many(0.75, any_texts, count=48, title="Many random sizes are right, including one text and one token."),
+        rows.numbers(0.5, texts, one_token, name="gradients", title="Gradients are right."),
         rows.inputs_kept(0.25, texts),
         rows.no_loop(0.5, more, over="texts or tokens"),
         rows.device(0.5, texts),

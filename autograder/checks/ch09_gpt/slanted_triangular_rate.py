@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.combined_rows import also_asking
 from tfcourse import gpt
 
 
@@ -103,11 +104,23 @@ def behind_the_end(draw: Draw) -> Case:
     return _at(case, case.arguments["total"] + 1)
 
 
+def any_step(draw: Draw) -> Case:
+    """Any step of a schedule whose peak is at a whole step; the borders are as likely as all others together."""
+    cut = 1 + int(draw.integers(0, 6))
+    steps = (0, 1, cut - 1, cut, cut + 1, 10 * cut, *draw.integers(0, 10 * cut + 1, 6).tolist())
+    return Case({"step": steps[int(draw.integers(0, 12))], "total": 10 * cut})
+
+
 SLANTED_TRIANGULAR_RATE = Exercise(
     reference=gpt.slanted_triangular_rate,
     rows=(
-        rows.numbers(0.75, beginning, rising, name="rise", gradients=False, title="It rises from peak / ratio."),
-        rows.numbers(1.25, falling, end, name="fall", gradients=False, title="It falls back to peak / ratio."),
+        rows.numbers(
+            2.25,
+            rising,
+            falling,
+            gradients=False,
+            title="It rises linearly to the peak and falls linearly.",
+        ),
         rows.numbers(
             1.25,
             falling_unevenly,
@@ -124,16 +137,21 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             gradients=False,
             title="Peak, its place and the ends may be others.",
         ),
-        rows.numbers(
-            0.25,
-            no_way_up,
-            no_way_up_at_the_beginning,
-            name="no rise",
-            gradients=False,
-            title="There may be no way up.",
+        also_asking(
+            rows.numbers(
+                0.25,
+                beginning,
+                end,
+                no_way_up,
+                no_way_up_at_the_beginning,
+                name="borders",
+                gradients=False,
+                title="It starts and ends at peak / ratio, many random schedules are right, and a `cut` of 0 works.",
+            ),
+            rows.many(0, any_step, title=""),
         ),
         rows.errors(
-            0.5,
+            0.25,
             a_single_step,
             behind_the_end,
             before_the_beginning,
