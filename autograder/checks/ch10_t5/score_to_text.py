@@ -60,10 +60,10 @@ SCORE_TO_TEXT = Exercise(
     reference=t5.score_to_text,
     rows=(
         rows.numbers(
-            1, between, below, lowest, title="The nearest multiple of 0.2, with one decimal.", gradients=False
+            1.25, between, below, lowest, title="The nearest multiple of 0.2, with one decimal.", gradients=False
         ),
         rows.numbers(
-            1,
+            0.75,
             half_way,
             half_way_to_whole,
             name="half way",
