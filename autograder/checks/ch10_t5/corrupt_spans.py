@@ -98,7 +98,9 @@ CORRUPT_SPANS = Exercise(
             dtypes=(),
             title="Nothing may be hidden, and everything; tokens may repeat; one sentinel more than there are spans is enough.",
         ),
-        rows.many(0.5, any_spans, title="Many short texts with spans anywhere are corrupted as they should be."),
+        rows.many(
+            0.5, any_spans, count=40, title="Many short texts with spans anywhere are corrupted as they should be."
+        ),
         rows.inputs_kept(0.5, three_spans),
         rows.errors(
             0.5,

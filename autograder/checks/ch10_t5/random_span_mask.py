@@ -99,7 +99,7 @@ RANDOM_SPAN_MASK = Exercise(
             dtypes=(),
             title="At least one token is hidden and one is kept, no span is empty, and a half is rounded to the even number.",
         ),
-        rows.many(0.75, any_length, title="The masks of many texts, short and long, are right."),
+        rows.many(0.75, any_length, count=40, title="The masks of many texts, short and long, are right."),
         rows.errors(
             0.5,
             usual,

@@ -61,9 +61,7 @@ RELATIVE_POSITION_BIAS = Exercise(
         rows.numbers(
             1.75, backwards, both_ways, gradients=False, title="Each head has the number of its bucket, for every pair."
         ),
-        rows.numbers(
-            1, behind_a_cache, later, name="start", gradients=False, title="Queries may stand behind others."
-        ),
+        rows.numbers(1, behind_a_cache, later, name="start", gradients=False, title="Queries may stand behind others."),
         rows.numbers(
             0.75,
             near_and_far,

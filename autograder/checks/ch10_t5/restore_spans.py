@@ -93,7 +93,11 @@ RESTORE_SPANS = Exercise(
     reference=t5.restore_spans,
     rows=(
         rows.numbers(
-            1.75, in_order, in_another_order, gradients=False, title="Each span is back in its place, whatever their order."
+            1.75,
+            in_order,
+            in_another_order,
+            gradients=False,
+            title="Each span is back in its place, whatever their order.",
         ),
         rows.numbers(
             1,

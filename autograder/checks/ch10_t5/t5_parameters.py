@@ -45,7 +45,12 @@ T5_PARAMETERS = Exercise(
     reference=t5.t5_parameters,
     rows=(
         rows.part(
-            1.75, any_sizes, of_3b, output="output[4]", name="total", title="The total is right, of small sizes and of T5-3B."
+            1.75,
+            any_sizes,
+            of_3b,
+            output="output[4]",
+            name="total",
+            title="The total is right, of small sizes and of T5-3B.",
         ),
         _part(0.25, 0, "embedding", "The matrix of embeddings is counted, once."),
         _part(0.25, 1, "encoder", "The encoder's layers and its norm are counted."),

@@ -41,8 +41,8 @@ def none(draw: Draw) -> Case:
 ALIBI_SLOPES = Exercise(
     reference=rotary.alibi_slopes,
     rows=(
-        rows.numbers(1, many, title="Sixteen and more heads get their slopes."),
-        rows.numbers(1.25, few, name="few", title="Two and four heads get their slopes."),
+        rows.numbers(1.75, few, title="Two and four heads get their slopes."),
+        rows.numbers(0.5, many, name="many", title="Sixteen and more heads get their slopes."),
         rows.numbers(
             1.25, between, dozen, name="other numbers", title="Any other number of heads gets its slopes, too."
         ),
