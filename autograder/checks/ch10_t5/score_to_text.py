@@ -36,6 +36,11 @@ def half_way_to_whole(draw: Draw) -> Case:
     return Case({"score": (0.9, 2.9, 4.9, 6.9)[draw.unseen(0, 4)]})
 
 
+def half_way_to_even(draw: Draw) -> Case:
+    """A score half way between two multiples, of which the upper one is an even one."""
+    return Case({"score": (1.1, 1.5, 2.7, 3.5)[draw.unseen(0, 4)]})
+
+
 def other_step(draw: Draw) -> Case:
     """Another step; the upper multiple is nearer."""
     return Case({"score": 1.1 + draw.unseen(0, 4) + 0.21, "step": 0.5})
@@ -66,6 +71,7 @@ SCORE_TO_TEXT = Exercise(
             0.75,
             half_way,
             half_way_to_whole,
+            half_way_to_even,
             name="half way",
             gradients=False,
             title="Half way, the upper one is taken.",

@@ -11,7 +11,7 @@ from tfcourse import rotary
 
 def usual(draw: Draw) -> Case:
     """A usual base."""
-    return Case({"theta": 10_000.0, "factor": 2.0 + int(draw.integers(0, 6)), "d_head": 64})
+    return Case({"theta": 10_000.0, "factor": 1.0 * draw.unseen(2, 20), "d_head": 64})
 
 
 def shorter(draw: Draw) -> Case:
