@@ -88,7 +88,8 @@ def contested(draw: Draw) -> Case:
     nudge = 0.004 * draw.normal(3, 4)
     boxes = torch.tensor([[0.5, 0.5, 0.2, 0.2], [0.62, 0.5, 0.2, 0.2], [0.2, 0.9, 0.3, 0.1]]) + nudge
     targets = torch.tensor([[0.54, 0.5, 0.2, 0.2], [0.4, 0.5, 0.2, 0.2]])
-    logits = 0.02 * draw.normal(1, 3, 3)
+    # “No object” is equally unlikely for all, so that the boxes decide, and what is unmatched still counts in the loss.
+    logits = 0.02 * draw.normal(1, 3, 3) - torch.tensor([0.0, 0.0, 1.5])
     return case.with_arguments(logits=logits, boxes=boxes[None], targets=[targets])
 
 

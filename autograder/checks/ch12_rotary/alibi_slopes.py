@@ -41,7 +41,7 @@ def none(draw: Draw) -> Case:
 ALIBI_SLOPES = Exercise(
     reference=rotary.alibi_slopes,
     rows=(
-        rows.numbers(1.75, few, many, gradients=False, title="Powers of two, few heads or many, get their slopes."),
+        rows.numbers(2, few, many, gradients=False, title="Powers of two, few heads or many, get their slopes."),
         rows.numbers(
             1.25,
             between,
@@ -50,7 +50,6 @@ ALIBI_SLOPES = Exercise(
             gradients=False,
             title="Any other number of heads gets its slopes, too.",
         ),
-        rows.numbers(0.5, one, name="one", gradients=False, title="A single head gets its slope."),
-        rows.errors(0.5, few, one, none, title="No head at all is a ValueError; one head is not."),
+        rows.errors(0.75, few, one, none, title="No head at all is a ValueError; one head is not."),
     ),
 )
