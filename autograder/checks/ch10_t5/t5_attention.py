@@ -44,8 +44,8 @@ def biased_examples(draw: Draw) -> Case:
 
 
 def masked(draw: Draw) -> Case:
-    """A mask for each example."""
-    return context(draw).with_arguments(mask=draw.mask(3, 4, 7))
+    """A mask for each of as many examples as there are heads: an axis that is missing goes unseen by the shapes."""
+    return own(draw).with_arguments(x=draw.normal(H, 4, D), context=draw.normal(H, 7, D), mask=draw.mask(H, 4, 7))
 
 
 def padded(draw: Draw) -> Case:
@@ -54,16 +54,15 @@ def padded(draw: Draw) -> Case:
 
 
 def shared_mask(draw: Draw) -> Case:
-    """A mask for all examples."""
-    return own(draw).with_arguments(mask=draw.mask(4, 4))
+    """A mask for all examples, with as many queries as there are heads: a superfluous axis goes unseen by the shapes."""
+    return context(draw).with_arguments(x=draw.normal(3, H, D), mask=draw.mask(H, 7))
 
 
 def empty_row(draw: Draw) -> Case:
     """A query that may attend to nothing."""
-    case = masked(draw)
-    mask = case.arguments["mask"].clone()
+    mask = draw.mask(3, 4, 7)
     mask[:, 1] = False
-    return case.with_arguments(mask=mask)
+    return context(draw).with_arguments(mask=mask)
 
 
 def gentle(draw: Draw) -> Case:
