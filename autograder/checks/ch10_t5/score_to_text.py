@@ -41,6 +41,11 @@ def half_way_to_even(draw: Draw) -> Case:
     return Case({"score": (1.1, 1.5, 2.7, 3.5)[draw.unseen(0, 4)]})
 
 
+def half_way_not_in_binary(draw: Draw) -> Case:
+    """A score half way between two multiples, whose quotient in binary is a little less."""
+    return Case({"score": (0.3, 0.7, 1.9, 2.3, 4.1, 4.3, 5.1, 5.3)[draw.unseen(0, 8)]})
+
+
 def other_step(draw: Draw) -> Case:
     """Another step; the upper multiple is nearer."""
     return Case({"score": 1.1 + draw.unseen(0, 4) + 0.21, "step": 0.5})
@@ -72,6 +77,7 @@ SCORE_TO_TEXT = Exercise(
             half_way,
             half_way_to_whole,
             half_way_to_even,
+            half_way_not_in_binary,
             name="half way",
             gradients=False,
             title="Half way, the upper one is taken.",
