@@ -60,11 +60,19 @@ def too_few(draw: Draw) -> Case:
     return three_spans(draw).with_arguments(sentinels=list(SENTINELS[:3]))
 
 
+def any_spans(draw: Draw) -> Case:
+    """Up to seven runs of few different tokens; sentinels in any order."""
+    lengths = draw.integers(1, 4, int(draw.integers(1, 8))).tolist()
+    sentinels = [90 + index for index in draw.order(9)][: len(lengths) // 2 + 1 + int(draw.integers(0, 3))]
+    tokens = 10 + draw.integers(0, 4, sum(lengths))
+    return Case({"tokens": tokens, "noise": noise(lengths), "sentinels": sentinels})
+
+
 CORRUPT_SPANS = Exercise(
     reference=t5.corrupt_spans,
     rows=(
         rows.numbers(
-            3.25,
+            2.75,
             three_spans,
             descending,
             gradients=False,
@@ -89,6 +97,9 @@ CORRUPT_SPANS = Exercise(
             gradients=False,
             dtypes=(),
             title="Nothing may be hidden, and everything; tokens may repeat; one sentinel more than there are spans is enough.",
+        ),
+        rows.many(
+            0.5, any_spans, count=40, title="Many short texts with spans anywhere are corrupted as they should be."
         ),
         rows.inputs_kept(0.5, three_spans),
         rows.errors(

@@ -19,11 +19,6 @@ def usual(draw: Draw) -> Case:
     return _case(draw)
 
 
-def another(draw: Draw) -> Case:
-    """Another text."""
-    return _case(draw)
-
-
 def dense(draw: Draw) -> Case:
     """A larger share, and shorter spans."""
     return _case(draw, noise_density=0.4, mean_span_length=2.0)
@@ -73,13 +68,17 @@ def everything(draw: Draw) -> Case:
     return usual(draw).with_arguments(noise_density=1.0)
 
 
+def any_length(draw: Draw) -> Case:
+    """From 4 tokens to 120, with the shares of the paper."""
+    return _case(draw).with_arguments(length=int(draw.integers(4, 121)))
+
+
 RANDOM_SPAN_MASK = Exercise(
     reference=t5.random_span_mask,
     rows=(
         rows.numbers(
-            4,
+            3.25,
             usual,
-            another,
             gradients=False,
             title="With the draws in the order of the docstring, the mask is right.",
         ),
@@ -100,6 +99,7 @@ RANDOM_SPAN_MASK = Exercise(
             dtypes=(),
             title="At least one token is hidden and one is kept, no span is empty, and a half is rounded to the even number.",
         ),
+        rows.many(0.75, any_length, count=40, title="The masks of many texts, short and long, are right."),
         rows.errors(
             0.5,
             usual,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import t5
 
 H = 3
@@ -44,17 +45,39 @@ def usual_distance(draw: Draw) -> Case:
     return Case({"table": draw.normal(46, H), "T": 40, "S": 2, "bidirectional": False})
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many heads as queries, keys and buckets."""
+    return _case(draw, T=4, S=4).with_arguments(table=draw.normal(4, 4))
+
+
+def one_head(draw: Draw) -> Case:
+    """A table for one head."""
+    return _case(draw).with_arguments(table=draw.normal(16, 1))
+
+
 RELATIVE_POSITION_BIAS = Exercise(
     reference=t5.relative_position_bias,
     rows=(
         rows.numbers(
-            1.5, both_ways, backwards, title="Each head has the number of its bucket; gradients reach the table."
+            1.75, backwards, both_ways, gradients=False, title="Each head has the number of its bucket, for every pair."
         ),
-        rows.numbers(1.25, behind_a_cache, later, name="start", title="Queries may stand behind others."),
+        rows.numbers(1, behind_a_cache, later, name="start", gradients=False, title="Queries may stand behind others."),
         rows.numbers(
-            0.75, near_and_far, usual_distance, name="distance", title="The largest distance is 128, or another one."
+            0.75,
+            near_and_far,
+            usual_distance,
+            name="distance",
+            gradients=False,
+            title="The largest distance is 128, or another one.",
         ),
-        rows.inputs_kept(0.25, both_ways),
-        rows.device(0.25, both_ways),
+        rows.numbers(
+            0.25,
+            both_ways,
+            equal_sizes,
+            one_head,
+            name="gradients",
+            title="Gradients reach the table, of any number of heads.",
+        ),
+        kept_on_any_device(0.25, both_ways),
     ),
 )

@@ -74,17 +74,17 @@ RELATIVE_POSITION_BUCKET = Exercise(
     reference=t5.relative_position_bucket,
     rows=(
         rows.numbers(
-            2.25, both_ways, name="both ways", gradients=False, title="Offsets of keys behind and ahead are sorted."
+            3, both_ways, name="both ways", gradients=False, title="Offsets of keys behind and ahead are sorted."
         ),
         rows.numbers(
-            2.25,
+            1.75,
             backwards,
             name="backwards",
             gradients=False,
             title="Looking back only, all buckets are for keys behind.",
         ),
         rows.numbers(
-            1.5,
+            1.25,
             others_both_ways,
             others_backwards,
             just_far_enough,

@@ -76,29 +76,48 @@ def more_than_asked(draw: Draw) -> Case:
     return _written([*before, 90, *behind], [*early, 90, *span, 91, *more])
 
 
+def any_order(draw: Draw) -> Case:
+    """Up to four spans of any length, in any order, from a text whose tokens repeat; with or without a last sentinel."""
+    count = int(draw.integers(1, 5))
+    sentinels = [90 + index for index in draw.order(9)][: count + 1]
+    pieces = [(10 + draw.integers(0, 5, int(draw.integers(0, 4)))).tolist() for _ in range(2 * count + 1)]
+    source = [*pieces[0]]
+    for sentinel, piece in zip(sentinels[:count], pieces[1 : count + 1], strict=True):
+        source += [sentinel, *piece]
+    target = [token for index in draw.order(count) for token in (sentinels[index], *pieces[count + 1 + index])]
+    case = _written(source, target + sentinels[count:] * int(draw.integers(0, 2)))
+    return case.with_arguments(sentinels=sentinels)
+
+
 RESTORE_SPANS = Exercise(
     reference=t5.restore_spans,
     rows=(
-        rows.numbers(1.25, in_order, in_order, gradients=False, title="What was corrupted is whole again."),
         rows.numbers(
-            1.5,
+            1.75,
+            in_order,
             in_another_order,
-            descending,
-            name="order",
             gradients=False,
-            title="The spans may come in any order, and the last one may end with the target.",
+            title="Each span is back in its place, whatever their order.",
         ),
-        rows.edge(
+        rows.numbers(
             1,
             one_missing,
-            more_than_asked,
-            small_integers,
             nothing_left,
             name="missing",
             gradients=False,
-            dtypes=(),
-            title="A span may be missing or empty, and there may be more than was asked for.",
+            title="A span that is missing leaves nothing in its place.",
         ),
+        rows.edge(
+            0.25,
+            descending,
+            more_than_asked,
+            small_integers,
+            name="edges",
+            gradients=False,
+            dtypes=(),
+            title="A span may be empty or end the target, there may be more than was asked for, and int32 stays int32.",
+        ),
+        rows.many(0.75, any_order, title="Many answers of a model, with their spans in any order, are put back."),
         rows.inputs_kept(0.25, in_order),
     ),
 )

@@ -54,11 +54,31 @@ def many_rows(draw: Draw, size: int) -> Case:
     return Case({"x": _apart(draw, size, size + 1, 4 * size), "gamma": draw.normal(4 * size)})
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many examples as positions and columns."""
+    return Case({"x": _apart(draw, 3, 3, 3), "gamma": draw.normal(3) + 1.5})
+
+
 RMS_NORM = Exercise(
     reference=t5.rms_norm,
     rows=(
-        rows.numbers(2, plain, one_row, title="Every row gets root mean square 1, then its factors."),
-        rows.numbers(1.25, large_eps, zeros, name="eps", title="eps stands under the root, beside the mean square."),
+        rows.numbers(2, plain, gradients=False, title="Every row gets root mean square 1, then its factors."),
+        rows.numbers(
+            1,
+            large_eps,
+            zeros,
+            name="eps",
+            gradients=False,
+            title="eps stands under the root, beside the mean square.",
+        ),
+        rows.numbers(
+            0.25,
+            plain,
+            one_row,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach rows and factors; a single row, and as many rows as columns, work too.",
+        ),
         rows.precision(0.5, large_numbers),
         rows.inputs_kept(0.25, plain),
         rows.no_loop(0.25, many_rows, over="examples, positions or columns"),

@@ -36,6 +36,16 @@ def half_way_to_whole(draw: Draw) -> Case:
     return Case({"score": (0.9, 2.9, 4.9, 6.9)[draw.unseen(0, 4)]})
 
 
+def half_way_to_even(draw: Draw) -> Case:
+    """A score half way between two multiples, of which the upper one is an even one."""
+    return Case({"score": (1.1, 1.5, 2.7, 3.5)[draw.unseen(0, 4)]})
+
+
+def half_way_not_in_binary(draw: Draw) -> Case:
+    """A score half way between two multiples, whose quotient in binary is a little less."""
+    return Case({"score": (0.3, 0.7, 1.9, 2.3, 4.1, 4.3, 5.1, 5.3)[draw.unseen(0, 8)]})
+
+
 def other_step(draw: Draw) -> Case:
     """Another step; the upper multiple is nearer."""
     return Case({"score": 1.1 + draw.unseen(0, 4) + 0.21, "step": 0.5})
@@ -60,12 +70,14 @@ SCORE_TO_TEXT = Exercise(
     reference=t5.score_to_text,
     rows=(
         rows.numbers(
-            1, between, below, lowest, title="The nearest multiple of 0.2, with one decimal.", gradients=False
+            1.25, between, below, lowest, title="The nearest multiple of 0.2, with one decimal.", gradients=False
         ),
         rows.numbers(
-            1,
+            0.75,
             half_way,
             half_way_to_whole,
+            half_way_to_even,
+            half_way_not_in_binary,
             name="half way",
             gradients=False,
             title="Half way, the upper one is taken.",

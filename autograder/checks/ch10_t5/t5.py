@@ -16,18 +16,13 @@ from tfcourse import t5
 V, D, H, DH, F = 7, 6, 2, 5, 9
 # Matrices of a model that is wide enough to tell from its numbers how they were drawn, and vectors that are not drawn at all.
 MATRICES = (
-    *("embedding", "output", "encoder_layers.0.self_attention.q_proj", "decoder_layers.1.self_attention.k_proj"),
-    *("decoder_layers.0.cross_attention.q_proj", "decoder_layers.1.cross_attention.v_proj"),
-    *("decoder_layers.0.cross_attention.o_proj", "encoder_layers.1.self_attention.o_proj"),
-    *("encoder_layers.1.feed_forward.up_proj", "decoder_layers.0.feed_forward.gate_proj"),
-    *("decoder_layers.1.feed_forward.down_proj", "encoder_layers.0.feed_forward.down_proj"),
+    *("embedding", "output", "encoder_layers.0.self_attention.q_proj", "decoder_layers.0.self_attention.k_proj"),
+    *("decoder_layers.0.cross_attention.v_proj", "decoder_layers.0.cross_attention.o_proj"),
+    *("encoder_layers.0.feed_forward.up_proj", "decoder_layers.0.feed_forward.gate_proj"),
+    "encoder_layers.0.feed_forward.down_proj",
 )
 TABLES = ("encoder_bias", "decoder_bias")
-VECTORS = (
-    "encoder_norm.weight",
-    "decoder_layers.1.cross_attention_norm.weight",
-    "encoder_layers.0.feed_forward_norm.weight",
-)
+VECTORS = ("encoder_norm.weight", "decoder_layers.0.cross_attention_norm.weight")
 
 
 def model(draw: Draw, **options: Any) -> Case:
@@ -54,15 +49,16 @@ def defaults(draw: Draw) -> Case:
     return Case(arguments, init=init, state=draw.weights(t5.T5(**init), scale=0.4), training=True)
 
 
-def encoding(case: Case) -> Case:
-    """Return the case for the encoder alone."""
-    arguments = {name: value for name, value in case.arguments.items() if name != "target"}
-    return replace(case, arguments=arguments, method="encode")
-
-
 def encoder(draw: Draw) -> Case:
     """The output of the encoder."""
-    return encoding(model(draw))
+    case = model(draw)
+    return replace(case, arguments={"source": case.arguments["source"]}, method="encode")
+
+
+def one_text(draw: Draw) -> Case:
+    """One source and one target, equally long, one layer and one head."""
+    case = model(draw, n_heads=1, d_head=D, n_layers=1)
+    return case.with_arguments(source=draw.integers(1, V, 1, 4), target=draw.integers(1, V, 1, 4))
 
 
 def padded(draw: Draw) -> Case:
@@ -71,19 +67,9 @@ def padded(draw: Draw) -> Case:
     return case.with_arguments(source_mask=draw.mask(*case.arguments["source"].shape))
 
 
-def padded_encoder(draw: Draw) -> Case:
-    """Padding, for the encoder alone."""
-    return encoding(padded(draw))
-
-
-def untied(draw: Draw) -> Case:
-    """A separate output matrix."""
-    return model(draw, tie_weights=False)
-
-
 def gated(draw: Draw) -> Case:
     """A gate and a separate output matrix: version 1.1."""
-    return model(draw, gated=True, tie_weights=False)
+    return model(draw, gated=True, tie_weights=False, n_layers=1)
 
 
 def small_distance(draw: Draw) -> Case:
@@ -94,17 +80,17 @@ def small_distance(draw: Draw) -> Case:
 
 def all_dropped(draw: Draw) -> Case:
     """Nothing is left of embeddings, and of what the sublayers say."""
-    return drop_everything(model(draw))
+    return drop_everything(model(draw, n_layers=1))
 
 
 def not_training(draw: Draw) -> Case:
     """A dropout that must not be used."""
-    return drop_nothing(model(draw))
+    return drop_nothing(model(draw, n_layers=1))
 
 
 def hardly_dropped(draw: Draw) -> Case:
     """A dropout that shows by its divisor alone."""
-    return hardly_drop(model(draw))
+    return hardly_drop(model(draw, n_layers=1))
 
 
 def longer(draw: Draw, size: int) -> Case:
@@ -116,14 +102,13 @@ def longer(draw: Draw, size: int) -> Case:
 
 def drawn(draw: Draw, name: str) -> Case:
     """A parameter of a model as it is drawn."""
-    layers = 2 + int(draw.integers(0, 2))
     init = {
         "vocabulary": 50,
         "d_model": 32,
         "n_heads": 4,
         "d_head": 12,
-        "d_ff": 56,
-        "n_layers": layers,
+        "d_ff": 56 + int(draw.integers(0, 3)),
+        "n_layers": 1,
         "n_buckets": 128,
     }
     return Case({"target": name}, init={**init, "gated": True, "tie_weights": False}, method="get_parameter")
@@ -143,39 +128,38 @@ T5 = Exercise(
     reference=t5.T5,
     rows=(
         rows.numbers(
-            1.75,
+            6,
             model,
             encoder,
-            defaults,
+            gradients=False,
             title="With tied weights, logits and memory are right; the future changes no logits.",
         ),
         rows.numbers(
-            3, padded, padded_encoder, name="mask", title="Nobody attends to padding, neither encoder nor decoder."
+            3, padded, name="mask", gradients=False, title="Nobody attends to padding, neither encoder nor decoder."
         ),
         rows.numbers(
-            3,
-            untied,
+            2.25,
             gated,
-            name="version 1.1",
-            title="An output matrix of its own gives logits as they are; the feed-forward networks may be gated.",
-        ),
-        rows.numbers(1.75, small_distance, name="distance", title="The largest distance may be another one."),
-        rows.numbers(
-            1.75,
+            defaults,
+            small_distance,
             all_dropped,
             not_training,
             hardly_dropped,
-            name="dropout",
-            title="In training dropout falls on the embeddings and in every layer.",
+            name="options",
+            gradients=False,
+            title="A gate, an output matrix of its own, other largest distances and dropout work.",
+        ),
+        rows.numbers(
+            0.5, one_text, name="gradients", title="Gradients reach all weights; there may be one text, layer and head."
         ),
         rows.Row(
             "initialisation",
             "Every matrix is drawn with the standard deviation of the docstring, and norms begin as ones.",
-            2.5,
+            2.25,
             _as_drawn,
             side=True,
         ),
-        rows.device(0.5, model),
+        rows.device(0.25, model),
         rows.no_loop(0.75, longer, over="examples or positions"),
     ),
     forbidden=ATTENTION,

@@ -37,11 +37,31 @@ def larger(draw: Draw, size: int) -> Case:
     return case.with_arguments(x=draw.normal(2 * size, 3 * size, case.arguments["x"].shape[-1]))
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many examples as positions and columns, and no wider in between."""
+    init = {"d_model": 3, "d_ff": 3}
+    return Case({"x": draw.normal(3, 3, 3)}, init=init, state=draw.weights(t5.T5FeedForward(3, 3)))
+
+
 T5_FEED_FORWARD = Exercise(
     reference=t5.T5FeedForward,
     rows=(
-        rows.numbers(2.25, simple, one_row, title="Up, ReLU, and down again, without biases."),
-        rows.numbers(1.25, gated, name="gated", title="Gated, what goes up is multiplied by the GELU of the gate."),
+        rows.numbers(1.75, simple, gradients=False, title="Up, ReLU, and down again, without biases."),
+        rows.numbers(
+            1.25,
+            gated,
+            name="gated",
+            gradients=False,
+            title="Gated, what goes up is multiplied by the GELU of the gate.",
+        ),
+        rows.numbers(
+            0.5,
+            simple,
+            one_row,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach the input and all weights; a single row, and equal sizes, work too.",
+        ),
         rows.inputs_kept(0.25, simple),
         rows.no_loop(0.25, larger, over="examples or positions"),
     ),

@@ -9,6 +9,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.layer_cases import drop_everything, drop_nothing, hardly_drop
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import t5
 
 D, H, DH, F = 6, 2, 5, 8
@@ -84,33 +85,48 @@ def without_dropout(draw: Draw) -> Case:
     return replace(decoder(draw), training=True)
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """One head, and as many examples as positions and columns."""
+    init: dict[str, int | bool] = {"d_model": 3, "n_heads": 1, "d_head": 3, "d_ff": 3, "decoder": True}
+    state = draw.weights(t5.T5Layer(3, 1, 3, 3, decoder=True), scale=0.4)
+    return Case({"x": draw.normal(3, 3, 3), "memory": draw.normal(3, 3, 3)}, init=init, state=state)
+
+
 T5_LAYER = Exercise(
     reference=t5.T5Layer,
     rows=(
-        rows.numbers(1, encoder, name="encoder", title="A layer of the encoder: each sublayer's input is normalised."),
         rows.numbers(
-            1,
+            3,
             decoder,
             as_long,
-            name="decoder",
-            title="A layer of the decoder: causal, then the memory as it comes; the bias in self-attention alone.",
+            encoder,
+            gradients=False,
+            title="A layer of either stack is right: pre-norm, causal in the decoder, the bias in self-attention alone.",
         ),
-        rows.numbers(1.75, padded_encoder, padded_decoder, name="mask", title="Nobody attends to padding."),
+        rows.numbers(
+            1.75, padded_encoder, padded_decoder, name="mask", gradients=False, title="Nobody attends to padding."
+        ),
         rows.numbers(
             1.25,
+            gated,
             all_dropped,
             not_training,
             hardly_dropped,
             decoder_all_dropped,
             decoder_hardly_dropped,
             without_dropout,
-            name="dropout",
+            name="options",
             gradients=False,
-            title="In training, and only then, dropout falls on what the sublayers say.",
+            title="The feed-forward network may be gated; dropout falls on what the sublayers say, in training alone.",
         ),
-        rows.numbers(1, gated, name="gated", title="The feed-forward network may be gated."),
-        rows.inputs_kept(0.5, decoder, padded_encoder),
-        rows.device(0.5, decoder),
+        rows.numbers(
+            0.5,
+            decoder,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach both sequences, the bias and all weights; all sizes may be equal.",
+        ),
+        kept_on_any_device(0.5, decoder, padded_encoder),
     ),
     forbidden=ATTENTION,
     rule_case=(encoder, decoder),

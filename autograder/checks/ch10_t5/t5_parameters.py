@@ -44,13 +44,20 @@ def _part(points: float, place: int, name: str, title: str) -> rows.Row:
 T5_PARAMETERS = Exercise(
     reference=t5.t5_parameters,
     rows=(
+        rows.part(
+            1.75,
+            any_sizes,
+            of_3b,
+            output="output[4]",
+            name="total",
+            title="The total is right, of small sizes and of T5-3B.",
+        ),
         _part(0.25, 0, "embedding", "The matrix of embeddings is counted, once."),
-        _part(0.5, 1, "encoder", "The encoder's layers and its norm are counted."),
-        _part(0.5, 2, "decoder", "The decoder's layers and its norm are counted."),
+        _part(0.25, 1, "encoder", "The encoder's layers and its norm are counted."),
+        _part(0.25, 2, "decoder", "The decoder's layers and its norm are counted."),
         _part(0.25, 3, "biases", "Both tables of bias are counted."),
-        _part(1, 4, "total", "The total is right."),
         rows.numbers(
-            1.5,
+            1.25,
             gated,
             untied,
             more_buckets,

@@ -9,6 +9,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.layer_cases import drop_everything, drop_nothing, hardly_drop
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import beyond
 
 D, H, F = 4, 2, 5
@@ -48,21 +49,35 @@ def more(draw: Draw, size: int) -> Case:
     return replace(case, arguments={"text": draw.normal(size, size + 1, D), "image": draw.normal(size, size + 2, D)})
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """One example, one head, and as many words as regions and columns."""
+    state = draw.weights(beyond.CoAttentionLayer(4, 1, 4))
+    arguments = {"text": draw.normal(1, 4, 4), "image": draw.normal(1, 4, 4)}
+    return Case(arguments, init={"d_model": 4, "n_heads": 1, "d_ff": 4}, state=state)
+
+
 CO_ATTENTION_LAYER = Exercise(
     reference=beyond.CoAttentionLayer,
     rows=(
-        rows.numbers(2.75, streams, title="Each stream reads the other's input; gradients reach all weights."),
-        rows.numbers(2, padded, name="mask", title="Nobody reads padding, of text or of pictures."),
+        rows.numbers(3.25, streams, gradients=False, title="Each stream reads the other's input."),
+        rows.numbers(2, padded, name="mask", gradients=False, title="Nobody reads padding, of text or of pictures."),
         rows.numbers(
-            1.75,
+            1.25,
             all_dropped,
             not_training,
             hardly_dropped,
             name="dropout",
+            gradients=False,
             title="In training, and only then, dropout falls on what the sublayers say.",
         ),
-        rows.inputs_kept(0.5, streams, padded),
-        rows.device(0.5, streams),
+        rows.numbers(
+            0.5,
+            streams,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach both inputs and all weights; all sizes may be equal, and there may be one example.",
+        ),
+        kept_on_any_device(0.5, streams, padded),
         rows.no_loop(0.5, more, over="examples, words or regions"),
     ),
     forbidden=ATTENTION,

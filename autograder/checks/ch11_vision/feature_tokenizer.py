@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Probe
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import beyond
 
 D = 5
@@ -64,19 +65,34 @@ def more(draw: Draw, size: int) -> Case:
     return _case(draw, size, (3,) * size, b=size + 1)
 
 
+def one_row(draw: Draw) -> Case:
+    """One row with a number and a category."""
+    return _case(draw, 1, (1,), b=1)
+
+
 FEATURE_TOKENIZER = Exercise(
     reference=beyond.FeatureTokenizer,
     rows=(
-        rows.numbers(2, mixed, title="Numbers stretch vectors, categories pick rows; gradients reach all weights."),
+        rows.numbers(3, mixed, gradients=False, title="Numbers stretch vectors, categories pick rows."),
         rows.numbers(
-            1.75, several_categories, name="categories", title="Every categorical column has rows of its own."
+            1,
+            several_categories,
+            name="categories",
+            gradients=False,
+            title="Every categorical column has rows of its own.",
         ),
         rows.numbers(
-            1.25, numbers_alone, zeros, name="edges", title="No categories at all, and numbers that are zero."
+            0.75,
+            numbers_alone,
+            zeros,
+            one_row,
+            name="edges",
+            gradients=False,
+            title="No categories at all, numbers that are zero, and a single row.",
         ),
+        rows.numbers(0.75, mixed, name="gradients", title="Gradients reach the numbers and all weights."),
         rows.Row("initialisation", "All parameters are drawn as the docstring says.", 0.5, _as_drawn, side=True),
-        rows.inputs_kept(0.5, mixed),
-        rows.device(0.5, mixed),
+        kept_on_any_device(0.5, mixed),
         rows.no_loop(0.5, more, over="rows or columns"),
     ),
 )

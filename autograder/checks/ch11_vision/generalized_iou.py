@@ -10,6 +10,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Probe
+from autograder.checks.ch12_rotary.manners import merged
 from tfcourse import beyond
 
 
@@ -95,25 +96,46 @@ def _about_points(draw: Draw) -> list[Probe]:
     return [*_POINTS.probes(draw), Probe((draw.case(points).request("gradients", ("a", "b")),), "finite")]
 
 
+def anywhere(draw: Draw) -> Case:
+    """One to three boxes on each side, on a grid that makes borders coincide, of any sides."""
+    counts = draw.integers(1, 4, 2).tolist()
+    a, b = (torch.cat([draw.integers(0, 5, n, 2) / 2, draw.integers(1, 6, n, 2) / 2], dim=1) for n in counts)
+    return Case({"a": a, "b": b})
+
+
 GENERALIZED_IOU = Exercise(
     reference=beyond.generalized_iou,
     rows=(
-        rows.numbers(2.25, some, title="Every pair of boxes gets its number; gradients reach both."),
+        rows.numbers(2.5, some, gradients=False, title="Every pair of boxes gets its number."),
         rows.numbers(
-            1.25, far_apart, name="apart", title="Boxes that do not touch get the less, the farther they are."
-        ),
-        rows.numbers(0.5, inside, name="inside", title="A box within another, and boxes that nearly agree."),
-        rows.edge(
-            0.5,
-            small,
-            tiny,
-            in_double,
-            name="small",
-            dtypes=(),
+            1,
+            far_apart,
+            name="apart",
             gradients=False,
-            title="Boxes may be as small as you like, and in float64.",
+            title="Boxes that do not touch get the less, the farther they are.",
         ),
-        replace(_POINTS, probes=_about_points),
+        rows.many(
+            0.5,
+            anywhere,
+            count=40,
+            title="Many pairs of boxes, within one another, across or apart, get their numbers.",
+        ),
+        rows.numbers(
+            0.5, some, inside, name="gradients", title="Gradients reach both boxes, also where one is within another."
+        ),
+        merged(
+            rows.edge(
+                0.5,
+                small,
+                tiny,
+                in_double,
+                name="edges",
+                dtypes=(),
+                gradients=False,
+                title="Boxes may be as small as you like, in float64, or without area: 0 / 0 counts as 0, and nothing is NaN.",
+            ),
+            replace(_POINTS, probes=_about_points),
+        ),
         rows.no_loop(0.5, more, over="boxes"),
         rows.errors(
             0.5,

@@ -10,6 +10,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import beyond
 
 
@@ -87,7 +88,8 @@ def contested(draw: Draw) -> Case:
     nudge = 0.004 * draw.normal(3, 4)
     boxes = torch.tensor([[0.5, 0.5, 0.2, 0.2], [0.62, 0.5, 0.2, 0.2], [0.2, 0.9, 0.3, 0.1]]) + nudge
     targets = torch.tensor([[0.54, 0.5, 0.2, 0.2], [0.4, 0.5, 0.2, 0.2]])
-    logits = 0.02 * draw.normal(1, 3, 3)
+    # “No object” is equally unlikely for all, so that the boxes decide, and what is unmatched still counts in the loss.
+    logits = 0.02 * draw.normal(1, 3, 3) - torch.tensor([0.0, 0.0, 1.5])
     return case.with_arguments(logits=logits, boxes=boxes[None], targets=[targets])
 
 
@@ -110,17 +112,26 @@ HUNGARIAN_MATCHING_LOSS = Exercise(
     reference=beyond.hungarian_matching_loss,
     rows=(
         rows.numbers(
-            3.25,
-            two_pictures,
-            another_batch,
-            title="Matched at the least cost, then compared; gradients reach both inputs.",
+            4.5, two_pictures, another_batch, gradients=False, title="Matched at the least cost, then compared."
         ),
-        rows.numbers(2.75, weighted, name="weights", title="The weights are those that are given."),
-        rows.numbers(2, contested, name="contested", title="The cheapest assignment is that of all objects together."),
+        rows.numbers(2.75, weighted, name="weights", gradients=False, title="The weights are those that are given."),
         rows.numbers(
-            1.5, one_empty, one_object, all_empty, name="empty", title="Pictures without objects teach “no object”."
+            1.75,
+            contested,
+            name="contested",
+            gradients=False,
+            title="The cheapest assignment is that of all objects together.",
         ),
-        rows.inputs_kept(0.75, two_pictures),
-        rows.device(0.75, two_pictures),
+        rows.numbers(
+            0.75,
+            one_empty,
+            one_object,
+            all_empty,
+            name="empty",
+            gradients=False,
+            title="Pictures without objects teach “no object”.",
+        ),
+        rows.numbers(0.5, two_pictures, name="gradients", title="Gradients reach logits and boxes."),
+        kept_on_any_device(0.75, two_pictures),
     ),
 )

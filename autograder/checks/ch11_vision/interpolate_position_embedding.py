@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import merged
 from tfcourse import vit
 
 SIDE, D = 4, 5
@@ -70,18 +71,41 @@ def too_many_extra(draw: Draw) -> Case:
     return Case({"table": draw.normal(3, D), "grid": (2, 3), "n_extra": 4})
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many columns as rows and columns of the grid, which is square but not that of the table."""
+    return Case({"table": draw.normal(1 + SIDE**2, 3), "grid": (3, 3)})
+
+
 INTERPOLATE_POSITION_EMBEDDING = Exercise(
     reference=vit.interpolate_position_embedding,
     rows=(
-        rows.numbers(2.75, higher, wider, title="Positions are stretched to the grid; the first row stays as it is."),
-        rows.numbers(1.5, no_extra, more_extra, name="extra", title="Other numbers of rows may belong to no patch."),
-        rows.edge(
-            0.5,
-            same_grid,
-            same_count,
-            name="same",
-            dtypes=(),
-            title="The same grid gives the same numbers, and another one of as many places does not.",
+        rows.numbers(
+            2.75,
+            higher,
+            wider,
+            gradients=False,
+            title="Positions are stretched to the grid; the first row stays as it is.",
+        ),
+        rows.numbers(
+            1.5,
+            no_extra,
+            more_extra,
+            name="extra",
+            gradients=False,
+            title="Other numbers of rows may belong to no patch.",
+        ),
+        merged(
+            rows.edge(
+                0.5,
+                same_grid,
+                same_count,
+                equal_sizes,
+                name="same",
+                gradients=False,
+                dtypes=(),
+                title="The same grid gives the same numbers, another one of as many places does not; gradients reach the table.",
+            ),
+            rows.numbers(0, higher),
         ),
         rows.precision(0.5, in_half),
         rows.inputs_kept(0.25, higher),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import vit
 
 
@@ -79,14 +80,39 @@ def fewer_priors(draw: Draw) -> Case:
     return _case(draw, 3, 2).with_arguments(prior=draw.normal(2, 3, 3))
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many examples as channels, rows and columns, and neighbourhoods as large as the picture."""
+    x, q, k = (draw.normal(3, 3, 3, 3) for _ in range(3))
+    return Case({"x": x, "q": q, "k": k, "prior": draw.normal(3, 3, 3)})
+
+
 LOCAL_RELATION = Exercise(
     reference=vit.local_relation,
     rows=(
-        rows.numbers(3.25, near, farther, title="Neighbours in the picture count by likeness and by where they stand."),
-        rows.numbers(2, shared, widely_shared, name="groups", title="Neighbouring channels share their weights."),
-        rows.precision(0.75, precise),
-        rows.inputs_kept(0.25, near),
-        rows.device(0.5, near),
+        rows.numbers(
+            3.25,
+            near,
+            farther,
+            gradients=False,
+            title="Neighbours in the picture count by likeness and by where they stand.",
+        ),
+        rows.numbers(
+            2,
+            shared,
+            widely_shared,
+            name="groups",
+            gradients=False,
+            title="Neighbouring channels share their weights.",
+        ),
+        rows.numbers(
+            0.5,
+            near,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach all inputs; all sizes may be equal.",
+        ),
+        rows.precision(0.5, precise),
+        kept_on_any_device(0.5, near),
         rows.no_loop(0.5, more, over="examples, channels or places"),
         rows.errors(
             0.75,

@@ -42,12 +42,26 @@ def more(draw: Draw, size: int) -> Case:
     return _case(draw, size + 1, size, 3)
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many predictions as objects and numbers of a box."""
+    return _case(draw, 4, 4, 3)
+
+
 MATCHING_COST = Exercise(
     reference=beyond.matching_cost,
     rows=(
-        rows.numbers(2.25, a_picture, title="Kind, distance and overlap are weighed, for every pair."),
-        rows.numbers(1.5, weighted, name="weights", title="The three weights are those that are given."),
-        rows.numbers(0.5, certain, name="sure", title="A probability of nothing costs nothing: all costs are finite."),
+        rows.numbers(2.25, a_picture, gradients=False, title="Kind, distance and overlap are weighed, for every pair."),
+        rows.numbers(
+            1.25, weighted, name="weights", gradients=False, title="The three weights are those that are given."
+        ),
+        rows.numbers(
+            0.75,
+            a_picture,
+            certain,
+            equal_sizes,
+            name="gradients",
+            title="Gradients and all costs are finite and right, also for a probability of 0; all sizes may be equal.",
+        ),
         rows.inputs_kept(0.25, a_picture),
         rows.no_loop(0.5, more, over="predictions or objects"),
     ),

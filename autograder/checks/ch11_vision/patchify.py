@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch11_vision.patches import CUTTING, sizes
+from autograder.checks.ch12_rotary.manners import merged
 from autograder.checks.variants import changed
 from tfcourse import vit
 
@@ -16,11 +17,6 @@ def pictures(draw: Draw) -> Case:
     """Pictures that are not square, cut into a grid that is not."""
     b, c, patch, high, wide = sizes(draw)
     return Case({"images": draw.normal(b, c, high * patch, wide * patch), "patch": patch})
-
-
-def other_pictures(draw: Draw) -> Case:
-    """Pictures of another size."""
-    return pictures(draw)
 
 
 def bytes_of_pixels(draw: Draw) -> Case:
@@ -48,14 +44,28 @@ def too_wide(draw: Draw) -> Case:
     return Case({"images": draw.normal(2, 3, 9, 7), "patch": 3})
 
 
+def any_pictures(draw: Draw) -> Case:
+    """One or two pictures of one to three channels, patches and grids of one to three rows and columns."""
+    c, patch, high, wide = draw.integers(1, 4, 4).tolist()
+    return Case({"images": draw.normal(int(draw.integers(1, 3)), c, high * patch, wide * patch), "patch": patch})
+
+
 PATCHIFY = Exercise(
     reference=vit.patchify,
     rows=(
         rows.numbers(
-            3.25, pictures, other_pictures, title="Patches come row by row; in a patch, the channel runs fastest."
+            2.25, pictures, gradients=False, title="Patches come row by row; in a patch, the channel runs fastest."
         ),
-        rows.numbers(
-            0.25, bytes_of_pixels, large_integers, name="integers", title="Whole numbers stay whole, in their dtype."
+        rows.many(0.75, any_pictures, title="Pictures of many sizes, square or not, are cut as they should be."),
+        merged(
+            rows.numbers(
+                0.5,
+                bytes_of_pixels,
+                large_integers,
+                name="edges",
+                title="Whole numbers stay whole, in their dtype, and gradients reach the pixels.",
+            ),
+            rows.numbers(0, pictures),
         ),
         rows.inputs_kept(0.25, pictures),
         rows.no_loop(0.5, more, over="examples or patches"),

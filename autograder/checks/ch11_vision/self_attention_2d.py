@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import beyond
 
 
@@ -53,33 +54,46 @@ def more(draw: Draw, size: int) -> Case:
     return case.with_arguments(x=draw.normal(size, 4, size, size + 1))
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many channels as rows and columns, and queries and keys as wide as the map."""
+    return _case(draw, 3, (3, 3), inner=3)
+
+
 SELF_ATTENTION_2D = Exercise(
     reference=beyond.SelfAttention2d,
     rows=(
         rows.numbers(
-            2.75,
+            3,
             named_width,
             another_map,
-            title="Every place reads all places; gradients reach all weights, gamma too.",
+            gradients=False,
+            title="Every place reads all places, and gamma times that is added.",
         ),
         rows.numbers(
-            2,
+            1.75,
             own_width,
             exact_width,
             few_channels,
             name="width",
+            gradients=False,
             title="Without a width it is an eighth, rounded down, and at least 1.",
         ),
         rows.numbers(
-            0.75,
+            0.5,
             fresh,
             name="start",
             gradients=False,
             title="At the start nothing is added: the input comes out as it was.",
         ),
+        rows.numbers(
+            0.5,
+            named_width,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach all weights, gamma too; all sizes may be equal.",
+        ),
         rows.precision(0.25, named_width, half=False),
-        rows.inputs_kept(0.5, named_width),
-        rows.device(0.25, named_width),
+        kept_on_any_device(0.5, named_width),
         rows.no_loop(0.5, more, over="examples or places"),
     ),
     forbidden=ATTENTION,

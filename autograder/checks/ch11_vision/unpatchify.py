@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch11_vision.patches import CUTTING, sizes
+from autograder.checks.ch12_rotary.manners import merged
 from autograder.checks.variants import changed
 from tfcourse import vit
 
@@ -16,11 +17,6 @@ def patches(draw: Draw) -> Case:
     """Patches of pictures that are not square."""
     b, c, patch, high, wide = sizes(draw)
     return Case({"patches": draw.normal(b, high * wide, patch * patch * c), "patch": patch, "grid": (high, wide)})
-
-
-def other_patches(draw: Draw) -> Case:
-    """Patches of pictures of another size."""
-    return patches(draw)
 
 
 def bytes_of_pixels(draw: Draw) -> Case:
@@ -43,21 +39,39 @@ def part_of_a_channel(draw: Draw) -> Case:
     return Case({"patches": draw.normal(2, 12, 10), "patch": 2, "grid": (3, 4)})
 
 
+def any_patches(draw: Draw) -> Case:
+    """One or two pictures of one to three channels, patches and grids of one to three rows and columns."""
+    c, patch, high, wide = draw.integers(1, 4, 4).tolist()
+    patches = draw.normal(int(draw.integers(1, 3)), high * wide, patch * patch * c)
+    return Case({"patches": patches, "patch": patch, "grid": (high, wide)})
+
+
 UNPATCHIFY = Exercise(
     reference=vit.unpatchify,
     rows=(
-        rows.numbers(2, patches, other_patches, title="Every pixel is back in its place."),
-        rows.numbers(0.25, bytes_of_pixels, name="integers", title="Whole numbers stay whole, in their dtype."),
-        rows.no_loop(0.25, more, over="examples or patches"),
-        rows.errors(
-            0.5,
-            patches,
-            wrong_grid,
-            changed(wrong_grid, grid=(2, 5)),
-            part_of_a_channel,
-            changed(patches, patch=0),
-            changed(wrong_grid, patch=-2, grid=(3, 4)),
-            title="A grid that does not fit, part of a channel, or a patch without a side is a ValueError.",
+        rows.numbers(1.25, patches, gradients=False, title="Every pixel is back in its place."),
+        rows.many(0.75, any_patches, title="Patches of pictures of many sizes, square or not, are joined."),
+        merged(
+            rows.numbers(
+                0.5,
+                bytes_of_pixels,
+                name="edges",
+                title="Whole numbers stay whole, in their dtype, and gradients reach the patches.",
+            ),
+            rows.numbers(0, patches),
+        ),
+        merged(
+            rows.errors(
+                0.5,
+                patches,
+                wrong_grid,
+                changed(wrong_grid, grid=(2, 5)),
+                part_of_a_channel,
+                changed(patches, patch=0),
+                changed(wrong_grid, patch=-2, grid=(3, 4)),
+                title="What does not fit is a ValueError, and there is no Python loop over examples or patches.",
+            ),
+            rows.no_loop(0, more, over="examples or patches"),
         ),
     ),
     forbidden=CUTTING,

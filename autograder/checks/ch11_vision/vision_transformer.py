@@ -12,51 +12,59 @@ from autograder.checking.rows import Probe
 from autograder.checks.ch05_transformer.layer_cases import drop_everything, drop_nothing, hardly_drop, with_options
 from tfcourse import vit
 
-SIZES: dict[str, Any] = {"image_size": 6, "patch": 2, "n_channels": 3, "n_classes": 5}
-WIDTHS: dict[str, Any] = {"d_model": 8, "n_heads": 2, "d_ff": 7, "n_layers": 2}
+SIZES: dict[str, Any] = {"image_size": 6, "patch": 2, "n_channels": 2, "n_classes": 5}
+WIDTHS: dict[str, Any] = {"d_model": 6, "n_heads": 2, "d_ff": 7, "n_layers": 2}
 
 
 def model(draw: Draw, **options: Any) -> Case:
     """A small model with random weights, and pictures of the size that its positions are for."""
     init = {**SIZES, **WIDTHS, **options}
     weights = draw.weights(vit.VisionTransformer(**init))
-    return Case({"images": draw.normal(4, 3, 6, 6)}, init=init, state=weights)
+    return Case({"images": draw.normal(3, 2, 6, 6)}, init=init, state=weights)
 
 
 def mean(draw: Draw) -> Case:
     """The mean of the patches."""
-    return model(draw, pooling="mean")
+    return model(draw, pooling="mean", n_layers=1)
 
 
 def another_size(draw: Draw) -> Case:
     """Pictures of another size, which are not square."""
     high, wide = ((4, 10), (10, 8), (8, 4))[int(draw.integers(0, 3))]
-    return model(draw).with_arguments(images=draw.normal(2, 3, high, wide))
+    return model(draw, n_layers=1).with_arguments(images=draw.normal(1, 2, high, wide))
 
 
 def as_many_patches(draw: Draw) -> Case:
     """Pictures of another size that have as many patches as those that the positions are for."""
-    return model(draw).with_arguments(images=draw.normal(2, 3, 2, 18))
+    return model(draw, n_layers=1).with_arguments(images=draw.normal(1, 2, 2, 18))
+
+
+def one_image(draw: Draw) -> Case:
+    """One image of a single patch and a single channel, one head, and as many classes as columns."""
+    init = {"image_size": 2, "patch": 2, "n_channels": 1, "n_classes": 4}
+    init |= {"d_model": 4, "n_heads": 1, "d_ff": 4, "n_layers": 1}
+    weights = draw.weights(vit.VisionTransformer(**init))
+    return Case({"images": draw.normal(1, 1, 2, 2)}, init=init, state=weights)
 
 
 def no_dropout_asked_for(draw: Draw) -> Case:
     """In training mode, where dropout is 0 by default."""
-    return replace(model(draw), training=True)
+    return replace(model(draw, n_layers=1), training=True)
 
 
 def all_dropped(draw: Draw) -> Case:
     """Nothing is left of the embeddings, and of what the sublayers say."""
-    return drop_everything(model(draw))
+    return drop_everything(model(draw, n_layers=1))
 
 
 def not_training(draw: Draw) -> Case:
     """A dropout that must not be used."""
-    return drop_nothing(model(draw))
+    return drop_nothing(model(draw, n_layers=1))
 
 
 def hardly_dropped(draw: Draw) -> Case:
     """A dropout that shows by its divisor alone."""
-    return hardly_drop(model(draw))
+    return hardly_drop(model(draw, n_layers=1))
 
 
 def drawn(draw: Draw, name: str) -> Case:
@@ -75,7 +83,7 @@ def _as_drawn(draw: Draw) -> list[Probe]:
 def left_over(draw: Draw) -> Case:
     """Patches that do not fill a picture of the size that the model is for, but fill this one."""
     init = {**SIZES, **WIDTHS, "patch": 4}
-    return Case({"images": draw.normal(4, 3, 8, 8)}, init=init)
+    return Case({"images": draw.normal(1, 2, 8, 8)}, init=init)
 
 
 def unknown(draw: Draw) -> Case:
@@ -86,23 +94,32 @@ def unknown(draw: Draw) -> Case:
 VISION_TRANSFORMER = Exercise(
     reference=vit.VisionTransformer,
     rows=(
-        rows.numbers(3.25, model, title="The class token's state gives the right logits; gradients reach all weights."),
-        rows.numbers(3, mean, name="mean", title="The mean of the patches may be read in its place."),
+        rows.numbers(5.5, model, gradients=False, title="The class token's state gives the right logits."),
         rows.numbers(
-            2.75,
+            2,
             another_size,
             as_many_patches,
             name="size",
+            gradients=False,
             title="Pictures of other sizes get interpolated positions.",
         ),
         rows.numbers(
-            1.75,
+            2,
+            mean,
             all_dropped,
             not_training,
             hardly_dropped,
             no_dropout_asked_for,
-            name="dropout",
-            title="In training, and only then, dropout falls on the embeddings and in every layer.",
+            name="options",
+            gradients=False,
+            title="The mean of the patches may be read instead; dropout falls on embeddings and layers, in training alone.",
+        ),
+        rows.numbers(
+            1.25,
+            model,
+            one_image,
+            name="gradients",
+            title="Gradients reach all weights; a single image, patch, channel and head work too.",
         ),
         rows.Row(
             "initialisation",

@@ -33,12 +33,17 @@ def _part(points: float, place: int, name: str, title: str) -> rows.Row:
 VIT_PARAMETERS = Exercise(
     reference=vit.vit_parameters,
     rows=(
+        rows.numbers(
+            1.75,
+            any_sizes,
+            of_base,
+            name="all",
+            gradients=False,
+            title="All six numbers are right, one beside another, of small sizes and of ViT-Base.",
+        ),
         _part(0.25, 0, "patch", "The projection of patches is counted."),
         _part(0.25, 3, "layers", "The layers are counted."),
-        _part(0.5, 5, "head", "The head is counted."),
-        rows.numbers(
-            2, any_sizes, of_base, name="all", gradients=False, title="All six numbers are right, one beside another."
-        ),
+        _part(0.75, 5, "head", "The head is counted."),
         rows.numbers(1, no_head, name="no head", gradients=False, title="There may be no head."),
     ),
 )

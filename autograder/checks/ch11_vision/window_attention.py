@@ -6,6 +6,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import merged
 from autograder.checks.variants import changed
 from tfcourse import vit
 
@@ -43,6 +44,12 @@ def biased(draw: Draw) -> Case:
     return _case(draw, 2, (4, 6)).with_arguments(bias=draw.normal(3, 4, 4))
 
 
+def biased_alike(draw: Draw) -> Case:
+    """One window, and as many heads as rows, columns and numbers of a row; with a bias."""
+    q, k, v = (draw.normal(1, 3, 3, 3, 3) for _ in range(3))
+    return Case({"q": q, "k": k, "v": v, "window": 3, "bias": draw.normal(3, 9, 9)})
+
+
 def precise(draw: Draw) -> Case:
     """Queries and keys that make large scores, which hardly differ; the values have another width."""
     case = _case(draw, 2, (6, 4), dv=2)
@@ -78,16 +85,28 @@ def too_far(draw: Draw) -> Case:
 WINDOW_ATTENTION = Exercise(
     reference=vit.window_attention,
     rows=(
-        rows.numbers(2.25, windows, other_windows, title="Every place attends to the places of its window."),
         rows.numbers(
-            2.75,
+            4, windows, other_windows, gradients=False, title="Every place attends to the places of its window."
+        ),
+        rows.numbers(
+            2.25,
             shifted,
             far_shifted,
             name="shift",
+            gradients=False,
             title="Windows may be shifted; what comes from different sides of an edge stays apart.",
         ),
-        rows.numbers(2.5, biased, name="bias", title="The bias is added to the scores before the softmax."),
-        rows.precision(0.75, precise),
+        rows.numbers(
+            1.25, biased, name="bias", gradients=False, title="The bias is added to the scores before the softmax."
+        ),
+        merged(
+            rows.precision(
+                0.75,
+                precise,
+                title="Gradients are right; float64 and half precision come out as such; values may have another width.",
+            ),
+            rows.numbers(0, windows, biased_alike),
+        ),
         rows.device(0.5, shifted),
         rows.no_loop(0.5, more, over="examples, heads or windows"),
         rows.errors(

@@ -41,11 +41,11 @@ def none(draw: Draw) -> Case:
 ALIBI_SLOPES = Exercise(
     reference=rotary.alibi_slopes,
     rows=(
-        rows.numbers(1, many, title="Sixteen and more heads get their slopes."),
-        rows.numbers(1.25, few, name="few", title="Two and four heads get their slopes."),
+        rows.numbers(2, few, many, gradients=False, title="Powers of two, few heads or many, get their slopes."),
+        rows.numbers(0.75, between, name="six", gradients=False, title="Six or seven heads get their slopes, too."),
         rows.numbers(
-            1.25, between, dozen, name="other numbers", title="Any other number of heads gets its slopes, too."
+            0.5, dozen, name="dozen", gradients=False, title="So do ten to fourteen heads, which are more than eight."
         ),
-        rows.errors(0.5, few, one, none, title="No head at all is a ValueError; one head is not."),
+        rows.errors(0.75, few, one, none, title="No head at all is a ValueError; one head is not."),
     ),
 )

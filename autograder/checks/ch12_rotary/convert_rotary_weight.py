@@ -33,12 +33,38 @@ def unknown(draw: Draw) -> Case:
     return _case(draw, "quarters")
 
 
+def one_head(draw: Draw) -> Case:
+    """A single head."""
+    return Case({"weight": draw.normal(6, 6), "n_heads": 1, "to": "half"})
+
+
+def two_columns(draw: Draw) -> Case:
+    """Heads of a single pair, in which nothing moves."""
+    return Case({"weight": draw.normal(6, 4), "n_heads": 3, "to": "interleaved"})
+
+
 CONVERT_ROTARY_WEIGHT = Exercise(
     reference=rotary.convert_rotary_weight,
     rows=(
-        rows.numbers(2, to_half, title="Rows are reordered from neighbours to halves, within each head."),
-        rows.numbers(1.5, to_neighbours, name="interleaved", title="Rows are reordered from halves to neighbours."),
-        rows.numbers(0.75, bias, name="bias", title="A bias is reordered as the weights are."),
+        rows.numbers(
+            2, to_half, gradients=False, title="Rows are reordered from neighbours to halves, within each head."
+        ),
+        rows.numbers(
+            1.25,
+            to_neighbours,
+            name="interleaved",
+            gradients=False,
+            title="Rows are reordered from halves to neighbours.",
+        ),
+        rows.numbers(0.75, bias, name="bias", gradients=False, title="A bias is reordered as the weights are."),
+        rows.numbers(
+            0.25,
+            to_half,
+            one_head,
+            two_columns,
+            name="gradients",
+            title="Gradients reach the weights, of one head or of heads of a single pair.",
+        ),
         rows.errors(
             0.5,
             to_half,

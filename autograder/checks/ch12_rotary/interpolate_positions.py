@@ -48,12 +48,13 @@ def zero(draw: Draw) -> Case:
 INTERPOLATE_POSITIONS = Exercise(
     reference=rotary.interpolate_positions,
     rows=(
-        rows.numbers(1.5, whole, real, title="Places are squeezed, and become real numbers."),
+        rows.numbers(1.5, whole, real, gradients=False, title="Places are squeezed, and become real numbers."),
         rows.numbers(
             1,
             double,
             short,
             name="precision",
+            gradients=False,
             title="Places in float64 stay in it, and half precision becomes float32.",
         ),
         rows.errors(

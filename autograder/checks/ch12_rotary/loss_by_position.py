@@ -47,10 +47,28 @@ def uneven(draw: Draw) -> Case:
     return _case(draw, 4, 10)
 
 
+def one_text(draw: Draw) -> Case:
+    """A single text, in one stretch."""
+    return Case({"logits": draw.normal(1, 4, 3), "targets": draw.integers(0, 3, 1, 4), "bins": 1})
+
+
+def equal_sizes(draw: Draw) -> Case:
+    """As many texts as places, stretches and tokens."""
+    return Case({"logits": 2 * draw.normal(4, 4, 4), "targets": draw.integers(0, 4, 4, 4), "bins": 4})
+
+
 LOSS_BY_POSITION = Exercise(
     reference=rotary.loss_by_position,
     rows=(
-        rows.numbers(2, four, two, title="The mean surprise of each stretch is right."),
+        rows.numbers(1.5, four, two, gradients=False, title="The mean surprise of each stretch is right."),
+        rows.numbers(
+            0.5,
+            four,
+            one_text,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach the logits; one text may be one stretch, and all sizes may be equal.",
+        ),
         rows.precision(0.5, four, enormous, title="Logits of every precision give a surprise in theirs."),
         rows.errors(
             0.5, four, one, none, uneven, title="No stretch, or places that cannot be divided evenly, are a ValueError."

@@ -1,8 +1,9 @@
-"""A row for two manners, where there are many rows already: inputs left alone, and the device."""
+"""Rows that ask several things at once, where there are many rows already."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from autograder.checking.draw import Draw
 from autograder.checking.rows import Maker, Probe, Row
@@ -20,3 +21,12 @@ def kept_on_any_device(points: float, *makers: Maker) -> Row:
         return [*unchanged, Probe((cases[0].request("meta"),), "matches")]
 
     return Row("inputs", "It leaves its inputs as they were, and runs on their device.", points, probes, side=True)
+
+
+def merged(row: Row, *others: Row) -> Row:
+    """Ask in one row what several would ask, so that what is merged costs no more than the row."""
+
+    def probes(draw: Draw) -> Sequence[Probe]:
+        return [probe for each in (row, *others) for probe in each.probes(draw)]
+
+    return replace(row, probes=probes)

@@ -11,12 +11,7 @@ from tfcourse import rotary
 
 def usual(draw: Draw) -> Case:
     """A usual base."""
-    return Case({"theta": 10_000.0, "factor": 2.0 + int(draw.integers(0, 6)), "d_head": 64})
-
-
-def narrow(draw: Draw) -> Case:
-    """A narrow head and another base."""
-    return Case({"theta": 1000.0 * (1 + int(draw.integers(0, 9))), "factor": 1.5, "d_head": 6})
+    return Case({"theta": 10_000.0, "factor": 1.0 * draw.unseen(2, 20), "d_head": 64})
 
 
 def shorter(draw: Draw) -> Case:
@@ -29,10 +24,18 @@ def two_columns(draw: Draw) -> Case:
     return usual(draw).with_arguments(d_head=2)
 
 
+def anything(draw: Draw) -> Case:
+    """Any base, factor and width."""
+    theta = 500.0 * (1 + int(draw.integers(0, 1000)))
+    factor = 1.0 + 0.25 * int(draw.integers(0, 61))
+    return Case({"theta": theta, "factor": factor, "d_head": 4 + 2 * int(draw.integers(0, 63))})
+
+
 NTK_THETA = Exercise(
     reference=rotary.ntk_theta,
     rows=(
-        rows.numbers(2.5, usual, narrow, title="The new base slows the slowest pair by the factor."),
+        rows.numbers(1.5, usual, title="The new base slows the slowest pair by the factor."),
+        rows.many(1, anything, title="So it does for many bases, factors and widths."),
         rows.errors(
             0.5,
             usual,

@@ -9,7 +9,7 @@ from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.rows import Maker
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
-from autograder.checks.ch12_rotary.manners import kept_on_any_device
+from autograder.checks.ch12_rotary.manners import kept_on_any_device, merged
 from tfcourse import positions
 
 
@@ -80,25 +80,36 @@ def longer(draw: Draw, size: int) -> Case:
     return Case({**arguments, "key_offsets": draw.normal(5, 4), "value_offsets": draw.normal(5, 3)})
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """No axis of examples or heads, and as many queries as keys, columns and offsets."""
+    return Case({name: draw.normal(3, 3) for name in ("q", "k", "v", "key_offsets")})
+
+
 RELATIVE_ATTENTION = Exercise(
     reference=positions.relative_attention,
     rows=(
-        rows.numbers(3, keys_alone, as_many, title="Scores know how far away a key is; gradients reach the table."),
+        rows.numbers(3.75, keys_alone, as_many, gradients=False, title="Scores know how far away a key is."),
         rows.numbers(
-            2,
+            1.75,
             with_values,
             of_two_lengths,
             nearest,
             name="value offsets",
+            gradients=False,
             title="What is read may depend on the offset, too.",
         ),
-        rows.numbers(2, masked, shared_mask, name="mask", title="What may not be looked at counts nothing."),
-        rows.edge(
-            0.5,
-            empty_row,
-            name="empty row",
-            dtypes=(torch.float64, torch.bfloat16, torch.float16),
-            title="A query that may attend to nothing gets zeros, in every precision.",
+        rows.numbers(
+            1.5, masked, shared_mask, name="mask", gradients=False, title="What may not be looked at counts nothing."
+        ),
+        merged(
+            rows.edge(
+                0.5,
+                empty_row,
+                name="edges",
+                dtypes=(torch.float64, torch.bfloat16, torch.float16),
+                title="A query that may attend to nothing gets zeros, in every precision; gradients reach inputs and tables.",
+            ),
+            rows.numbers(0, keys_alone, equal_sizes),
         ),
         rows.errors(
             0.5,

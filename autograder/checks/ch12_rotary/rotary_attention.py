@@ -10,7 +10,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
-from autograder.checks.ch12_rotary.manners import kept_on_any_device
+from autograder.checks.ch12_rotary.manners import kept_on_any_device, merged
 from tfcourse import rotary
 
 D, H = 12, 3
@@ -69,20 +69,35 @@ def longer(draw: Draw, size: int) -> Case:
     return replace(case, state=draw.weights(rotary.RotaryAttention(4 * size, size)))
 
 
+def one_head(draw: Draw) -> Case:
+    """One example, one head, and as many places as columns."""
+    case = Case({"x": draw.normal(1, 4, 4)}, init={"d_model": 4, "n_heads": 1})
+    return replace(case, state=draw.weights(rotary.RotaryAttention(4, 1)))
+
+
 ROTARY_ATTENTION = Exercise(
     reference=rotary.RotaryAttention,
     rows=(
-        rows.numbers(2.75, plain, with_bias, title="Causal attention of turned queries and keys is right."),
+        rows.numbers(3.75, plain, gradients=False, title="Causal attention of turned queries and keys is right."),
         rows.numbers(
-            2,
+            1.75,
             own_frequencies,
             other_base,
-            without=("frequencies",),
             name="frequencies",
+            gradients=False,
             title="Base and frequencies may be others.",
         ),
-        rows.numbers(2, squeezed, name="scale", title="Places may be squeezed."),
-        rows.edge(0.75, far, name="far places", title="Far places are as exact as near ones."),
+        rows.numbers(1.25, squeezed, name="scale", gradients=False, title="Places may be squeezed."),
+        merged(
+            rows.edge(
+                0.75,
+                far,
+                name="edges",
+                gradients=False,
+                title="Far places are as exact as near ones; gradients reach input, maps and their biases.",
+            ),
+            rows.numbers(0, plain, with_bias, one_head),
+        ),
         rows.errors(0.5, plain, odd_heads, uneven, title="A width that is not heads of an even width is a ValueError."),
         kept_on_any_device(0.5, plain, own_frequencies),
         rows.no_loop(0.5, longer, over="examples, heads or places"),

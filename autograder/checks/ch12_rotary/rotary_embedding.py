@@ -7,7 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch12_rotary.manners import kept_on_any_device
+from autograder.checks.ch12_rotary.manners import kept_on_any_device, merged
 from autograder.checks.variants import changed
 from tfcourse import rotary
 
@@ -73,39 +73,38 @@ def longer(draw: Draw, size: int) -> Case:
     )
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """No axis of examples, and as many places as columns."""
+    frequencies = torch.exp(-draw.normal(2).abs()).to(torch.float64)
+    return Case({"x": draw.normal(4, 4), "positions": torch.arange(4) + 3, "frequencies": frequencies})
+
+
 ROTARY_EMBEDDING = Exercise(
     reference=rotary.rotary_embedding,
     rows=(
+        rows.numbers(3.75, in_order, gradients=False, title="Columns j and j + F turn by the angle of their place."),
         rows.numbers(
-            2.75,
-            in_order,
-            real_numbers,
-            without=("frequencies", "positions"),
-            title="Columns j and j + F turn by the angle of their place.",
+            1.75, neighbours, name="interleaved", gradients=False, title="Neighbouring columns turn if asked for."
         ),
         rows.numbers(
-            2,
-            neighbours,
-            without=("frequencies",),
-            name="interleaved",
-            title="Neighbouring columns turn if asked for.",
-        ),
-        rows.numbers(
-            2,
+            1.25,
             partly,
-            without=("frequencies",),
             name="partly",
+            gradients=False,
             title="With few frequencies, the first columns turn among themselves and the others stay.",
         ),
-        rows.edge(
-            0.75,
-            far,
-            far_and_single,
-            cancelling,
-            name="far places",
-            gradients=False,
-            dtypes=(torch.float64, torch.bfloat16, torch.float16),
-            title="Places beyond 100,000 are as exact as near ones, in every precision.",
+        merged(
+            rows.edge(
+                0.75,
+                far,
+                far_and_single,
+                cancelling,
+                name="edges",
+                gradients=False,
+                dtypes=(torch.float64, torch.bfloat16, torch.float16),
+                title="Places beyond 100,000, and those that are no whole numbers, are exact; gradients reach the rows.",
+            ),
+            rows.numbers(0, in_order, real_numbers, equal_sizes, without=("frequencies", "positions")),
         ),
         rows.errors(0.5, in_order, partly, too_many, title="More frequencies than pairs of columns are a ValueError."),
         kept_on_any_device(0.5, in_order),

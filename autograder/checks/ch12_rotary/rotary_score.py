@@ -59,15 +59,24 @@ def more(draw: Draw) -> Case:
     return changed(both_ways, frequencies=torch.exp(-draw.normal(4).abs()).to(torch.float64))(draw)
 
 
+def single_pair(draw: Draw) -> Case:
+    """One row of two columns for each, and one offset."""
+    arguments = {"q": draw.normal(2), "k": draw.normal(2), "offset": draw.integers(-9, 10)}
+    return Case({**arguments, "frequencies": torch.exp(-draw.normal(1).abs()).to(torch.float64)})
+
+
 ROTARY_SCORE = Exercise(
     reference=rotary.rotary_score,
     rows=(
+        rows.numbers(2.5, both_ways, gradients=False, title="The score follows from the distance alone."),
         rows.numbers(
-            3.25,
+            0.75,
             both_ways,
             real_numbers,
+            single_pair,
             without=("offset", "frequencies"),
-            title="The score follows from the distance alone.",
+            name="gradients",
+            title="Gradients reach both rows; offsets need not be whole, and there may be a single pair.",
         ),
         rows.edge(
             0.75,

@@ -7,6 +7,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import rotary
 
 
@@ -18,11 +19,6 @@ def _frequencies(draw: Draw, theta: float) -> torch.Tensor:
 def usual(draw: Draw) -> Case:
     """Those of Llama 3.1, or nearly."""
     return Case({"frequencies": _frequencies(draw, 400_000.0)})
-
-
-def others(draw: Draw) -> Case:
-    """Another base."""
-    return Case({"frequencies": _frequencies(draw, 30_000.0)})
 
 
 def factor(draw: Draw) -> Case:
@@ -40,18 +36,22 @@ def length(draw: Draw) -> Case:
     return usual(draw).with_arguments(original_length=512)
 
 
+def anything(draw: Draw) -> Case:
+    """A few frequencies in any order, most of which turn between once and a hundred times in the trained length."""
+    return Case({"frequencies": 10.0 ** (-2 - draw.normal(4, dtype=torch.float64).abs() * 1.2)})
+
+
 SCALE_FREQUENCIES_LLAMA3 = Exercise(
     reference=rotary.scale_frequencies_llama3,
     rows=(
         rows.numbers(
-            3,
+            2.75,
             usual,
-            others,
             gradients=False,
             title="Fast pairs stay, slow ones are divided, those between are blended.",
         ),
         rows.numbers(
-            2,
+            1.75,
             factor,
             bounds,
             length,
@@ -59,7 +59,12 @@ SCALE_FREQUENCIES_LLAMA3 = Exercise(
             gradients=False,
             title="Factor, bounds and trained length may be others.",
         ),
-        rows.inputs_kept(0.5, usual),
-        rows.device(0.5, usual),
+        rows.many(
+            0.75,
+            anything,
+            count=40,
+            title="Frequencies of many bases and widths, in any order, are scaled as they should be.",
+        ),
+        kept_on_any_device(0.75, usual),
     ),
 )

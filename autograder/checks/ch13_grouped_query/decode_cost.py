@@ -37,12 +37,22 @@ def _part(points: float, place: int, name: str, title: str) -> rows.Row:
     return rows.part(points, any_sizes, of_8b, output=f"output[{place}]", name=name, title=title)
 
 
+def anything(draw: Draw) -> Case:
+    """Any sizes, among them equal ones, 1, and as many key heads as query heads."""
+    layers, shared, group, width = draw.integers(1, 5, 4).tolist()
+    weights, length = draw.integers(0, 100, 2).tolist()
+    sizes = {"weights": weights, "n_layers": layers, "n_heads": group * shared, "n_kv_heads": shared}
+    return Case({**sizes, "d_head": width, "length": length})
+
+
 DECODE_COST = Exercise(
     reference=llama.decode_cost,
     rows=(
-        _part(1.75, 0, "operations", "The operations are right."),
-        _part(0.75, 1, "weights", "The bytes of the weights are right."),
-        _part(1, 2, "cache", "The bytes of the cache are right."),
+        rows.numbers(2, any_sizes, of_8b, gradients=False, title="Operations and both kinds of bytes are right."),
+        _part(0.5, 0, "operations", "The operations are right."),
+        _part(0.25, 1, "weights", "The bytes of the weights are right."),
+        _part(0.25, 2, "cache", "The bytes of the cache are right."),
+        rows.many(0.5, anything, title="They are right for many small models."),
         rows.numbers(
             1.5, several, wider, name="options", gradients=False, title="Several texts, and other numbers, are counted."
         ),

@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import merged
 from tfcourse import llama
 
 
@@ -38,6 +39,11 @@ def one_for_all(draw: Draw) -> Case:
 def narrow_values(draw: Draw) -> Case:
     """Values of another width than the keys."""
     return pairs(draw).with_arguments(v=draw.normal(2, 3, 7, 3))
+
+
+def equal_sizes(draw: Draw) -> Case:
+    """A key head for each query head, and as many heads as queries, keys and columns."""
+    return Case({name: draw.normal(1, 3, 3, 3) for name in ("q", "k", "v")})
 
 
 def masked(draw: Draw) -> Case:
@@ -91,18 +97,32 @@ GROUPED_QUERY_ATTENTION = Exercise(
     reference=llama.grouped_query_attention,
     rows=(
         rows.numbers(
-            3.75, pairs, triples, one_for_all, title="Neighbouring query heads share a head of keys and values."
+            3.75,
+            pairs,
+            triples,
+            one_for_all,
+            gradients=False,
+            title="Neighbouring query heads share a head of keys and values.",
         ),
         rows.numbers(
-            1.75, masked, masked_heads, shared_mask, name="mask", title="What may not be looked at counts nothing."
+            1.75,
+            masked,
+            masked_heads,
+            shared_mask,
+            name="mask",
+            gradients=False,
+            title="What may not be looked at counts nothing.",
         ),
-        rows.edge(
-            0.5,
-            empty_row,
-            narrow_values,
-            name="edges",
-            dtypes=(torch.float64, torch.bfloat16, torch.float16),
-            title="A query that may attend to nothing gets zeros, and values may have another width, in every precision.",
+        merged(
+            rows.edge(
+                0.5,
+                empty_row,
+                narrow_values,
+                name="edges",
+                dtypes=(torch.float64, torch.bfloat16, torch.float16),
+                title="Gradients are right, values may have another width, and a query that may attend to nothing gets zeros.",
+            ),
+            rows.numbers(0, pairs, equal_sizes),
         ),
         rows.errors(
             0.5,

@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from autograder.checks.ch13_grouped_query.layer_cases import frequencies, past
 from autograder.checks.variants import built
 from tfcourse import llama
@@ -60,23 +61,35 @@ def longer(draw: Draw, size: int) -> Case:
     return replace(case, init=init, state=draw.weights(llama.GroupedQueryAttention(4 * size, 2 * size, size)))
 
 
+def alone(draw: Draw) -> Case:
+    """One text, as long as wide; as many key heads as query heads."""
+    case = Case({"x": draw.normal(1, 4, 4), "frequencies": frequencies(draw, 1)})
+    init = {"d_model": 4, "n_heads": 2, "n_kv_heads": 2}
+    return replace(case, init=init, state=draw.weights(llama.GroupedQueryAttention(4, 2, 2)))
+
+
 GROUPED_QUERY_LAYER = Exercise(
     reference=llama.GroupedQueryAttention,
     rows=(
-        rows.numbers(3.5, plain, wider, without=("frequencies",), title="Outputs and cache of a text are right."),
+        rows.numbers(4.5, plain, wider, gradients=False, title="Outputs and cache of a text are right."),
+        rows.numbers(2.25, one_more, some_more, name="past", gradients=False, title="New tokens go on behind a past."),
         rows.numbers(
-            3, one_more, some_more, without=("frequencies",), name="past", title="New tokens go on behind a past."
-        ),
-        rows.numbers(
-            1.75,
+            1.5,
             other_width,
             no_multiple,
-            without=("frequencies",),
             name="width",
+            gradients=False,
             title="The width of a head may be handed in.",
         ),
-        rows.inputs_kept(0.75, plain, some_more),
-        rows.device(0.75, plain),
+        rows.numbers(
+            0.75,
+            some_more,
+            alone,
+            without=("frequencies",),
+            name="gradients",
+            title="Gradients reach text, past and weights; each query head may have its own key head.",
+        ),
+        kept_on_any_device(0.75, plain, some_more),
         rows.errors(
             0.5,
             plain,

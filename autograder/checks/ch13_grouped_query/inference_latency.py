@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import merged
 from autograder.checks.variants import changed
 from tfcourse import llama
 
@@ -48,18 +49,30 @@ def slow(draw: Draw) -> Case:
     return moving(draw).with_arguments(flops=0.125, peak_flops=0.5, bytes_moved=2.0, bandwidth=0.25)
 
 
+def anything(draw: Draw) -> Case:
+    """Small work and rates, in powers of 2, so that both often take equally long."""
+    names = ("flops", "bytes_moved", "peak_flops", "bandwidth")
+    return Case(dict(zip(names, (2.0 ** draw.integers(-3, 4, 4).double()).tolist(), strict=True)))
+
+
 INFERENCE_LATENCY = Exercise(
     reference=llama.inference_latency,
     rows=(
-        rows.numbers(1.5, computing, moving, title="The slower clock counts, and is named."),
-        rows.numbers(0.75, shared, shared_sums, name="devices", title="Devices share both kinds of work."),
-        rows.edge(
-            0.25,
-            equal,
-            slow,
-            name="edges",
-            dtypes=(),
-            title="If both take equally long, it is named compute; rates may be below 1.",
+        rows.numbers(1.25, computing, moving, gradients=False, title="The slower clock counts, and is named."),
+        rows.numbers(
+            0.75, shared, shared_sums, name="devices", gradients=False, title="Devices share both kinds of work."
+        ),
+        merged(
+            rows.edge(
+                0.5,
+                equal,
+                slow,
+                name="edges",
+                gradients=False,
+                dtypes=(),
+                title="Many rates are right, also below 1; if both take equally long, it is named compute.",
+            ),
+            rows.many(0, anything, title=""),
         ),
         rows.errors(
             0.5,

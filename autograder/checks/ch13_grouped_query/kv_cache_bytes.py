@@ -29,10 +29,17 @@ def wider(draw: Draw) -> Case:
     return any_sizes(draw).with_arguments(bytes_per_number=4)
 
 
+def anything(draw: Draw) -> Case:
+    """Any sizes, among them equal ones and 1, and an empty cache."""
+    layers, heads, width = draw.integers(1, 6, 3).tolist()
+    return Case({"n_layers": layers, "n_kv_heads": heads, "d_head": width, "length": int(draw.integers(0, 9))})
+
+
 KV_CACHE_BYTES = Exercise(
     reference=llama.kv_cache_bytes,
     rows=(
-        rows.numbers(2, any_sizes, of_8b, title="Keys and values of all layers and heads are counted."),
+        rows.numbers(1.25, any_sizes, of_8b, title="Keys and values of all layers and heads are counted."),
+        rows.many(0.75, anything, title="They are counted for many small models."),
         rows.numbers(1, several, wider, name="options", title="Several texts, and other numbers, are counted."),
     ),
 )

@@ -33,16 +33,25 @@ def no_cache(draw: Draw) -> Case:
     return roomy(draw).with_arguments(cache_bytes_per_sequence=0)
 
 
+def anything(draw: Draw) -> Case:
+    """Room for one to nine small texts beside the weights, and sometimes for a part of another one."""
+    weights, count = draw.integers(1, 10, 2).tolist()
+    cache = int(draw.integers(1, 8))
+    room = count * cache + int(draw.integers(0, cache))
+    return Case({"memory_bytes": weights + room, "weight_bytes": weights, "cache_bytes_per_sequence": cache})
+
+
 LARGEST_BATCH = Exercise(
     reference=llama.largest_batch,
     rows=(
         rows.numbers(
-            2,
+            1.25,
             roomy,
             of_8b,
             changed(roomy, cache_bytes_per_sequence=1),
             title="As many texts as fit beside the weights.",
         ),
+        rows.many(0.75, anything, title="So many fit for many small sizes, also where nothing is left over."),
         rows.numbers(0.5, too_large, roomy, name="no room", title="None, if the weights alone do not fit."),
         rows.errors(0.5, roomy, no_cache, title="Texts that weigh nothing are a ValueError."),
     ),

@@ -8,6 +8,7 @@ from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
 from autograder.checks.ch05_transformer.ready_made import ATTENTION
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from autograder.checks.ch13_grouped_query.layer_cases import frequencies, past
 from tfcourse import llama
 
@@ -40,19 +41,28 @@ def longer(draw: Draw, size: int) -> Case:
     return replace(case, init=init, state=draw.weights(llama.LlamaLayer(4 * size, 2 * size, size, 5)))
 
 
+def alone(draw: Draw) -> Case:
+    """One text, as long as wide; as many key heads as query heads."""
+    case = Case({"x": draw.normal(1, 4, 4), "frequencies": frequencies(draw, 1)})
+    init = {"d_model": 4, "n_heads": 2, "n_kv_heads": 2, "d_ff": 4}
+    return replace(case, init=init, state=draw.weights(llama.LlamaLayer(4, 2, 2, 4)))
+
+
 LLAMA_LAYER = Exercise(
     reference=llama.LlamaLayer,
     rows=(
+        rows.numbers(2.25, plain, gradients=False, title="Both sublayers add to the stream what they say of its norm."),
+        rows.numbers(1.25, behind, name="past", gradients=False, title="New tokens go on behind a past."),
         rows.numbers(
-            2.25,
+            0.5,
             plain,
             other_eps,
+            alone,
             without=("frequencies",),
-            title="Both sublayers add to the stream what they say of its norm.",
+            name="gradients",
+            title="Gradients reach text and weights; another eps reaches both norms; sizes may be equal.",
         ),
-        rows.numbers(1.5, behind, without=("frequencies",), name="past", title="New tokens go on behind a past."),
-        rows.inputs_kept(0.5, plain, behind),
-        rows.device(0.25, plain),
+        kept_on_any_device(0.5, plain, behind),
         rows.no_loop(0.5, longer, over="examples, heads or places"),
     ),
     forbidden=ATTENTION,

@@ -35,10 +35,10 @@ def _part(points: float, place: int, name: str, title: str) -> rows.Row:
 LLAMA_PARAMETERS = Exercise(
     reference=llama.llama_parameters,
     rows=(
-        rows.numbers(1.5, any_sizes, of_8b, name="all", title="All five counts are right.", gradients=False),
-        _part(0.5, 1, "attention", "The four maps of attention are counted."),
-        _part(0.5, 2, "feed-forward", "The three maps of the feed-forward network are counted."),
-        _part(0.25, 3, "norms", "The norms are counted."),
-        rows.numbers(1.25, tied, name="tied", gradients=False, title="A tied output matrix is not counted twice."),
+        rows.numbers(1.75, any_sizes, of_8b, name="all", title="All five counts are right.", gradients=False),
+        _part(0.75, 4, "output", "The output matrix is counted."),
+        _part(0.25, 1, "attention", "The four maps of attention are counted."),
+        _part(0.25, 2, "feed-forward", "The three maps of the feed-forward network are counted."),
+        rows.numbers(1, tied, name="tied", gradients=False, title="A tied output matrix is not counted twice."),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import llama
 
 
@@ -32,18 +33,25 @@ def uneven(draw: Draw) -> Case:
     return _case(draw, 5, 2)
 
 
+def as_many(draw: Draw) -> Case:
+    """As many heads as before."""
+    return _case(draw, 3, 3)
+
+
 POOL_KEY_VALUE_HEADS = Exercise(
     reference=llama.pool_key_value_heads,
     rows=(
-        rows.numbers(2, to_half, to_a_third, title="Each new head is the mean of neighbours."),
-        rows.numbers(0.75, to_one, name="one", title="All heads may become one."),
+        rows.numbers(2, to_half, to_a_third, gradients=False, title="Each new head is the mean of neighbours."),
+        rows.numbers(
+            0.5, to_one, as_many, name="numbers", gradients=False, title="All heads may become one, and all may stay."
+        ),
+        rows.numbers(0.5, to_half, name="gradients", title="Gradients reach the weights."),
         rows.errors(
             0.5,
             to_half,
             uneven,
             title="Heads that cannot be pooled evenly are a ValueError.",
         ),
-        rows.inputs_kept(0.5, to_half),
-        rows.device(0.25, to_half),
+        kept_on_any_device(0.5, to_half),
     ),
 )

@@ -43,11 +43,36 @@ def large(draw: Draw) -> Case:
     return _case(draw, scale=400.0)
 
 
+def single_row(draw: Draw) -> Case:
+    """A row without any other axis."""
+    return rows_of_three(draw).with_arguments(x=draw.normal(D) + 2.0)
+
+
 RMS_NORM_LAYER = Exercise(
     reference=llama.RmsNorm,
     rows=(
-        rows.numbers(2.25, rows_of_three, fresh, title="Rows are divided by their root mean square and stretched."),
-        rows.numbers(0.75, tiny, other_eps, name="eps", title="The mean square gets eps before the root is taken."),
+        rows.numbers(
+            1.75,
+            rows_of_three,
+            fresh,
+            gradients=False,
+            title="Rows are divided by their root mean square and stretched.",
+        ),
+        rows.numbers(
+            0.75,
+            tiny,
+            other_eps,
+            name="eps",
+            gradients=False,
+            title="The mean square gets eps before the root is taken.",
+        ),
+        rows.numbers(
+            0.5,
+            rows_of_three,
+            single_row,
+            name="gradients",
+            title="Gradients reach rows and weight; a single row works too.",
+        ),
         rows.precision(0.5, large, title="Squares are taken in float32, so that nothing overflows."),
         rows.inputs_kept(0.5, rows_of_three),
     ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
+from autograder.checks.ch12_rotary.manners import kept_on_any_device
 from tfcourse import llama
 
 D, F = 5, 7
@@ -29,13 +30,26 @@ def longer(draw: Draw, size: int) -> Case:
     return replace(case, state=draw.weights(llama.SwiGlu(3, size + 2)))
 
 
+def equal_sizes(draw: Draw) -> Case:
+    """As many texts as tokens and columns, and no wider inside."""
+    init = {"d_model": 3, "d_ff": 3}
+    return Case({"x": draw.normal(3, 3, 3)}, init=init, state=draw.weights(llama.SwiGlu(3, 3)))
+
+
 SWI_GLU = Exercise(
     reference=llama.SwiGlu,
     rows=(
-        rows.numbers(3.25, a_text, one_row, title="The gate decides how much passes; gradients reach all three maps."),
+        rows.numbers(2.5, a_text, gradients=False, title="The gate decides how much passes."),
+        rows.numbers(
+            0.75,
+            a_text,
+            one_row,
+            equal_sizes,
+            name="gradients",
+            title="Gradients reach the input and all three maps; a single row, and equal sizes, work too.",
+        ),
         rows.precision(0.5, a_text),
-        rows.inputs_kept(0.5, a_text),
-        rows.device(0.25, a_text),
+        kept_on_any_device(0.75, a_text),
         rows.no_loop(0.5, longer, over="examples or rows"),
     ),
 )
