@@ -567,8 +567,7 @@ class AttentionSeq2Seq(nn.Module):
         Raises:
             ValueError: If `source_mask` does not fit, as in the encoder.
         """
-        weights = self.decoder(target, self.encoder(source, source_mask), source_mask)[1]
-        return weights
+        return self.decoder(target, self.encoder(source, source_mask), source_mask)[1]
 
 
 def ibm_model_1(
