@@ -94,6 +94,7 @@ GIVEN = {
     "It added 4.7 BLEU, from 25.9 to 30.6",
     "one sequence of 350,000 steps",
     "At 1.5 the words fall apart.",
+    "Compare the two curves with scale 1.5.",
     "begin at $\\sigma(3) \\approx 0.95$, open.",
 }
 

@@ -60,14 +60,13 @@ ASKED = {
     "agreement": "agreement",
     "misses": "[[p, w, data.tokenize(exam_pairs[i].source)] for i in range(len(exam_pairs))"
     " for p, w in zip(by_table[i], truth[i], strict=True) if w is not None and p != w]",
-    "left": "[statistics.mean(place - link in off for places, links, pair in zip(strongest(translator, exam), truth, exam_pairs) "
-    "for place, link, token in zip(places, links, data.tokenize(pair.target)) if token == '##hundert') for off in ((-1,), (0,))]",
+    "left": "[at[-1], at[0]]",
     "without_und": "['##und' not in data.tokenize(pair.target) for pair in exam_pairs[:100]]",
     "truth": "true_links(english, german)",
     "crossings": "crossings",
     "short": "((lengths <= 4).double().mean().item())",
     "by_length": "by_length",
-    "counts": "[((low <= lengths) & (lengths <= high)).sum().item() for low, high in spans]",
+    "counts": "counts_of",
     "dates": "dates",
     "iso": "[[*date_words.encode(pair.source), *iso_words.encode(pair.target)] for pair in written.values()]",
     "date_unseen": "data.date_split(day)",
@@ -243,18 +242,16 @@ def test_shapes_are_those_of_the_shapes_table(values: dict[str, Any]) -> None:
 
 def test_shares_of_right_links_are_those_of_the_text(values: dict[str, Any]) -> None:
     ibm, additive, general = (values["agreement"][name] for name in ALIGNERS)
-    check("is right in 91.3% of the links;", ibm[0], form=".1%")
-    check("The general score finds 98.8%.", general[0], form=".1%")
-    check("as well as the general one, finds 75.4%?", additive[0], form=".1%")
+    check("is right in 91% of the links;", ibm[0], form=".0%")
+    check("The general score finds 99%.", general[0], form=".0%")
+    check("which translates just as well, finds only 75%.", additive[0], form=".0%")
     assert values["misses"]
     for chosen, wanted, words in values["misses"]:
         assert words[chosen].strip("#-,") == words[wanted].strip("#-,")
-    check(
-        "In 87.0% of all cases `##hundert` looks at the digit in front, one word too far to the left, and in 9.0% at hundred.",
-        *values["left"],
-        form=".1%",
-    )
-    check("it is right in 99.8%, and for hundert and tausend in 25.2%.", additive[1], additive[2], form=".1%")
+    check("In 87% of all cases `##hundert` looks at the digit in front, one word too far to the left, and in 9% at hundred.")
+    assert [f"{share:.0%}" for share in values["left"]] == ["87%", "9%"]
+    assert additive[1] > 0.98
+    check("and for hundert and tausend in 25%.", additive[2], form=".0%")
 
 
 def test_german_crosses_and_french_does_not(values: dict[str, Any]) -> None:
@@ -300,8 +297,9 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
     assert plain == sorted(plain, reverse=True)
     assert sum(values["counts"]) == 300, "every number of the exam is in a point of the figure"
     assert min(values["counts"]) > 0
-    check("is at 1.00 where the other is lost.", back[-1])
-    check("It is weakest, with 0.89, on the shortest ones,", back[0])
+    assert back[-1] == 1, "translates all of the longest numbers"
+    assert "of which the exam has only 19 and the training few" in PROSE
+    assert values["counts"][0] == 19
     assert min(back) == back[0]
     assert values["short"] < 0.1
     few, many = values["steps"]
@@ -316,52 +314,35 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
 
 def test_six_scores_do_as_told(values: dict[str, Any]) -> None:
     contest = values["contest"]
-    best = max(one["exact"] for one in contest.values())
-    near = [name for name, one in contest.items() if best - one["exact"] <= 0.01]
-    assert sorted(near) == ["additive", "dot", "general"]
-    check("Three scores are within one percentage point of each other,")
     check(
-        "Its largest weight is 0.14 on average, where equal ones would be 0.12;",
+        "its largest weight is 0.14 on average, where equal ones would be 0.12.",
         contest["content"]["peak"],
         values["even"],
     )
-    check(
-        "lags behind plain dot, 81.0% against 96.7%.",
-        contest["scaled_dot"]["exact"],
-        contest["dot"]["exact"],
-        form=".1%",
-    )
-    check("Location translates 92.0% of the exam,", contest["location"]["exact"], form=".1%")
-    check(
-        "it gets 3.3% right; additive gets 35.7%, dot 24.0%, general 44.3%.",
-        *(contest[name]["shifted"] for name in ("location", "additive", "dot", "general")),
-        form=".1%",
-    )
 
 
+SIXTEST
 def test_closed_places_hurt_digits_and_not_what_was_known(values: dict[str, Any]) -> None:
     digits, units, und = values["closed"]["additive strongest"]
-    check("the additive model gets 41.5% of the digits right,", digits, form=".1%")
-    check("but 92.5% of hundert and tausend, and 99.1% of und.", units, und, form=".1%")
+    assert digits < 0.5, "loses most digits"
+    assert min(units, und) > 0.85, "keeps most of hundert and tausend"
     blind_digits, blind_units, blind_und = values["closed"]["additive all"]
-    check("Then the digits fall further, to 28.5%, and the units to 71.3%:", blind_digits, blind_units, form=".1%")
-    check("Only und hardly needs the source, 96.1%.", blind_und, form=".1%")
-    assert blind_digits < digits
-    assert blind_units < units
+    assert blind_digits < digits - 0.05
+    assert blind_units < units - 0.1, "the neighbours had provided something"
+    assert blind_und > 0.9, "und hardly needs the source"
 
 
 def test_a_wrong_look_can_be_worse_than_none(values: dict[str, Any]) -> None:
     units, blind_units = values["closed"]["general strongest"][1], values["closed"]["general all"][1]
-    check("it gets 54.0% of the units, without any place 72.8%.", units, blind_units, form=".1%")
-    assert units < blind_units
+    assert units < blind_units - 0.1
 
 
 def test_crisp_models_can_be_made_to_choose_and_blending_ones_cannot(values: dict[str, Any]) -> None:
     contest, crisp = values["contest"], values["crisp"]
-    check("97.3% become 95.3% with the additive score,", contest["additive"]["exact"], crisp["additive"], form=".1%")
-    check("and 96.7% become 94.3% with dot.", contest["dot"]["exact"], crisp["dot"], form=".1%")
-    check("Scaled dot falls from 81.0% to 51.0%:", contest["scaled_dot"]["exact"], crisp["scaled_dot"], form=".1%")
-    check("its largest weight was 0.36 on average,", contest["scaled_dot"]["peak"])
+    for score in ("additive", "dot"):
+        assert contest[score]["exact"] - crisp[score] < 0.04, score
+    assert contest["scaled_dot"]["exact"] - crisp["scaled_dot"] > 0.2
+    check("whose largest weight was 0.36 on average,", contest["scaled_dot"]["peak"])
     assert values["right"] == contest["additive"]["exact"]
 
 
