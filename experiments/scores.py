@@ -102,9 +102,7 @@ def measure(score: str, sharpness: float, seed: int) -> dict[str, float]:
 
     asked = data.number_pairs("en", "de", split="test", count=300)
     shifted = [data.Pair(f"and {pair.source}", pair.target) for pair in asked]
-    exam, changed = (
-        next(data.batches(some, source_words, target_words, batch_size=300)) for some in (asked, shifted)
-    )
+    exam, changed = (next(data.batches(some, source_words, target_words, batch_size=300)) for some in (asked, shifted))
     weights = weights_of(model, exam)
     chosen = weights.argmax(dim=-1).tolist()
     words = meanings()

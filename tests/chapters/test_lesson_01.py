@@ -283,7 +283,10 @@ def test_cells_carry_the_gradient_as_told_below_the_explorer(values: dict[str, A
 
 def test_direct_path_does_not_depend_on_the_matrix(values: dict[str, Any]) -> None:
     direct, total = values["paths"]
-    check("leaves about 0.1 to 0.2 whatever the dial says: the open gates set it, since $0.95^{39} \\approx 0.14$.", 0.95**39)
+    check(
+        "leaves about 0.1 to 0.2 whatever the dial says: the open gates set it, since $0.95^{39} \\approx 0.14$.",
+        0.95**39,
+    )
     assert all(0.1 < alone < 0.2 for alone in direct)
     assert all(alone < 0.1 * norm for alone, norm in zip(direct, total, strict=True)), "the matrix has the larger part"
     assert total[-1] > 5 * total[0]

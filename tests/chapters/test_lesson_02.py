@@ -6,7 +6,9 @@ import datetime
 import json
 import math
 import re
+import statistics
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from babel.dates import format_date
 
 from autograder.checks.headings import headings
 from tfcourse import data
-from tfcourse.alignment import AttentionSeq2Seq, additive_score, content_score, dot_score, ibm_model_1
+from tfcourse.alignment import SCORES, AttentionSeq2Seq, additive_score, content_score, dot_score, ibm_model_1
 from tfcourse.seq2seq import Seq2Seq
 
 from .lesson import CHAPTERS, Lesson, described
@@ -165,6 +167,20 @@ def test_two_rounds_of_em_by_hand_are_those_of_the_function() -> None:
     assert f"{9 / 14:.2f}" == "0.64"
 
 
+def test_em_never_lowers_the_likelihood() -> None:
+    pairs = data.number_pairs("en", "de", split="train", count=60)
+    source, target = (data.Vocabulary.from_texts(getattr(pair, side) for pair in pairs) for side in ("source", "target"))
+    encoded = [(source.encode(pair.source), target.encode(pair.target)) for pair in pairs]
+    likelihoods = []
+    for n in range(9):
+        table = ibm_model_1(encoded, len(source), len(target), n).double()
+        likelihoods.append(
+            sum(table[[0, *words]][:, written].mean(dim=0).log().sum().item() for words, written in encoded)
+        )
+    assert all(after >= before - 1e-9 for before, after in pairwise(likelihoods))
+    assert likelihoods[-1] > likelihoods[0] + 10
+
+
 def test_table_of_words_crosses_where_german_does_and_cannot_tell_two_hundreds_apart(values: dict[str, Any]) -> None:
     links = dict(zip(enumerate(values["german"]), values["ibm"], strict=True))
     assert links[2, "##ein"] == 4
@@ -248,7 +264,9 @@ def test_shares_of_right_links_are_those_of_the_text(values: dict[str, Any]) -> 
     assert values["misses"]
     for chosen, wanted, words in values["misses"]:
         assert words[chosen].strip("#-,") == words[wanted].strip("#-,")
-    check("In 87% of all cases `##hundert` looks at the digit in front, one word too far to the left, and in 9% at hundred.")
+    check(
+        "In 87% of all cases `##hundert` looks at the digit in front, one word too far to the left, and in 9% at hundred."
+    )
     assert [f"{share:.0%}" for share in values["left"]] == ["87%", "9%"]
     assert additive[1] > 0.98
     check("and for hundert and tausend in 25%.", additive[2], form=".0%")
@@ -321,7 +339,46 @@ def test_six_scores_do_as_told(values: dict[str, Any]) -> None:
     )
 
 
-SIXTEST
+def recorded() -> dict[str, dict[str, list[float]]]:
+    """What five seeds of each score have reached, by `experiments/scores.py`."""
+    found: dict[str, dict[str, list[float]]] = json.loads(
+        (CHAPTERS.parent / "experiments" / "results" / "scores.json").read_text("utf-8")
+    )["scores"]
+    return found
+
+
+def interval(better: list[float], worse: list[float]) -> tuple[float, float]:
+    """The 95% interval of the mean difference of five pairs: Student's t with four degrees of freedom."""
+    gaps = [a - b for a, b in zip(better, worse, strict=True)]
+    half = 2.78 * statistics.stdev(gaps) / math.sqrt(len(gaps))
+    return statistics.mean(gaps) - half, statistics.mean(gaps) + half
+
+
+def test_table_of_scores_is_the_record() -> None:
+    for score in SCORES:
+        cells = []
+        for name in ("exact", "with and", "links of digits", "links of units"):
+            shares = [round(100 * share) for share in recorded()[score][name]]
+            cells.append(f"{round(statistics.mean(shares))} ({min(shares)}–{max(shares)})")
+        assert f"| {score.replace('_', ' ')} | {' | '.join(cells)} |" in PROSE, (score, cells)
+
+
+def test_five_seeds_rank_the_scores_as_told() -> None:
+    exact, shifted = ({name: one[kind] for name, one in recorded().items()} for kind in ("exact", "with and"))
+    assert interval(exact["dot"], exact["scaled_dot"])[0] > 0, "dot is ahead of scaled dot"
+    assert interval(exact["scaled_dot"], exact["content"])[0] > 0, "content is last"
+    for other in ("additive", "dot", "general"):
+        assert interval(shifted[other], shifted["location"])[0] > 0, other
+    for one, other in (("additive", "dot"), ("additive", "general"), ("general", "dot")):
+        low, high = interval(exact[one], exact[other])
+        assert low < 0 < high, (one, other, low, high)
+
+
+def test_cosine_lacks_range() -> None:
+    found = recorded()
+    assert interval(found["content, times 10"]["exact"], found["content"]["exact"])[0] > 0.3
+
+
 def test_closed_places_hurt_digits_and_not_what_was_known(values: dict[str, Any]) -> None:
     digits, units, und = values["closed"]["additive strongest"]
     assert digits < 0.5, "loses most digits"

@@ -196,9 +196,7 @@ def _lookup(width: float, *, left: float, pitch: float, narrow: Drawing | None =
     middle = left + pitch
     query = chip(drawing, "tonight’s readings", (middle, 20), tone="query")
     answer = chip(drawing, "3.0 m", (middle, 202), tone="query")
-    for i, (page, weight, height) in enumerate(
-        zip(PAGES, (4 / 7, 2 / 7, 1 / 7), ("4.2", "2.1", "0.0"), strict=True)
-    ):
+    for i, (page, weight, height) in enumerate(zip(PAGES, (4 / 7, 2 / 7, 1 / 7), ("4.2", "2.1", "0.0"), strict=True)):
         x = left + pitch * i
         key = chip(drawing, page, (x, 96), tone="key")
         curve(drawing, query.bottom, key.top, weight=0.6 * weight)
