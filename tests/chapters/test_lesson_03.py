@@ -118,8 +118,8 @@ def test_the_lesson_links_and_uses_every_public_function() -> None:
 
 
 def test_every_figure_has_a_description_and_a_numbered_caption(figures: list[str], outputs: list[Any]) -> None:
-    captions = re.findall(r"^\*Figure 3\.(\d+)\. ", SOURCE, flags=re.MULTILINE)
-    assert [int(n) for n in captions] == list(range(1, len(figures))), "the picture at the top has a sentence instead"
+    captions = re.findall(r"^(?:\*|    caption=\")Figure 3\.(\d+)\. ", SOURCE, flags=re.MULTILINE)
+    assert [int(n) for n in captions] == list(range(1, len(figures) + 3)), "drawings, plots and two explorers"
     for figure in figures:
         description = re.search(r'role="img" aria-label="([^"]+)"', figure)
         assert description is not None
@@ -455,7 +455,7 @@ def test_the_descriptions_of_the_figures_state_what_the_experiments_found(printe
 
 
 def test_scores_of_random_vectors_behave_as_the_section_on_scale_describes(runs: list[Any]) -> None:
-    """The curves of figure 3.3: its description and the text speak of these numbers."""
+    """The curves of figure 3.5: its description and the text speak of these numbers."""
     (cell,) = [cell for cell in runs[0].cells if cell.source.startswith("generator") and "measured" in cell.source]
     names: dict[str, Any] = {"torch": torch, "math": math, **{n: getattr(attention, n) for n in attention.__all__}}
     exec(cell.source, names)  # the lesson's own cell
@@ -483,7 +483,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.mark.usefixtures("one_thread")
 def test_attention_has_learned_to_compare_wind_with_wind(runs: list[Any]) -> None:
-    """Figure 3.8: two entries close to 19, everything else close to zero, and a value matrix that passes the height."""
+    """Figure 3.11: two entries close to 19, everything else close to zero, and a value matrix that passes the height."""
     cells = [cell.source for cell in runs[0].cells if cell.cell_type == "code"]
     (training,) = [source for source in cells if source.startswith("def make_logs")]
     names: dict[str, Any] = {"torch": torch, "math": math, **{n: getattr(attention, n) for n in attention.__all__}}
