@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 
 COMMAND = "python experiments/fixed_weights.py --record experiments/results/fixed_weights.json"
-PAGES, WIDTH, STEPS, BATCH, SEEDS = 20, 256, 3000, 256, range(3)
+PAGES, WIDTH, SEEDS = 20, 256, range(3)
+# Updates and logs per update: those of the attention in the lesson, and forty times as many logs.
+SHORT, LONG = (300, 64), (3000, 256)
 
 
 def make_logs(n_logs: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -32,17 +34,17 @@ def make_logs(n_logs: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     return rows.flatten(1), tonight
 
 
-def train(seed: int) -> tuple[float, int]:
+def train(seed: int, updates: int, batch: int) -> tuple[float, int]:
     """Train a network with two hidden layers; return its mean squared error on new lighthouses, and its parameters."""
     torch.manual_seed(seed)
     model = nn.Sequential(
         nn.Linear(6 * (PAGES + 1), WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 1)
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0.05, STEPS)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0.05, updates)
     generator = torch.Generator().manual_seed(100 + seed)
-    for _ in range(STEPS):
-        rows, height = make_logs(BATCH, generator)
+    for _ in range(updates):
+        rows, height = make_logs(batch, generator)
         loss = (model(rows) - height).square().mean()
         optimizer.zero_grad()
         loss.backward()
@@ -60,9 +62,11 @@ def main() -> None:
     parser.add_argument("--record", type=Path, required=True)
     path = parser.parse_args().record
     torch.set_num_threads(1)
-    runs = [train(seed) for seed in SEEDS]
-    errors = [round(error, 3) for error, _ in runs]
-    record = {"command": COMMAND, "logs": STEPS * BATCH, "parameters": runs[0][1], "errors": errors}
+    errors: dict[int, list[float]] = {}
+    for updates, batch in (SHORT, LONG):
+        runs = [train(seed, updates, batch) for seed in SEEDS]
+        errors[updates * batch] = [round(error, 3) for error, _ in runs]
+    record = {"command": COMMAND, "parameters": runs[0][1], "errors by logs": errors}
     path.write_text(json.dumps(record) + "\n", encoding="utf-8")
 
 

@@ -278,10 +278,11 @@ def claims() -> Iterator[tuple[str, list[float]]]:
     yield "the forecasts 3.0, 6.0 and 1.2, 14.1", [*first, *second]
     yield "with 20,000 logs to learn from and 127 coefficients", [20_000, 20 * 6 + 6 + 1]
     fixed = fixed_weights()
-    yield "hidden layers of 256, on the same flattened row, trained on 768,000 logs", [256, fixed["logs"]]
+    yield "hidden layers of 256, on the same flattened row, trained on 768,000 logs", [256, 768_000]
     yield "and 19,200 logs", [300 * 64]
-    yield "its error is 0.08", [statistics.mean(fixed["errors"])]
+    yield "its error is 0.08", [statistics.mean(fixed["errors by logs"]["768000"])]
     yield "98,561 parameters", [fixed["parameters"]]
+    yield "with the 19,200 logs of attention it is no better than the linear map", [19_200]
     yield "reads logs of 20 pages only", [20]
     yield "Each log has 20 pages", [20]
     yield "also on logs of 60 pages", [60]
@@ -420,7 +421,9 @@ def test_the_experiments_end_as_the_text_says(printed: str) -> None:
     assert errors("attention, 60 pages") < errors("attention"), "profits from a longer log"
     assert errors("fixed weights") > 0.9 * errors("mean of the log"), "hardly beats the mean"
     assert errors("equal mixture") < 0.36 * errors("fixed weights"), "removes two thirds of the error"
-    assert all(error < 2.5 * errors("attention") for error in fixed_weights()["errors"]), "comes close to attention"
+    few, many = (fixed_weights()["errors by logs"][logs] for logs in ("19200", "768000"))
+    assert all(error < 2.5 * errors("attention") for error in many), "comes close to attention"
+    assert min(few) > errors("fixed weights") - 0.05, "with few logs no better than the linear map"
     shuffles = re.findall(r"^(pages|queries|keys) shuffled.* (the same|different)$", printed, flags=re.MULTILINE)
     assert [verdict for _, verdict in shuffles] == ["the same", "the same", "different", "different"]
     rows = dict(re.findall(r"^(scaled_dot_product|tiled)_attention +\[([\d, ]+)\]$", printed, flags=re.MULTILINE))
