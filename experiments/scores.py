@@ -82,7 +82,7 @@ def weights_of(model: AttentionSeq2Seq, batch: data.Batch) -> Tensor:
 def sharpen(model: AttentionSeq2Seq, sharpness: float) -> None:
     """Multiply the scores of a translator before the softmax."""
     plain = model.decoder.scores
-    model.decoder.scores = lambda q, k: sharpness * plain(q, k)  # type: ignore[method-assign]
+    model.decoder.scores = lambda q, k: sharpness * plain(q, k)
 
 
 def measure(score: str, sharpness: float, seed: int) -> dict[str, float]:
