@@ -444,7 +444,7 @@ def test_a_decoder_writes_names_and_gaps_at_the_end_do_not(values: dict[str, Any
     assert valid["at the end"] < 0.1, "practically nothing"
     assert valid["all at once"] < 0.5, "fails in most of its texts"
     for way in ("in turn", "in any order"):
-        assert 0.55 < valid[way] < 0.95, "well over half"
+        assert 0.55 < valid[way] < 0.85, "well over half, and fewer than chapter 09's decoder"
 
 
 def test_prose_has_no_number_that_is_not_checked() -> None:
