@@ -72,7 +72,7 @@ GIVEN = {
     "From temperature 0.5 to 1.5",
     "between temperature 0.5 and temperature 1 in choice",
     "at temperature 0.7?",
-    "Min-p 0.5 asks for half the probability of the best token, here 0.2.",
+    "Min-p 0.5 requires half the probability of the best token, here 0.2.",
     "The token that crosses 0.85 is the last one kept.",
     "reach a mass of 0.3;",
     "each number from 0 to 999,999.",
