@@ -22,15 +22,15 @@ from .lesson import Lesson, described
 # Labels that known mistakes name, and what a student is then told to read.
 HEADINGS = {
     "chain-rule": "A product of next tokens",
-    "one-pass-many-lessons": "One pass, many targets",
+    "one-pass-many-lessons": "One pass, many lessons",
     "perplexity": "Perplexity",
     "the-gpt-block": "The block",
     "train-on-names": "Train it on names",
-    "counts-against-gpt": "An n-gram model against a GPT",
+    "counts-against-gpt": "A table of counts against a GPT",
     "generating-is-slow": "Generating is slow",
     "how-large-is-gpt": "How large is GPT?",
     "what-a-token-costs": "What does a token cost?",
-    "how-large-should-it-be": "How large a model for a given budget?",
+    "how-large-should-it-be": "How large should it have been?",
     "before-gpt": "Before GPT",
     "few-shot": "Prompts instead of weights",
     "shapes-09": "Shapes at a glance",
