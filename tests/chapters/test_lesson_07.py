@@ -301,7 +301,7 @@ def test_one_prompt_is_continued_as_the_text_says(values: dict[str, Any]) -> Non
         assert bits[0] < marks[name][1] < bits[1], name
 
 
-FILTERS = {
+FILTERS: dict[str, dict[str, float]] = {
     "top_k": {"k": 3},
     "top_p": {"p": 0.7},
     "min_p": {"p": 0.3},

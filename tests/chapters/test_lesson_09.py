@@ -417,7 +417,7 @@ def test_without_a_mask_the_loss_falls_below_the_least_possible_and_no_names_are
         batch = texts[torch.randint(len(texts), (64,))]
         loss = next_token_loss(model(batch), batch, pad=PAD)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     assert loss < 0.5 * values["training"][0], "below the least possible loss"
     rows = torch.full((50, 1), BOS)
