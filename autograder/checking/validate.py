@@ -190,14 +190,14 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
 def _minutes(cells: Sequence[_Cell], names: Sequence[str]) -> dict[str, int]:
     """Return the minutes that the prompts tell, by exercise; none for an exercise whose prompt is gone."""
     minutes: dict[str, int] = {}
-    told = 0
+    announced = 0
     for cell in cells:
         if cell.kind == "markdown":
             match = _MINUTES.search(cell.source)
-            told = int(match[1]) if match else told
-        for name in _DEFINED.findall(cell.source) if cell.kind == "code" and told else ():
+            announced = int(match[1]) if match else announced
+        for name in _DEFINED.findall(cell.source) if cell.kind == "code" and announced else ():
             if name in names and name not in minutes:
-                minutes[name], told = told, 0
+                minutes[name], announced = announced, 0
     return minutes
 
 

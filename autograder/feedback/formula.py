@@ -70,7 +70,7 @@ def _converted(tex: str, display: str) -> str:
 
 
 def _write(element: Element, parts: list[str]) -> None:
-    """Append an element as markup to ``parts``: an allowed tag with its contents, of any other tag the contents only."""
+    """Append an element as markup to ``parts``: an allowed tag with its contents, any other tag as its bare contents."""
     text = html.unescape(element.text or "")
     if "\\" in text:
         raise ValueError("a command is not known")

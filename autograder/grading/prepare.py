@@ -1,4 +1,4 @@
-"""Prepare a chapter's submissions for grading: read and sanitise the notebooks, and answer for those that need not run."""
+"""Prepare a chapter's submissions for grading: read and sanitise the notebooks, and record the submissions that need no run."""
 
 from __future__ import annotations
 

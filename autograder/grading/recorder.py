@@ -58,7 +58,7 @@ class Recorder:
         settings: the limits, the seed and the device of the run.
         books: the gradebook.
         journal: the chapter's journal.
-        standings: what the journal says of each submission before the run.
+        standings: each submission's state in the journal before the run.
         made_with: the versions and the machine, which every result names.
     """
 

@@ -150,10 +150,10 @@ class GradedNotebooks:
         version = status.st_mtime_ns, status.st_size
         if self._read.get(student, (None,))[0] != version:
             cells = notebook_cells(self._course, self._chapter, student)
-            kept: dict[str, Mapping[str, Any]] = {
+            parts: dict[str, Mapping[str, Any]] = {
                 name: {key: cell[key] for key in _KEPT if key in cell} for name, cell in cells.items()
             }
-            self._read[student] = version, kept
+            self._read[student] = version, parts
         return self._read[student][1]
 
 
