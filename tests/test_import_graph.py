@@ -16,10 +16,8 @@ MODULES, LINES = 15, 400
 LONG = {
     "autograder.checking.judges",
     "autograder.checking.subject",
-    "autograder.engine.checker.zygote_client",
     "autograder.engine.sandbox.lockdown",
     "autograder.engine.transport.serialization",
-    "autograder.grading.autograde",
     "autograder.mistakes.source_edits",
     "autograder.record.gradebook_writer",
     "autograder.selftest.sample_class",

@@ -62,8 +62,7 @@ def content_score(queries: Tensor, keys: Tensor) -> Tensor:
     # Divided by infinity, a zero vector stays zero, and so does its gradient.
     q_unit = queries / q_norm.masked_fill(q_norm == 0, math.inf)
     k_unit = keys / k_norm.masked_fill(k_norm == 0, math.inf)
-    scores: Tensor = q_unit @ k_unit.transpose(1, 2)  # (B, T, S)
-    return scores
+    return q_unit @ k_unit.transpose(1, 2)  # (B, T, S)
 
 
 def additive_score(queries: Tensor, keys: Tensor, w_q: Tensor, w_k: Tensor, v: Tensor) -> Tensor:
@@ -548,8 +547,7 @@ class AttentionSeq2Seq(nn.Module):
         Raises:
             ValueError: If `source_mask` does not fit, as in the encoder.
         """
-        logits: Tensor = self.decoder(target, self.encoder(source, source_mask), source_mask)[0]
-        return logits
+        return self.decoder(target, self.encoder(source, source_mask), source_mask)[0]
 
     def align(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Return the alignment weights of each target step over the source.
@@ -569,8 +567,7 @@ class AttentionSeq2Seq(nn.Module):
         Raises:
             ValueError: If `source_mask` does not fit, as in the encoder.
         """
-        weights: Tensor = self.decoder(target, self.encoder(source, source_mask), source_mask)[1]
-        return weights
+        return self.decoder(target, self.encoder(source, source_mask), source_mask)[1]
 
 
 def ibm_model_1(

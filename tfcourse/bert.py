@@ -142,8 +142,7 @@ class BertEmbeddings(nn.Module):
         places = torch.arange(length, device=tokens.device)
         segments = torch.zeros_like(tokens) if segments is None else segments
         x = self.token_embedding(tokens) + self.position_embedding(places) + self.segment_embedding(segments)
-        output: Tensor = self.dropout(self.norm(x))  # (B, T, D)
-        return output
+        return self.dropout(self.norm(x))  # (B, T, D)
 
 
 def roberta_positions(tokens: Tensor, pad: int) -> Tensor:
@@ -259,8 +258,7 @@ class MaskedLanguageHead(nn.Module):
         Returns:
             Logits, (..., V).
         """
-        logits: Tensor = self.norm(gelu(self.transform(hidden))) @ embedding.mT + self.bias  # (..., V)
-        return logits
+        return self.norm(gelu(self.transform(hidden))) @ embedding.mT + self.bias  # (..., V)
 
 
 def masked_language_loss(logits: Tensor, labels: Tensor) -> Tensor:

@@ -66,8 +66,7 @@ class SelfAttention2d(nn.Module):
         q, k, v = (project(x).flatten(2) for project in (self.q_proj, self.k_proj, self.v_proj))  # (B, inner, N)
         weights = torch.softmax(q.mT @ k, dim=-1)  # (B, N, N)
         attended = (v @ weights.mT).reshape(len(x), -1, *x.shape[2:])  # (B, inner, Hg, Wg)
-        output: Tensor = x + self.gamma * self.o_proj(attended)
-        return output
+        return x + self.gamma * self.o_proj(attended)
 
 
 def generalized_iou(a: Tensor, b: Tensor) -> Tensor:

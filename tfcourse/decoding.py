@@ -204,5 +204,4 @@ def contrastive_scores(probabilities: Tensor, hidden: Tensor, context: Tensor, a
         raise ValueError(f"alpha lies from 0 to 1, got {alpha}")
     candidates, said = (states / torch.linalg.vector_norm(states, dim=-1, keepdim=True) for states in (hidden, context))
     cosines = candidates @ said.mT  # (B, K, T)
-    scores: Tensor = (1 - alpha) * probabilities - alpha * cosines.amax(dim=-1)
-    return scores
+    return (1 - alpha) * probabilities - alpha * cosines.amax(dim=-1)

@@ -281,7 +281,7 @@ class Gpt(nn.Module):
         for number, block in enumerate(self.blocks):
             x, keys_and_values = block(x, None if cache is None else cache[number])
             kept.append(keys_and_values)
-        logits: Tensor = self.final_norm(x) @ self.token_embedding.weight.mT  # (B, T, V)
+        logits = self.final_norm(x) @ self.token_embedding.weight.mT  # (B, T, V)
         return logits, kept
 
 

@@ -132,8 +132,7 @@ class FeedForward(nn.Module):
         """
         inner = self.up_proj(x)  # (..., F)
         inner = gelu(inner) if self.activation == "gelu" else torch.relu(inner)
-        output: Tensor = self.down_proj(inner)  # (..., D)
-        return output
+        return self.down_proj(inner)  # (..., D)
 
 
 def residual_post_norm(
@@ -237,12 +236,12 @@ class EncoderLayer(nn.Module):
         activation: str = "relu",
     ) -> None:
         super().__init__()
-        self.dropout = dropout
         self.pre_norm = pre_norm
         self.self_attention = MultiHeadAttention(d_model, n_heads)
         self.feed_forward = FeedForward(d_model, d_ff, activation=activation)
         self.self_attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Apply self-attention, then the feed-forward network.
@@ -256,14 +255,11 @@ class EncoderLayer(nn.Module):
         Returns:
             Sequences, (B, S, D).
         """
-        residual = residual_pre_norm if self.pre_norm else residual_post_norm
-        dropout = self.dropout if self.training else 0.0
-
-        def with_norm(norm: nn.LayerNorm, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-            return residual(x, sublayer, norm.weight, norm.bias, dropout=dropout, eps=norm.eps)
-
-        x = with_norm(self.self_attention_norm, x, lambda y: self.self_attention(y, mask=mask))
-        return with_norm(self.feed_forward_norm, x, self.feed_forward)
+        if self.pre_norm:
+            x = x + self.dropout(self.self_attention(self.self_attention_norm(x), mask=mask))
+            return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        x = self.self_attention_norm(x + self.dropout(self.self_attention(x, mask=mask)))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
 class DecoderLayer(nn.Module):
@@ -301,7 +297,6 @@ class DecoderLayer(nn.Module):
         activation: str = "relu",
     ) -> None:
         super().__init__()
-        self.dropout = dropout
         self.pre_norm = pre_norm
         self.self_attention = MultiHeadAttention(d_model, n_heads)
         self.cross_attention = MultiHeadAttention(d_model, n_heads)
@@ -309,6 +304,7 @@ class DecoderLayer(nn.Module):
         self.self_attention_norm = nn.LayerNorm(d_model)
         self.cross_attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
         """Apply causal self-attention, cross-attention and the feed-forward network.
@@ -323,13 +319,11 @@ class DecoderLayer(nn.Module):
         Returns:
             Target sequences, (B, T, D).
         """
-        residual = residual_pre_norm if self.pre_norm else residual_post_norm
-        dropout = self.dropout if self.training else 0.0
         past = causal_mask(x.shape[1], x.device)  # (T, T)
-
-        def with_norm(norm: nn.LayerNorm, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-            return residual(x, sublayer, norm.weight, norm.bias, dropout=dropout, eps=norm.eps)
-
-        x = with_norm(self.self_attention_norm, x, lambda y: self.self_attention(y, mask=past))
-        x = with_norm(self.cross_attention_norm, x, lambda y: self.cross_attention(y, memory, memory_mask))
-        return with_norm(self.feed_forward_norm, x, self.feed_forward)
+        if self.pre_norm:
+            x = x + self.dropout(self.self_attention(self.self_attention_norm(x), mask=past))
+            x = x + self.dropout(self.cross_attention(self.cross_attention_norm(x), memory, memory_mask))
+            return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        x = self.self_attention_norm(x + self.dropout(self.self_attention(x, mask=past)))
+        x = self.cross_attention_norm(x + self.dropout(self.cross_attention(x, memory, memory_mask)))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))

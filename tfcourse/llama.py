@@ -153,7 +153,8 @@ class SwiGlu(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
-        self.gate_proj, self.up_proj = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
+        self.gate_proj = nn.Linear(d_model, d_ff, bias=False)
+        self.up_proj = nn.Linear(d_model, d_ff, bias=False)
         self.down_proj = nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -165,8 +166,7 @@ class SwiGlu(nn.Module):
         Returns:
             Rows, (..., D).
         """
-        narrowed: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
-        return narrowed
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
 
 
 class GroupedQueryAttention(nn.Module):
@@ -226,7 +226,7 @@ class GroupedQueryAttention(nn.Module):
         if past is not None:
             k, v = torch.cat([past[0], k], dim=-2), torch.cat([past[1], v], dim=-2)  # (B, G, P + T, Dh)
         mask = places[:, None] >= torch.arange(k.shape[-2], device=x.device)  # (T, P + T)
-        output: Tensor = self.o_proj(merge_heads(grouped_query_attention(q, k, v, mask)))
+        output = self.o_proj(merge_heads(grouped_query_attention(q, k, v, mask)))
         return output, (k, v)
 
 
@@ -350,7 +350,7 @@ class Llama(nn.Module):
             x, keys_and_values = layer(x, frequencies, None if cache is None else cache[number])
             kept.append(keys_and_values)
         x = self.norm(x)
-        logits: Tensor = x @ self.embedding.weight.mT if self.output is None else self.output(x)  # (B, T, V)
+        logits = x @ self.embedding.weight.mT if self.output is None else self.output(x)  # (B, T, V)
         return logits, kept
 
 

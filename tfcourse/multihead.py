@@ -140,8 +140,7 @@ class MultiHeadAttention(nn.Module):
             # Broadcasting aligns from the right: without a place for the heads, B would be taken for H.
             mask = mask.unsqueeze(1)  # (B, 1, T, S)
         heads = scaled_dot_product_attention(q, k, v, mask)  # (B, H, T, Dh)
-        output: Tensor = self.o_proj(merge_heads(heads))
-        return output
+        return self.o_proj(merge_heads(heads))
 
 
 def attention_parameters(d_model: int, n_heads: int, d_k: int, d_v: int, d_out: int) -> AttentionParameters:

@@ -97,7 +97,7 @@ class NeuralProbabilisticLM(nn.Module):
             raise ValueError(f"expected tokens (B, T) with T at least {self.window}, got {tuple(tokens.shape)}")
         windows = tokens.unfold(1, self.window, 1)  # (B, T - N + 1, N)
         x = self.embedding(windows).flatten(2)  # (B, T - N + 1, N·E)
-        logits: Tensor = self.output(torch.tanh(self.hidden(x)))  # (B, T - N + 1, V)
+        logits = self.output(torch.tanh(self.hidden(x)))  # (B, T - N + 1, V)
         return logits if self.direct is None else logits + self.direct(x)
 
 

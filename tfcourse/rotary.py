@@ -265,8 +265,7 @@ class RotaryAttention(nn.Module):
         places = interpolate_positions(places, scale)  # (T,)
         q, k = rotary_embedding(q, places, frequencies), rotary_embedding(k, places, frequencies)  # (B, H, T, Dh)
         heads = scaled_dot_product_attention(q, k, v, causal_mask(x.shape[1], x.device))
-        output: Tensor = self.o_proj(merge_heads(heads))
-        return output
+        return self.o_proj(merge_heads(heads))
 
 
 def interpolate_positions(positions: Tensor, scale: float) -> Tensor:

@@ -353,7 +353,7 @@ def quadratic(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
 
     Args:
         logits: One logit per token of the vocabulary, (..., V).
-        factor: Steepness of the parabola, above 0.
+        factor: Steepness of the parabola, above 0 and finite.
         curve: Weight of the cubic term, from 1 (only quadratic) to 3 (only cubic).
 
     Returns:
@@ -391,7 +391,7 @@ def dynamic_temperature(logits: Tensor, low: float, high: float, exponent: float
         logits: One logit per token of the vocabulary, (..., V).
         low: The temperature at entropy 0, above 0.
         high: The temperature of a uniform row, at least `low`, finite.
-        exponent: Exponent of the entropy ratio, above 0; 1 is linear.
+        exponent: Exponent of the entropy ratio, above 0 and finite; 1 is linear.
 
     Returns:
         New logits, (..., V), in the dtype of `logits`; excluded tokens (-inf) stay

@@ -319,8 +319,7 @@ class T5Attention(nn.Module):
             scores = scores + bias
         if mask is not None and mask.ndim > 2:
             mask = mask.unsqueeze(1)  # (B, 1, T, S)
-        output: Tensor = self.o_proj(merge_heads(masked_softmax(scores, mask) @ v))
-        return output
+        return self.o_proj(merge_heads(masked_softmax(scores, mask) @ v))
 
 
 class T5FeedForward(nn.Module):
@@ -357,8 +356,7 @@ class T5FeedForward(nn.Module):
         """
         up = self.up_proj(x)
         hidden = torch.relu(up) if self.gate_proj is None else gelu(self.gate_proj(x), approximate=True) * up
-        output: Tensor = self.down_proj(hidden)
-        return output
+        return self.down_proj(hidden)
 
 
 class T5Layer(nn.Module):
@@ -430,8 +428,7 @@ class T5Layer(nn.Module):
         if self.cross_attention is not None:
             assert self.cross_attention_norm is not None
             x = x + self.dropout(self.cross_attention(self.cross_attention_norm(x), memory, mask))
-        output: Tensor = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
-        return output
+        return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
 class T5(nn.Module):
@@ -552,8 +549,7 @@ class T5(nn.Module):
         )
         for layer in self.encoder_layers:
             x = layer(x, mask=None if source_mask is None else source_mask[:, None], bias=bias)
-        memory: Tensor = self.encoder_norm(x)
-        return memory
+        return self.encoder_norm(x)
 
     def decode(
         self,
@@ -582,8 +578,7 @@ class T5(nn.Module):
         x = self.decoder_norm(x)
         if self.output is None:
             return nn.functional.linear(x * x.shape[-1] ** -0.5, self.embedding.weight)
-        logits: Tensor = self.output(x)
-        return logits
+        return self.output(x)
 
 
 def to_text(task: str, fields: Mapping[str, str]) -> str:

@@ -403,5 +403,5 @@ def cosine_similarities(weight: Tensor, ids: Tensor) -> Tensor:
     rows = weight.to(torch.promote_types(weight.dtype, torch.float32))
     lengths = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)  # (V, 1)
     directions = rows / lengths.masked_fill(lengths == 0, 1)  # (V, D)
-    cosines: Tensor = directions[ids] @ directions.T  # (N, V)
+    cosines = directions[ids] @ directions.T  # (N, V)
     return cosines.to(weight.dtype)

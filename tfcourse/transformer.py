@@ -157,8 +157,7 @@ class Transformer(nn.Module):
             if self.positions_every_layer and number > 0:
                 x = self.place(x)
             x = layer(x, mask)
-        memory: Tensor = self.encoder_norm(x)
-        return memory
+        return self.encoder_norm(x)
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Predict the next tokens from the target so far and the encoder's output.

@@ -206,8 +206,7 @@ class VisionTransformer(nn.Module):
         for layer in self.layers:
             x = layer(x)
         x = self.norm(x)
-        logits: Tensor = self.head(x[:, 0] if self.pooling == "class" else x[:, 1:].mean(dim=1))
-        return logits
+        return self.head(x[:, 0] if self.pooling == "class" else x[:, 1:].mean(dim=1))
 
 
 class VitParameters(NamedTuple):

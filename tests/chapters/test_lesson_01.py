@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +27,7 @@ from tfcourse.recurrent import (
     sequence_negative_log_likelihood,
 )
 
-from .lesson import Lesson, described
+from .lesson import ROOT, Lesson, described
 
 LABELS = (
     "why-recurrence",
@@ -73,18 +74,27 @@ ASKED = {
     "blocks": "list(inputs.shape)",
     "sentences": "list(sentences.values())",
     "samples": "{str(temperature): text for temperature, text in samples.items()}",
-    "horizon": "[horizon[True], horizon[False]]",
+    "horizon": "[horizon[True], horizon[False], horizon['without noise']]",
     "exact": "{str(name): shares for name, shares in exact.items()}",
     "places": "{str(name): shares for name, shares in places.items()}",
-    "by_token": "[by_token, by_string, without]",
+    "by_token": "[by_token, by_string, bool((forced.all(dim=1) == free.all(dim=1)).all())]",
+    "by_term": "{str(day): size for day, size in by_term.items()}",
+    "whole": "whole",
+    "slow": "slow",
+    "paths": "[direct, with_matrix]",
+    "gru_open": "[memory_norms(gru_cell, 3, scale, 3.0)[0].item() for scale in DIAL]",
+    "louder": "[memory_norms(lambda x, *rest: rnn_cell(4 * x, *rest), 1, scale)[0].item() for scale in DIAL]",
+    "memory": "{str(N): loss for N, loss in memory.items()}",
+    "reached": "reached",
     "context": "[list(part.shape) for part in translators[16].encode(*strings(32, random.Random(0), 12)[:2])]",
     "logits": "list(translators[16](*(lambda s, m, t: (s, t[:, :-1], m))(*strings(32, random.Random(0), 12))).shape)",
 }
 # Numbers of the prose that come from the papers it cites, or that are settings of the code next to them.
 GIVEN = {
-    "It brought 4.7 BLEU, from 25.9 to 30.6",
+    "It added 4.7 BLEU, from 25.9 to 30.6",
     "one sequence of 350,000 steps",
     "At 1.5 the words fall apart.",
+    "Compare the two curves with scale 1.5.",
     "begin at $\\sigma(3) \\approx 0.95$, open.",
 }
 
@@ -219,12 +229,25 @@ def test_plain_network_forgets_in_forty_days_and_open_gates_remember(values: dic
     assert min(share for shares in recalled["open"].values() for share in shares) > 0.98
 
 
+def test_plain_network_remembers_when_its_gradient_does_not_vanish(values: dict[str, Any]) -> None:
+    assert min(values["recalled"]["orthogonal"]["40"]) > 0.4
+    assert max(values["recalled"]["plain"]["40"]) < 0.35
+    terms = values["by_term"]
+    assert 1e8 < terms["40"] / terms["1"] < 1e10, "a billion times"
+    assert terms["40"] + terms["39"] > values["whole"], "the gradient as a whole is that of the last days"
+
+
+def test_truncation_stops_the_gradient_at_the_block(values: dict[str, Any]) -> None:
+    assert values["reached"] == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+
+
 def test_clipping_saves_the_descent(values: dict[str, Any]) -> None:
     free, clipped = values["descents"]["inf"], values["descents"]["1.0"]
     check("worse than guessing, $\\ln 4 \\approx 1.39$; with it, below 0.01.", math.log(4))
     assert free[1] > math.log(4) + 0.1
     assert clipped[1] < 0.01
     assert free[0] > 5
+    assert values["slow"] < 0.05, "a smaller rate saves the run without a limit"
     gradients, norm = clip_gradient_norm([torch.tensor([3.0, 4.0])], 1.0)
     check("$(0.6,\\ 0.8)$", *gradients[0].tolist(), form=".1f")
     assert norm == 5
@@ -251,8 +274,22 @@ def test_cells_carry_the_gradient_as_told_below_the_explorer(values: dict[str, A
     assert plain[-1] > 10
     check("only near 1.6 do matrix and slopes happen to balance")
     assert abs(math.log10(plain[dial.index(1.6)])) < 0.5
-    assert all(1 < norm < 100 for norm in travelled["LSTM, gates open"])
+    assert 1 < min(travelled["LSTM, gates open"]) < max(travelled["LSTM, gates open"]) < 16
     assert max(travelled["LSTM, gates at ½"] + travelled["GRU"]) < 0.01
+    assert min(values["gru_open"]) > 0.1, "with an open gate the GRU keeps it, too"
+    balance = dial.index(1.6)
+    assert values["louder"][balance] < 0.1 * plain[balance], "with louder inputs the balance is elsewhere"
+
+
+def test_direct_path_does_not_depend_on_the_matrix(values: dict[str, Any]) -> None:
+    direct, total = values["paths"]
+    check(
+        "leaves about 0.1 to 0.2 whatever the dial says: the open gates set it, since $0.95^{39} \\approx 0.14$.",
+        0.95**39,
+    )
+    assert all(0.1 < alone < 0.2 for alone in direct)
+    assert all(alone < 0.1 * norm for alone, norm in zip(direct, total, strict=True)), "the matrix has the larger part"
+    assert total[-1] > 5 * total[0]
 
 
 def test_likelihood_of_three_tokens_is_that_of_the_text() -> None:
@@ -262,6 +299,13 @@ def test_likelihood_of_three_tokens_is_that_of_the_text() -> None:
     check("The sequence has the probability $0.1$,", math.exp(-nats), form=".1f")
     check("is $\\ln 10 \\approx 2.303$ nats.", nats, form=".3f")
     check("here $10^{1/3} \\approx 2.15$ tokens", math.exp(nats / 3))
+
+
+def test_memory_beyond_eight_characters_is_not_what_makes_the_lstm_better(values: dict[str, Any]) -> None:
+    memory, surprise = values["memory"], values["surprise"]
+    assert memory["2"] > surprise["2"] - 0.05
+    assert memory["8"] - memory["50"] < 0.02
+    assert surprise["8"] - memory["8"] > 0.1
 
 
 def test_sentences_surprise_the_model_as_told(values: dict[str, Any]) -> None:
@@ -279,11 +323,14 @@ def test_cold_text_goes_round_in_a_circle(values: dict[str, Any]) -> None:
 
 
 def test_errors_accumulate_after_a_week(values: dict[str, Any]) -> None:
-    told, own = values["horizon"]
+    told, own, clean = values["horizon"]
     assert told[0] == pytest.approx(own[0])
     assert min(own[1:7]) < min(told[1:7]), "for a week its own forecasts do a little better"
     assert own[-1] > told[-1] + 5
     assert max(told) - min(told) < 5
+    assert "without it the error falls to about 44 and stays there" in PROSE
+    assert max(clean[2:]) < 47
+    assert max(clean[2:]) < min(told) - 4
 
 
 def test_whole_strings_get_rarer_with_their_length_and_later_for_wider_states(values: dict[str, Any]) -> None:
@@ -297,8 +344,20 @@ def test_whole_strings_get_rarer_with_their_length_and_later_for_wider_states(va
     check("eight letters it gets nearly two thirds right, and the narrow one a fifth.")
     assert 0.6 < exact["64"][7] < 2 / 3
     assert long[7] == pytest.approx(0.2, abs=0.02)
-    check("In whole strings, three times the training takes the narrow network as far as one of twice the width")
+    check("Counted in whole strings, three times the training brings the narrow network level with one twice as wide")
     assert sum(exact["32"]) <= sum(long) < sum(exact["64"]) - 2
+
+
+def test_five_seeds_put_the_widths_in_one_order() -> None:
+    exact = json.loads((ROOT / "experiments" / "results" / "bottleneck.json").read_text("utf-8"))["exact"]
+    narrow, middle, wide, long = (exact[name] for name in ("16", "32", "64", "16, three times as long"))
+    assert all(a + 0.05 < b and b + 0.3 < c for a, b, c in zip(narrow, middle, wide, strict=True))
+    means = [statistics.mean(shares) for shares in (narrow, middle, wide)]
+    check("with 1%, 15% and 62% of these strings right on average.", *means, form=".0%")
+    check("reaches 17%, too close to the 15% of width 32", statistics.mean(long), means[1], form=".0%")
+    gaps = [a - b for a, b in zip(long, middle, strict=True)]
+    interval = 2.78 * statistics.stdev(gaps) / math.sqrt(5)  # 95%: Student's t with four degrees of freedom
+    assert abs(statistics.mean(gaps)) < interval
 
 
 def test_first_letter_written_comes_out_best(values: dict[str, Any]) -> None:
@@ -306,7 +365,7 @@ def test_first_letter_written_comes_out_best(values: dict[str, Any]) -> None:
         assert max(shares[:-1]) == shares[0]
     widest = values["places"]["64"]
     assert widest[11] > min(widest[5:9]) + 0.1, "the last letters recover"
-    check("(In the widest network the last letters written recover: they were read into an empty state.)")
+    check("(In the widest network the last letters written recover. We have not tested why.)")
 
 
 def test_bits_of_strings_and_contexts_are_counted_right() -> None:
@@ -315,11 +374,13 @@ def test_bits_of_strings_and_contexts_are_counted_right() -> None:
     assert torch.get_default_dtype() == torch.float32
 
 
-def test_teacher_forcing_flatters_and_a_decoder_without_context_guesses(values: dict[str, Any]) -> None:
-    by_token, by_string, without = values["by_token"]
-    assert by_token > 0.6
-    assert by_string < 0.2
-    assert without < 0.2
+def test_teacher_forcing_flatters_tokens_and_not_strings(values: dict[str, Any]) -> None:
+    by_token, by_string, same = values["by_token"]
+    assert 0.6 < by_token["teacher forcing"] < 0.75
+    assert 0.28 < by_token["writing alone"] < 0.4
+    assert by_token["no context"] < 0.2
+    assert same, "string by string, teacher forcing changes nothing"
+    assert by_string["teacher forcing"] == by_string["writing alone"] < 0.2
 
 
 def test_shapes_of_the_table_are_those_of_the_lesson(values: dict[str, Any]) -> None:

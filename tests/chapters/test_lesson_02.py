@@ -6,7 +6,9 @@ import datetime
 import json
 import math
 import re
+import statistics
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from babel.dates import format_date
 
 from autograder.checks.headings import headings
 from tfcourse import data
-from tfcourse.alignment import AttentionSeq2Seq, additive_score, content_score, dot_score, ibm_model_1
+from tfcourse.alignment import SCORES, AttentionSeq2Seq, additive_score, content_score, dot_score, ibm_model_1
 from tfcourse.seq2seq import Seq2Seq
 
 from .lesson import CHAPTERS, Lesson, described
@@ -60,14 +62,13 @@ ASKED = {
     "agreement": "agreement",
     "misses": "[[p, w, data.tokenize(exam_pairs[i].source)] for i in range(len(exam_pairs))"
     " for p, w in zip(by_table[i], truth[i], strict=True) if w is not None and p != w]",
-    "left": "[statistics.mean(place - link in off for places, links, pair in zip(strongest(translator, exam), truth, exam_pairs) "
-    "for place, link, token in zip(places, links, data.tokenize(pair.target)) if token == '##hundert') for off in ((-1,), (0,))]",
+    "left": "[at[-1], at[0]]",
     "without_und": "['##und' not in data.tokenize(pair.target) for pair in exam_pairs[:100]]",
     "truth": "true_links(english, german)",
     "crossings": "crossings",
     "short": "((lengths <= 4).double().mean().item())",
     "by_length": "by_length",
-    "counts": "[((low <= lengths) & (lengths <= high)).sum().item() for low, high in spans]",
+    "counts": "counts_of",
     "dates": "dates",
     "iso": "[[*date_words.encode(pair.source), *iso_words.encode(pair.target)] for pair in written.values()]",
     "date_unseen": "data.date_split(day)",
@@ -166,6 +167,22 @@ def test_two_rounds_of_em_by_hand_are_those_of_the_function() -> None:
     assert f"{9 / 14:.2f}" == "0.64"
 
 
+def test_em_never_lowers_the_likelihood() -> None:
+    pairs = data.number_pairs("en", "de", split="train", count=60)
+    source, target = (
+        data.Vocabulary.from_texts(getattr(pair, side) for pair in pairs) for side in ("source", "target")
+    )
+    encoded = [(source.encode(pair.source), target.encode(pair.target)) for pair in pairs]
+    likelihoods = []
+    for n in range(9):
+        table = ibm_model_1(encoded, len(source), len(target), n).double()
+        likelihoods.append(
+            sum(table[[0, *words]][:, written].mean(dim=0).log().sum().item() for words, written in encoded)
+        )
+    assert all(after >= before - 1e-9 for before, after in pairwise(likelihoods))
+    assert likelihoods[-1] > likelihoods[0] + 10
+
+
 def test_table_of_words_crosses_where_german_does_and_cannot_tell_two_hundreds_apart(values: dict[str, Any]) -> None:
     links = dict(zip(enumerate(values["german"]), values["ibm"], strict=True))
     assert links[2, "##ein"] == 4
@@ -243,18 +260,18 @@ def test_shapes_are_those_of_the_shapes_table(values: dict[str, Any]) -> None:
 
 def test_shares_of_right_links_are_those_of_the_text(values: dict[str, Any]) -> None:
     ibm, additive, general = (values["agreement"][name] for name in ALIGNERS)
-    check("is right in 91.3% of the links;", ibm[0], form=".1%")
-    check("The general score finds 98.8%.", general[0], form=".1%")
-    check("as well as the general one, finds 75.4%?", additive[0], form=".1%")
+    check("is right in 91% of the links;", ibm[0], form=".0%")
+    check("The general score finds 99%.", general[0], form=".0%")
+    check("which translates just as well, finds only 75%.", additive[0], form=".0%")
     assert values["misses"]
     for chosen, wanted, words in values["misses"]:
         assert words[chosen].strip("#-,") == words[wanted].strip("#-,")
     check(
-        "In 87.0% of all cases `##hundert` looks at the digit in front, one word too far to the left, and in 9.0% at hundred.",
-        *values["left"],
-        form=".1%",
+        "In 87% of all cases `##hundert` looks at the digit in front, one word too far to the left, and in 9% at hundred."
     )
-    check("it is right in 99.8%, and for hundert and tausend in 25.2%.", additive[1], additive[2], form=".1%")
+    assert [f"{share:.0%}" for share in values["left"]] == ["87%", "9%"]
+    assert additive[1] > 0.98
+    check("and for hundert and tausend in 25%.", additive[2], form=".0%")
 
 
 def test_german_crosses_and_french_does_not(values: dict[str, Any]) -> None:
@@ -300,8 +317,9 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
     assert plain == sorted(plain, reverse=True)
     assert sum(values["counts"]) == 300, "every number of the exam is in a point of the figure"
     assert min(values["counts"]) > 0
-    check("is at 1.00 where the other is lost.", back[-1])
-    check("It is weakest, with 0.89, on the shortest ones,", back[0])
+    assert back[-1] == 1, "translates all of the longest numbers"
+    assert "of which the exam has only 19 and the training few" in PROSE
+    assert values["counts"][0] == 19
     assert min(back) == back[0]
     assert values["short"] < 0.1
     few, many = values["steps"]
@@ -316,52 +334,82 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
 
 def test_six_scores_do_as_told(values: dict[str, Any]) -> None:
     contest = values["contest"]
-    best = max(one["exact"] for one in contest.values())
-    near = [name for name, one in contest.items() if best - one["exact"] <= 0.01]
-    assert sorted(near) == ["additive", "dot", "general"]
-    check("Three scores are within one percentage point of each other,")
     check(
-        "Its largest weight is 0.14 on average, where equal ones would be 0.12;",
+        "its largest weight is 0.14 on average, where equal ones would be 0.12.",
         contest["content"]["peak"],
         values["even"],
     )
-    check(
-        "lags behind plain dot, 81.0% against 96.7%.",
-        contest["scaled_dot"]["exact"],
-        contest["dot"]["exact"],
-        form=".1%",
-    )
-    check("Location translates 92.0% of the exam,", contest["location"]["exact"], form=".1%")
-    check(
-        "it gets 3.3% right; additive gets 35.7%, dot 24.0%, general 44.3%.",
-        *(contest[name]["shifted"] for name in ("location", "additive", "dot", "general")),
-        form=".1%",
-    )
+
+
+def recorded() -> dict[str, dict[str, list[float]]]:
+    """What five seeds of each score have reached, by `experiments/scores.py`."""
+    found: dict[str, dict[str, list[float]]] = json.loads(
+        (CHAPTERS.parent / "experiments" / "results" / "scores.json").read_text("utf-8")
+    )["scores"]
+    return found
+
+
+def interval(better: list[float], worse: list[float]) -> tuple[float, float]:
+    """The 95% interval of the mean difference of five pairs: Student's t with four degrees of freedom."""
+    gaps = [a - b for a, b in zip(better, worse, strict=True)]
+    half = 2.78 * statistics.stdev(gaps) / math.sqrt(len(gaps))
+    return statistics.mean(gaps) - half, statistics.mean(gaps) + half
+
+
+def test_table_of_scores_is_the_record() -> None:
+    for score in SCORES:
+        cells = []
+        for name in ("exact", "with and", "links of digits", "links of units"):
+            shares = [round(100 * share) for share in recorded()[score][name]]
+            cells.append(f"{round(statistics.mean(shares))} ({min(shares)}–{max(shares)})")
+        assert f"| {score.replace('_', ' ')} | {' | '.join(cells)} |" in PROSE, (score, cells)
+
+
+def test_five_seeds_rank_the_scores_as_told() -> None:
+    exact, shifted = ({name: one[kind] for name, one in recorded().items()} for kind in ("exact", "with and"))
+    low, high = interval(exact["dot"], exact["scaled_dot"])
+    check("behind dot by 1 to 14 percentage points (95% interval)", 100 * low, 100 * high, form=".0f")
+    assert low > 0
+    assert interval(exact["additive"], exact["general"])[0] > 0
+    assert interval(shifted["general"], shifted["additive"])[0] > 0
+    for other in ("additive", "dot", "general", "scaled_dot"):
+        assert interval(exact[other], exact["content"])[0] > 0.4, other
+        assert interval(shifted[other], shifted["location"])[0] > 0, other
+    for one, other in (("additive", "dot"), ("additive", "location"), ("dot", "location"), ("dot", "general")):
+        low, high = interval(exact[one], exact[other])
+        assert low < 0 < high, "five seeds cannot tell"
+    units = recorded()["general"]["links of units"]
+    check("general links 3% of hundert and tausend correctly, and with another all of them,", min(units), form=".0%")
+    assert max(units) > 0.99
+
+
+def test_cosine_lacks_range() -> None:
+    content, sharpened = (recorded()[name]["exact"] for name in ("content", "content, times 10"))
+    assert interval(sharpened, content)[0] > 0.3
+    check("the same five translators get 95% right.", statistics.mean(sharpened), form=".0%")
 
 
 def test_closed_places_hurt_digits_and_not_what_was_known(values: dict[str, Any]) -> None:
     digits, units, und = values["closed"]["additive strongest"]
-    check("the additive model gets 41.5% of the digits right,", digits, form=".1%")
-    check("but 92.5% of hundert and tausend, and 99.1% of und.", units, und, form=".1%")
+    assert digits < 0.5, "loses most digits"
+    assert min(units, und) > 0.85, "keeps most of hundert and tausend"
     blind_digits, blind_units, blind_und = values["closed"]["additive all"]
-    check("Then the digits fall further, to 28.5%, and the units to 71.3%:", blind_digits, blind_units, form=".1%")
-    check("Only und hardly needs the source, 96.1%.", blind_und, form=".1%")
-    assert blind_digits < digits
-    assert blind_units < units
+    assert blind_digits < digits - 0.05
+    assert blind_units < units - 0.1, "the neighbours had provided something"
+    assert blind_und > 0.9, "und hardly needs the source"
 
 
 def test_a_wrong_look_can_be_worse_than_none(values: dict[str, Any]) -> None:
     units, blind_units = values["closed"]["general strongest"][1], values["closed"]["general all"][1]
-    check("it gets 54.0% of the units, without any place 72.8%.", units, blind_units, form=".1%")
-    assert units < blind_units
+    assert units < blind_units - 0.1
 
 
 def test_crisp_models_can_be_made_to_choose_and_blending_ones_cannot(values: dict[str, Any]) -> None:
     contest, crisp = values["contest"], values["crisp"]
-    check("97.3% become 95.3% with the additive score,", contest["additive"]["exact"], crisp["additive"], form=".1%")
-    check("and 96.7% become 94.3% with dot.", contest["dot"]["exact"], crisp["dot"], form=".1%")
-    check("Scaled dot falls from 81.0% to 51.0%:", contest["scaled_dot"]["exact"], crisp["scaled_dot"], form=".1%")
-    check("its largest weight was 0.36 on average,", contest["scaled_dot"]["peak"])
+    for score in ("additive", "dot"):
+        assert contest[score]["exact"] - crisp[score] < 0.04, score
+    assert contest["scaled_dot"]["exact"] - crisp["scaled_dot"] > 0.2
+    check("whose largest weight was 0.36 on average,", contest["scaled_dot"]["peak"])
     assert values["right"] == contest["additive"]["exact"]
 
 

@@ -10,24 +10,27 @@ from typing import Any
 import pytest
 import torch
 
+from tfcourse import sampling
 from tfcourse.data import recorded_sampling
+from tfcourse.decoding import beam_search
 from tfcourse.lessons.figures.scenes import ch07_decoding
-from tfcourse.sampling import locally_typical, min_p, repetition_penalty, top_k, top_p
+from tfcourse.sampling import locally_typical, min_p, repetition_penalty, sampler_chain, top_k, top_p
 
 from .lesson import Lesson, described
 
 # Labels that known mistakes name, and what a student is then told to read.
 HEADINGS = {
-    "a-model-to-mark": "A model whose texts can be marked",
+    "a-model-to-mark": "A model whose output can be checked",
     "likeliest-token": "The likeliest token",
     "beam-search": "Beam search",
     "draw-instead": "Draw instead",
     "filters": "Filters",
     "do-filters-help": "Do filters help?",
     "penalties": "Penalties",
+    "one-prompt": "One prompt, eleven settings",
     "odd-ones": "Odd ones",
     "order-of-samplers": "The order of samplers",
-    "which-when": "When is which right?",
+    "which-when": "Which method for which task?",
     "shapes-07": "Shapes at a glance",
     "what-goes-wrong-07": "What goes wrong",
 }
@@ -42,8 +45,15 @@ ASKED = {
     "plain": "plain",
     "temperatures": "{str(t): run for t, run in by_temperature.items()}",
     "gains": "gains",
-    "hot": "hot",
-    "curves": "[[v for v, _ in run['temperature']] for run in record['prose']]",
+    "rows": "ROWS",
+    "unlikely": "unlikely",
+    "beams": "[-beam_search(model, prompt, beam_width=K, max_new_tokens=14)[0][0] / math.log(2) for K in (1, 16)]",
+    "texts": "texts_of",
+    "marks": "marks_of",
+    "spread": "list(spread.values())",
+    "equal_choice": "orders_at_equal_choice",
+    "kept_last": "kept_last",
+    "against_temperature": "against_temperature",
     "positions": "positions",
     "keeps": "keeps",
     "shifted": "{str(shift): p for shift, p in shifted.items()}",
@@ -59,7 +69,10 @@ GIVEN = {
     "at 0.5, at 1.5 and at 2",
     "How many of the six tokens do these settings keep: top-k 3, top-p 0.7, min-p 0.3, top-n-sigma 1 and typical 0.2?",
     "with a best token of 0.9 the two are close, with one of 0.1 top-a's floor",
-    "Min-p 0.5 asks for half the probability of the best token, here 0.2.",
+    "From temperature 0.5 to 1.5",
+    "between temperature 0.5 and temperature 1 in choice",
+    "at temperature 0.7?",
+    "Min-p 0.5 requires half the probability of the best token, here 0.2.",
     "The token that crosses 0.85 is the last one kept.",
     "reach a mass of 0.3;",
     "each number from 0 to 999,999.",
@@ -124,8 +137,42 @@ def test_a_better_search_finds_a_worse_text(values: dict[str, Any]) -> None:
     )
     check("$0.5 \\cdot 0.2 = 0.10$", searches["3"][0])
     check("Greedy search is a beam of one, and finds 0.048.", searches["1"][0], form=".3f")
-    check("And two texts that are hardly texts have 0.10.", searches["3"][0])
+    check("And two texts that barely count as texts have 0.10.", searches["3"][0])
     check("(The empty text also has 0.10.)", 0.1)
+
+
+def best_of_table(rows: dict[str, dict[str, float]], width: int) -> str:
+    """The best text that a beam finds in the table of the lesson."""
+    tokens = "∎ABC"
+
+    def model(texts: torch.Tensor) -> torch.Tensor:
+        logits = torch.full((*texts.shape, 5), -math.inf, dtype=torch.float64)
+        for i, ids in enumerate(texts.tolist()):
+            text = "".join(tokens[token] for token in ids if token < 4)
+            for token, p in rows.get(text[-2:], dict.fromkeys(tokens, 0.25)).items():
+                logits[i, -1, tokens.index(token)] = math.log(p) if p else -math.inf
+        return logits
+
+    _, found = beam_search(model, torch.tensor([[4]]), beam_width=width, max_new_tokens=5, eos=0)[0]
+    return "".join(tokens[token] for token in found)
+
+
+def test_a_wide_beam_finds_the_longer_text_once_the_end_token_is_calibrated(values: dict[str, Any]) -> None:
+    rows = values["rows"]
+    assert best_of_table(rows, 3) == "A∎"
+    calibrated = {**rows}
+    for context in ("", "A"):
+        end = rows[context]["∎"]
+        factor = (1 - end / 10) / (1 - end)
+        calibrated[context] = {token: p * factor for token, p in rows[context].items()} | {"∎": end / 10}
+        assert sum(calibrated[context].values()) == pytest.approx(1)
+    assert [best_of_table(calibrated, width) for width in (3, 8)] == ["ACB∎"] * 2
+    assert "Take nine tenths of that away, at the start and after A" in LESSON.prose
+
+
+def test_the_beam_gains_almost_nothing_on_names(values: dict[str, Any]) -> None:
+    greedy, wide = values["beams"]
+    assert 0 <= greedy - wide < 1
 
 
 def test_the_longer_text_wins_from_these_strengths_on(values: dict[str, Any]) -> None:
@@ -180,12 +227,107 @@ def mean_of(runs: list[list[float]], part: int) -> float:
     return sum(run[part] for run in runs) / len(runs)
 
 
-def test_the_filter_should_come_before_a_high_temperature(values: dict[str, Any]) -> None:
-    hot = {name: mean for name, (mean, _) in values["hot"].items()}
-    for name in ("top-p", "min-p"):
-        assert hot[f"names: {name}, temperature"] > 0.98, "nearly all names are valid"
-        assert hot[f"names: {name}, temperature"] > hot[f"names: temperature, {name}"]
-        assert hot[f"prose: {name}, temperature"] > hot[f"prose: temperature, {name}"] + 0.2
+def test_mistakes_compound_over_a_text() -> None:
+    check("if a draw goes wrong with probability 0.005, a text of ten tokens", 0.005, form=".3f")
+    check("$0.995^{10} = 0.95$, and one of a thousand tokens with probability 0.007.", 0.995**10)
+    check("$0.995^{10} = 0.95$, and one of a thousand tokens with probability 0.007.", 0.995**1000, form=".3f")
+
+
+def test_digits_stay_equally_probable_below_one(values: dict[str, Any]) -> None:
+    digits = torch.tensor(values["open"][:9], dtype=torch.float64)
+
+    def entropy(temperature: float) -> float:
+        p = digits ** (1 / temperature) / (digits ** (1 / temperature)).sum()
+        return float(-(p * p.log()).sum())
+
+    assert entropy(0.5) > 0.95 * entropy(1.0), "nine digits that were about equally probable stay so"
+    skewed = torch.softmax(EXAMPLE / 0.5, -1)
+    assert -(skewed * skewed.log()).sum() < 0.85 * -(EXAMPLE.exp() * EXAMPLE).sum(), (
+        "where tokens differ, choice shrinks"
+    )
+
+
+def test_the_order_matters_on_names_for_the_nucleus_and_not_for_min_p(values: dict[str, Any]) -> None:
+    for (_, half), bits, valid in values["equal_choice"].values():
+        assert max(*valid, half) <= 1
+        assert abs(bits[0] - bits[1]) < 0.05 * bits[0], "at equal choice"
+    gains = {name: mean for name, ((mean, _), _, _) in values["equal_choice"].items()}
+    mean, half = values["equal_choice"]["names, top_p"][0]
+    assert mean - half > 0, "the filter that comes first writes more names"
+    assert mean > 0.03, "several in a hundred"
+    assert abs(gains["names, min_p"]) < 0.03
+    for name in ("prose, top_p", "prose, min_p"):
+        assert abs(gains[name]) < 0.1, "no clear difference"
+    sure, digits = values["kept_last"]["top_p"]
+    assert sure > 1, "several tokens where one is right"
+    assert digits >= 5
+    assert values["kept_last"]["min_p"][0] == 1
+    assert all(mean < 0 for mean, _ in values["against_temperature"].values()), "fewer valid words on average"
+
+
+def test_orders_that_keep_as_many_tokens_are_the_same_distribution() -> None:
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(20):
+        logits = torch.randn(1, 12, generator=generator, dtype=torch.float64) * 3
+        nothing = torch.zeros(1, 1, dtype=torch.long)
+        first = sampler_chain(logits, nothing, [("min_p", {"p": 0.1}), ("temperature", {"t": 2.0})])
+        count = int((first > -math.inf).sum())
+        last = sampler_chain(logits, nothing, [("temperature", {"t": 2.0}), ("top_k", {"k": count})])
+        torch.testing.assert_close(first.softmax(-1), last.softmax(-1))
+
+
+def test_a_hot_nucleus_keeps_a_crowd_where_one_token_is_right(values: dict[str, Any]) -> None:
+    (late_sure, *_), (early_sure, early_digits, _) = values["spread"]
+    assert early_sure == 1 < 12 < late_sure
+    assert 7 <= early_digits <= 12
+
+
+def ends_in_a_loop(text: str) -> bool:
+    """Whether the last third of a text is what came a period before."""
+    end = text[-len(text) // 3 :]
+    return any(text[-len(end) - period : -period] == end for period in range(1, len(text) - len(end)))
+
+
+def test_one_prompt_is_continued_as_the_text_says(values: dict[str, Any]) -> None:
+    texts, marks = values["texts"], values["marks"]
+    assert len(texts) == 11
+    assert ends_in_a_loop(texts["greedy"])
+    assert ends_in_a_loop(texts["greedy, penalty"]), "the penalty does not free it"
+    assert not ends_in_a_loop(texts["greedy, DRY"])
+    words, bits = zip(*(marks[f"temperature {t}"] for t in ("0.5", "1", "1.5")), strict=True)
+    assert list(bits) == sorted(bits), "the choice grows"
+    assert words[2] < words[0] - 0.03, "and the words break up"
+    for name in ("top-k 5", "top-p 0.9", "min-p 0.1", "typical 0.9"):
+        assert bits[0] < marks[name][1] < bits[1], name
+
+
+FILTERS: dict[str, dict[str, float]] = {
+    "top_k": {"k": 3},
+    "top_p": {"p": 0.7},
+    "min_p": {"p": 0.3},
+    "top_a": {"a": 0.5},
+    "top_n_sigma": {"n": 1.0},
+    "epsilon_cutoff": {"epsilon": 0.08},
+    "eta_cutoff": {"epsilon": 0.2},
+    "tail_free": {"z": 0.9},
+    "locally_typical": {"mass": 0.2},
+}
+
+
+def test_only_rank_and_sigma_keep_their_set_at_every_temperature() -> None:
+    for name, options in FILTERS.items():
+        rule = getattr(sampling, name)
+        sets = {tuple((rule(EXAMPLE / t, *options.values()) > -math.inf).tolist()) for t in (0.25, 0.5, 1.0, 2.0, 4.0)}
+        assert (len(sets) == 1) == (name in ("top_k", "top_n_sigma")), name
+
+
+def test_all_filters_but_typical_keep_the_most_probable_token() -> None:
+    generator = torch.Generator().manual_seed(0)
+    samples = [torch.randn(100, generator=generator) * scale for scale in (0.0, 0.1, 1.0, 5.0)]
+    for name, options in FILTERS.items():
+        kept = [getattr(sampling, name)(z, *options.values())[z.argmax()] > -math.inf for z in samples]
+        assert all(kept) or name == "locally_typical", name
+    assert locally_typical(EXAMPLE, 0.2)[0] == -math.inf
 
 
 def test_greedy_texts_loop_and_dry_ends_the_loops() -> None:
@@ -193,17 +335,20 @@ def test_greedy_texts_loop_and_dry_ends_the_loops() -> None:
         assert run["loops"] > 0.2
         assert run["loops_with_dry"] < 0.05, "almost no loops"
         assert run["period"] > 1
-    greedy = min(RECORD["greedy"], key=lambda run: run["period"])
-    assert sum(greedy["p_text"]) > sum(greedy["p_real"])
-    assert min(greedy["p_text"]) > 0.05, "the greedy text stays away from 0"
-    assert sum(p < 0.05 for p in greedy["p_real"]) >= 5, "the real text falls to almost 0 again and again"
+    of = {key: [p for run in RECORD["greedy"] for p in run[key]] for key in ("p_text", "p_real")}
+    check("One real character in five had a probability below 0.05; no greedy character did.", 0.05)
+    assert sum(p < 0.05 for p in of["p_real"]) / 240 == pytest.approx(1 / 5, abs=0.02)
+    assert min(of["p_text"]) > 0.05
 
 
 def test_a_fixed_count_keeps_nine_where_one_would_do(values: dict[str, Any]) -> None:
     keeps = values["keeps"]
-    assert keeps["top-k 9"] == [9, 9]
+    assert keeps["top-k 9"] == [9, 9, 9]
     assert keeps["min-p 0.1"][0] == keeps["top-p 0.9"][0] == 1
     assert 7 <= keeps["min-p 0.1"][1] <= 20
+    on_prose = [counts[2] for counts in keeps.values()]
+    assert min(on_prose) == 9
+    assert max(on_prose) > 30, "more than thirty characters"
 
 
 def test_the_examples_of_the_filters() -> None:

@@ -339,7 +339,7 @@ def test_padding_in_the_memory_is_never_read():
 
 def test_layers_are_built_of_the_parts_that_are_promised():
     encoder, decoder = EncoderLayer(8, 2, 12), DecoderLayer(8, 2, 12)
-    kinds = {"self_attention": MultiHeadAttention, "feed_forward": FeedForward}
+    kinds = {"self_attention": MultiHeadAttention, "feed_forward": FeedForward, "dropout": nn.Dropout}
     norms = dict.fromkeys(ENCODER_NORMS, nn.LayerNorm)
     assert {name: type(part) for name, part in encoder.named_children()} == kinds | norms
     kinds["cross_attention"] = MultiHeadAttention

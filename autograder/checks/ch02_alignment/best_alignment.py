@@ -40,7 +40,7 @@ def null_is_likely(draw: Draw) -> Case:
 
 def equals(draw: Draw) -> Case:
     """A table in which all words, NULL among them, are equally probable; a source word occurs twice."""
-    (t,) = draw.sizes(1, low=3)
+    t = draw.unseen(2, 9)
     uniform = torch.full((6, 5), 0.2, dtype=torch.float64)
     return Case({"table": uniform, "source": [2, 1, 4, 1], "target": draw.integers(1, 5, t).tolist()})
 

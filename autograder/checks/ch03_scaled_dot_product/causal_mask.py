@@ -26,6 +26,11 @@ def single(draw: Draw) -> Case:
     return Case({"T": 1})
 
 
+def few(draw: Draw) -> Case:
+    """A short sequence."""
+    return Case({"T": draw.unseen(2, 6)})
+
+
 def elsewhere(draw: Draw) -> Case:
     """A length, and a device that is not the default: the meta device, which every machine has."""
     return length(draw).with_arguments(device="meta")
@@ -49,10 +54,11 @@ CAUSAL_MASK = Exercise(
         rows.edge(
             0.5,
             single,
+            few,
             name="single",
             gradients=False,
             dtypes=(),
-            title="A sequence of one position attends to itself.",
+            title="Short sequences work too; a single position attends to itself.",
         ),
         rows.two_calls_agree(
             "shorter",

@@ -42,6 +42,11 @@ def padded(draw: Draw) -> Case:
     return case.with_arguments(mask=draw.mask(b, s)[:, None])
 
 
+def padded_pre_norm(draw: Draw) -> Case:
+    """Padding and pre-norm."""
+    return with_options(padded(draw), pre_norm=True)
+
+
 def pre_norm(draw: Draw) -> Case:
     """Pre-norm."""
     return with_options(encoder(draw), pre_norm=True)
@@ -90,9 +95,10 @@ ENCODER_LAYER = Exercise(
         rows.numbers(
             2,
             pre_norm,
+            padded_pre_norm,
             name="pre-norm",
             gradients=False,
-            title="Pre-norm: each sublayer's input is normalised.",
+            title="Pre-norm: each sublayer's input is normalised, with padding or without.",
         ),
         rows.numbers(2, padded, name="mask", gradients=False, title="Nobody attends to padding."),
         rows.numbers(

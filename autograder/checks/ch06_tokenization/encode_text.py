@@ -28,8 +28,8 @@ def plain_english(draw: Draw) -> Case:
 
 
 def other_writing(draw: Draw) -> Case:
-    """Characters of two, three and four bytes, one with an accent of its own, and a ligature."""
-    one, two = drawn_words(draw, "éñßłж", (3, 3))
+    """Characters of two, three and four bytes, a word of Latin-1 alone, a combining accent, and a ligature."""
+    one, two = *drawn_words(draw, "éñß", (3,)), *drawn_words(draw, "éñßłж", (3,))
     return _case(draw, f"{one} 東京 🙂e\u0301 ﬁ{two}", f"{one} {two} 東 {two}")
 
 

@@ -21,7 +21,8 @@ from tfcourse import gpt
 V, B, T, STEPS = 7, 3, 4, 8
 MISTAKES = MistakeFile(Path(__file__).with_suffix(".toml"), gpt.generate)
 ABOUT_THE_CACHE = ("whole text beside the cache", "cache lost")
-ABOUT_THE_CHAIN = ("chain not used", "chain sees the prompt only", "chain in reverse")
+ABOUT_THE_CHAIN = ("chain not used", "chain sees the prompt only", "chain sees the new tokens only", "chain in reverse")
+GREEDY_WITHOUT_CHAIN = "greedy without the chain"
 # Samplers that do not commute: a cut before the temperature keeps other tokens than one after it.
 CHAIN = [("top_p", {"p": 0.75}), ("temperature", {"t": 1.8}), ("repetition_penalty", {"penalty": 1.6})]
 
@@ -59,6 +60,15 @@ def drawn(draw: Draw) -> Case:
         case = _case(draw, chain=CHAIN)
         texts = [_result(case, way).tolist() for way in wrong]
         if all(one != other for one, other in combinations(texts, 2)):
+            return case
+
+
+def greedy_with_a_chain(draw: Draw) -> Case:
+    """The likeliest token after a penalty, which makes another text."""
+    (without,) = [mistake.wrong for mistake in MISTAKES if mistake.name == GREEDY_WITHOUT_CHAIN]
+    while True:
+        case = _case(draw, greedy=True, chain=[("repetition_penalty", {"penalty": 1.8})])
+        if not torch.equal(_result(case), _result(case, without)):
             return case
 
 
@@ -144,9 +154,10 @@ GENERATE = Exercise(
             2.25,
             drawn,
             drawn_without_a_chain,
+            greedy_with_a_chain,
             output="output",
             name="drawn",
-            title="Tokens are drawn from what the chain of samplers leaves, in its order.",
+            title="The chain of samplers is applied in its order, and tokens are drawn from what it leaves.",
         ),
         rows.part(
             1.5,

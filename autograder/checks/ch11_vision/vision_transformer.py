@@ -41,7 +41,7 @@ def as_many_patches(draw: Draw) -> Case:
 
 def one_image(draw: Draw) -> Case:
     """One image of a single patch and a single channel, one head, and as many classes as columns."""
-    init = {"image_size": 2, "patch": 2, "n_channels": 1, "n_classes": 4}
+    init: dict[str, Any] = {"image_size": 2, "patch": 2, "n_channels": 1, "n_classes": 4}
     init |= {"d_model": 4, "n_heads": 1, "d_ff": 4, "n_layers": 1}
     weights = draw.weights(vit.VisionTransformer(**init))
     return Case({"images": draw.normal(1, 1, 2, 2)}, init=init, state=weights)

@@ -41,7 +41,7 @@ from autograder.engine.checker.remote_objects import (
     proxy_for,
 )
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
-from autograder.engine.checker.zygote_client import StudentProcess
+from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
 from autograder.engine.shell.cell_shell import CellShell
 from autograder.engine.transport.serialization import ProtocolError

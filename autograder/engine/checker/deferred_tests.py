@@ -11,7 +11,7 @@ from autograder.checking.request import Observation
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.remote_objects import RemoteObject, reference_of
 from autograder.engine.checker.rpc_client import LimitError, StudentClient
-from autograder.engine.checker.zygote_client import StudentProcess
+from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
 from autograder.static_analysis.cell_names import checked_names, only_calls_check
 from autograder.submission.test_cells import is_test

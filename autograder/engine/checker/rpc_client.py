@@ -28,7 +28,7 @@ from typing import Any
 
 import msgpack
 
-from autograder.engine.checker.zygote_client import StudentProcess
+from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.transport.channel import ClosedError, DeadlineError, MessageTooLongError
 from autograder.engine.transport.serialization import ItemBudget, ProtocolError, Reference, pack, unpack
 

@@ -6,22 +6,19 @@ import contextlib
 import json
 import os
 import secrets
-import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from time import clock_gettime, monotonic
+from time import monotonic
 from typing import Any
 
-from autograder.engine.sandbox import linux
+from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.sandbox.lockdown import Limits
-from autograder.engine.sandbox.settings import SandboxSettings, is_at_least, level_of
+from autograder.engine.sandbox.settings import SandboxSettings, is_at_least
 from autograder.engine.transport.channel import (
     Channel,
     ClosedError,
@@ -32,179 +29,13 @@ from autograder.engine.transport.channel import (
     send_with_descriptors,
 )
 from autograder.engine.transport.fork_server import ForkedByServer, kill_group
-from autograder.engine.transport.report_lines import known_line
 
 START_SECONDS = 120.0
 _FORK_SECONDS = 20.0
-_TICK = os.sysconf("SC_CLK_TCK")
-# The most lines that are read from a process's reports at once, and their longest length.
-_MOST_REPORTS, _LONGEST_REPORT = 2_000, 80
-# A process closes its connections shortly before it ends.
-_END_SECONDS = 1.0
 
 
 class ZygoteError(Exception):
     """A student process could not be started; the message gives the reason."""
-
-
-class StudentProcess:
-    """A sandboxed process that runs one student's code, with its child processes.
-
-    Args:
-        channel: the connection to it.
-        mailbox: receives the parts of its answers.
-        reports: receives its reports of suspicious events.
-        handle: a pidfd of the process.
-        number: its number within the zygote.
-        layers: the layers of isolation that are active in it.
-        scratch: the folder on the host that it may write to, if it has no private root.
-    """
-
-    def __init__(
-        self,
-        channel: Channel,
-        mailbox: Mailbox,
-        reports: socket.socket,
-        handle: int,
-        number: int,
-        layers: tuple[str, ...],
-        scratch: str,
-    ) -> None:
-        self.channel = channel
-        self.mailbox = mailbox
-        self._reports = reports
-        self.number = number
-        self.layers = layers
-        self._handle = handle
-        self._scratch = scratch
-        self._pid = _pid_of(handle)
-
-    @property
-    def isolation(self) -> str:
-        """The level of isolation that its layers give."""
-        return level_of(self.layers)
-
-    def interrupt(self) -> None:
-        """Interrupt it, as Ctrl-C does."""
-        with contextlib.suppress(OSError):
-            signal.pidfd_send_signal(self._handle, signal.SIGINT)
-
-    def kill(self) -> None:
-        """Kill the process and its child processes."""
-        with contextlib.suppress(OSError):
-            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
-        if "process namespace" not in self.layers:
-            # Without a process namespace, its child processes survive in its session or its process group.
-            with contextlib.suppress(OSError):
-                os.killpg(self._pid, signal.SIGKILL)
-
-    def is_alive(self, wait_seconds: float = 0.0) -> bool:
-        """Return whether the process is still running.
-
-        Args:
-            wait_seconds: how long to wait for its end.
-        """
-        poll = select.poll()
-        poll.register(self._handle, select.POLLIN)
-        return not poll.poll(1000 * wait_seconds)
-
-    def close(self) -> None:
-        """Kill it, close its connection and remove its folder."""
-        self.kill()
-        self.channel.close()
-        self.mailbox.close()
-        self._reports.close()
-        os.close(self._handle)
-        if self._scratch:
-            shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def reports(self) -> list[str]:
-        """Return the reports of suspicious events that have arrived since the last call, each once."""
-        return self._read_reports()[0]
-
-    def last_reports(self) -> list[str]:
-        """Kill it, and return the reports that are left."""
-        lines, closed = self._read_reports()
-        if closed and not self.is_alive(wait_seconds=_END_SECONDS):
-            closed = False  # it has ended, which closes everything
-        self.kill()
-        lines += self._read_reports()[0]
-        return [*lines, "closed the connection over which it is watched"] if closed else lines
-
-    def _read_reports(self) -> tuple[list[str], bool]:
-        """Return the reports that have arrived, each once, and whether the connection is closed."""
-        lines: dict[str, None] = {}
-        try:
-            for _ in range(_MOST_REPORTS):
-                line = self._reports.recv(_LONGEST_REPORT, socket.MSG_DONTWAIT)
-                if not line:
-                    return list(lines), True
-                lines[known_line(line)] = None
-        except OSError:
-            pass
-        return list(lines), False
-
-    def own_cpu_seconds(self) -> float:
-        """Return the CPU seconds of the process without its children. This takes microseconds."""
-        try:
-            return clock_gettime(_clock_of(self._pid))
-        except OSError:  # it has ended
-            return 0.0
-
-    def cpu_seconds(self) -> float:
-        """Return the CPU seconds of the process and its children."""
-        return sum(self._seconds_of(pid) for pid in _family(self._pid))
-
-    def is_alone(self) -> bool:
-        """Return whether the process has no running children."""
-        return len(_family(self._pid)) == 1
-
-    def memory(self) -> int:
-        """Return the bytes of memory that the process and its children hold now. This takes milliseconds."""
-        return sum(map(_held_memory, _family(self._pid)))
-
-    def _seconds_of(self, pid: int) -> float:
-        try:
-            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return 0.0
-        fields = text.rpartition(")")[2].split()
-        # Only the first process counts its ended children: the others are members of the family.
-        counted = fields[11:15] if pid == self._pid else fields[11:13]
-        return sum(map(int, counted)) / _TICK
-
-
-def _held_memory(pid: int) -> int:
-    """Return the bytes of memory that a process holds, with its share of shared pages."""
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii", errors="replace")
-        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) * 1024
-    except (OSError, StopIteration):
-        pass
-    return linux.own_memory(pid)  # not readable for every user: then all of its memory but mapped files
-
-
-def _clock_of(pid: int) -> int:
-    """Return the id of a process's CPU clock, as ``clock_getcpuclockid`` of the C library computes it."""
-    return ~pid << 3 | 2
-
-
-def _pid_of(handle: int) -> int:
-    text = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii")
-    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("Pid:")))
-
-
-def _family(pid: int) -> list[int]:
-    """Return a process and its descendants."""
-    pids: list[int] = []
-    waiting = [pid]
-    while waiting and len(pids) < 4096:
-        one = waiting.pop()
-        pids.append(one)
-        with contextlib.suppress(OSError):
-            for task in os.listdir(f"/proc/{one}/task"):
-                waiting += map(int, Path(f"/proc/{one}/task/{task}/children").read_text(encoding="ascii").split())
-    return pids
 
 
 class ZygoteClient:

@@ -15,7 +15,8 @@ from autograder.checking.draw import Case
 from autograder.engine.checker.remote_objects import RemoteNamespace, conversation_of, reference_of
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError
-from autograder.engine.checker.zygote_client import StudentProcess, ZygoteClient
+from autograder.engine.checker.student_process import StudentProcess
+from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment

@@ -25,6 +25,7 @@ from autograder.errors import CourseError
 from autograder.feedback.pages import write_feedback
 from autograder.gradebook.transactions import _Unit
 from autograder.grading import autograde as module
+from autograder.grading import recorder
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import configured_settings
 from autograder.grading.plugin import configured
@@ -531,7 +532,7 @@ def test_what_was_set_aside_for_the_run_is_looked_through_for_garbage_again(
 ) -> None:
     hand_in("ann", filled())
     frozen: list[int] = []
-    monkeypatch.setattr(module, "write_result", lambda *about: frozen.append(gc.get_freeze_count()))
+    monkeypatch.setattr(recorder, "write_result", lambda *about: frozen.append(gc.get_freeze_count()))
     autograde(course, CHAPTER, device="cpu", make_executor=echo)
     assert frozen[0] > 0
     assert gc.get_freeze_count() == 0

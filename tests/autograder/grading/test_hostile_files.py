@@ -16,7 +16,7 @@ from autograder.collecting.collect import collect
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.gradebook.reader import released_chapters
-from autograder.grading import autograde as module
+from autograder.grading import prepare as module
 from autograder.grading.autograde import autograde
 from autograder.record.results import GradeResult, read_results
 from autograder.submission import attached_files

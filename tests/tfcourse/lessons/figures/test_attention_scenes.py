@@ -45,9 +45,9 @@ def test_every_drawing_fits_a_phone(draw: Callable[[], Drawing]) -> None:
         assert drawing.narrow.width <= 350
 
 
-def test_lookup_blends_what_soft_lookup_blends() -> None:
+def test_lookup_blends_what_the_formula_of_the_chapter_blends() -> None:
     labels = texts(scenes.lookup_in_a_book())
-    query = math.log(2) * READINGS
+    query = math.log(2) * READINGS / 2  # divided by the square root of the width
     weights = torch.softmax(KEYS @ query, dim=0)
     assert [label for label in labels if re.fullmatch(r"0\.\d\d", label)] == [f"{weight:.2f}" for weight in weights]
     assert f"{soft_lookup(query, KEYS, VALUES)[0]:.1f} m" in labels

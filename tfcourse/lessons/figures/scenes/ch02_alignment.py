@@ -12,10 +12,10 @@ from tfcourse.lessons.figures.geometry import Point, Rect
 from tfcourse.lessons.figures.lines import arrow, curve
 from tfcourse.lessons.figures.matrices import mask
 
-SOURCE = ("forty", "-", "five")
-TARGET = ("fünf", "und", "vierzig")
-# How strongly each German word looks at each English one.
-LOOKS = ((0.04, 0.02, 0.30), (0.03, 0.22, 0.03), (0.30, 0.02, 0.02))
+SOURCE = ("forty-", "##five")
+TARGET = ("fünf", "##und", "##vierzig")
+# How strongly each German token looks at each English one.
+LOOKS = ((0.04, 0.30), (0.06, 0.06), (0.30, 0.04))
 
 
 def looking_back() -> Drawing:
@@ -31,7 +31,7 @@ def looking_back() -> Drawing:
 def _looking(width: float, *, left: float, pitch: float, narrow: Drawing | None = None) -> Drawing:
     drawing = Drawing(width, 190, narrow=narrow)
     written = [chip(drawing, word, (left + pitch * i, 40), tone="query") for i, word in enumerate(TARGET)]
-    read = [chip(drawing, word, (left + pitch * i, 142), tone="key") for i, word in enumerate(SOURCE)]
+    read = [chip(drawing, word, (left + pitch * (i + 0.5), 142), tone="key") for i, word in enumerate(SOURCE)]
     for i, row in enumerate(LOOKS):
         for j, weight in enumerate(row):
             curve(drawing, written[i].bottom, read[j].top, weight=weight)
@@ -41,7 +41,7 @@ def _looking(width: float, *, left: float, pitch: float, narrow: Drawing | None 
 
 
 # The example of the text: scores whose softmax is 1/10, 8/10, 1/10.
-WORDS, SCORES, WEIGHTS = ("forty-", "five", "end"), ("0", "ln 8", "0"), (0.1, 0.8, 0.1)
+WORDS, SCORES, WEIGHTS = ("forty-", "##five", "end"), ("0", "ln 8", "0"), (0.1, 0.8, 0.1)
 NOTES = ("(10, 0)", "(0, 10)", "(0, 0)")
 
 
@@ -130,7 +130,7 @@ def masked_weights() -> Drawing:
 
 def _masked(width: float, *, left: float, cell: float, narrow: Drawing | None = None) -> Drawing:
     drawing = Drawing(width, 294, narrow=narrow)
-    for i, word in enumerate(("forty-", "five", "end", "pad", "pad")):
+    for i, word in enumerate(("forty-", "##five", "end", "pad", "pad")):
         drawing.text((left + (i + 0.5) * cell, 12), word, size=SMALL, tone="muted" if word == "pad" else "ink")
     drawing.text((left, 36), "mask", size=SMALL, anchor="start", tone="muted")
     mask(drawing, [[True, True, True, False, False]], (left, 48), cell=(cell, 28))
@@ -202,7 +202,7 @@ def looks_next_door() -> Drawing:
 
 def _next_door(width: float, *, left: float, pitch: float, narrow: Drawing | None = None) -> Drawing:
     drawing = Drawing(width, 178, narrow=narrow)
-    words = ("seven", "hundred", "and", "thirty-", "five")
+    words = ("seven", "hundred", "and", "thirty-", "##five")
     read = [
         chip(drawing, word, (left + pitch * i, 126), size=SMALL, tone="key" if i < 2 else "ink")
         for i, word in enumerate(words)

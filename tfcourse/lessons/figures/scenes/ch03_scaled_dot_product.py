@@ -195,10 +195,8 @@ def _lookup(width: float, *, left: float, pitch: float, narrow: Drawing | None =
     drawing = Drawing(width, 222, narrow=narrow)
     middle = left + pitch
     query = chip(drawing, "tonight’s readings", (middle, 20), tone="query")
-    answer = chip(drawing, "3.6 m", (middle, 202), tone="query")
-    for i, (page, weight, height) in enumerate(
-        zip(PAGES, (16 / 21, 4 / 21, 1 / 21), ("4.2", "2.1", "0.0"), strict=True)
-    ):
+    answer = chip(drawing, "3.0 m", (middle, 202), tone="query")
+    for i, (page, weight, height) in enumerate(zip(PAGES, (4 / 7, 2 / 7, 1 / 7), ("4.2", "2.1", "0.0"), strict=True)):
         x = left + pitch * i
         key = chip(drawing, page, (x, 96), tone="key")
         curve(drawing, query.bottom, key.top, weight=0.6 * weight)

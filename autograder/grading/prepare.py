@@ -1,0 +1,142 @@
+"""Prepare a chapter's submissions for grading: read and sanitise the notebooks, and answer for those that need not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import MissingEntry
+
+from autograder.collecting.choices import undecided_notebooks
+from autograder.collecting.store import submitted_notebook
+from autograder.course.known_errors import explained_for_all
+from autograder.engine.interface import Submission
+from autograder.errors import CourseError
+from autograder.grading.recorder import Recorder
+from autograder.grading.submissions import files_of, submission_hash
+from autograder.record.executed_notebook import (
+    exercise_of,
+)
+from autograder.record.gradebook_writer import RecordError
+from autograder.record.journal import (
+    NO_STATE,
+    RECORDED,
+)
+from autograder.record.results import GradeResult, read_result
+from autograder.roster.roster import is_safe
+from autograder.submission.attached_files import CompanionFiles
+from autograder.submission.problem import add_problems
+
+# Stands for the hash of what a student has handed in until it has been read, and where it cannot be.
+_UNREADABLE = "unreadable"
+
+
+@dataclass
+class Ready:
+    """The state of a run's submissions before any of them runs.
+
+    Attributes:
+        hashes: the hash of each submission that was read.
+        early: results of submissions that need not run.
+        several: the notebooks of students who have handed in several.
+    """
+
+    hashes: dict[str, str] = field(default_factory=dict)
+    early: list[GradeResult] = field(default_factory=list)
+    several: dict[str, list[Submission]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Prepares the submissions of one run.
+
+    Attributes:
+        recorder: records submissions that are answered without a run.
+        force: also run unchanged submissions again.
+    """
+
+    recorder: Recorder
+    force: bool
+
+    def submissions(self, students: Sequence[str], ready: Ready) -> Iterator[Submission]:
+        """Yield what has to be run; keep the results of all others, and what is to be run with a shared allowance, for later."""
+        for student in students:
+            ready.hashes[student] = _UNREADABLE
+            try:
+                submissions = self._prepared(student, ready)
+            except CourseError:
+                raise
+            except Exception as error:  # one student's files must not keep the others from being graded
+                if explained_for_all(error) is not None:
+                    raise
+                failure = error if isinstance(error, RecordError) else RecordError.of(error)
+                ready.early.append(self.recorder.record_failure_of(student, ready.hashes[student], failure))
+                continue
+            if len(submissions) > 1:
+                ready.several[student] = submissions
+            else:
+                yield from submissions
+
+    def _prepared(self, student: str, ready: Ready) -> list[Submission]:
+        """Return what has to be run of a student; put the result into ``ready`` where nothing has."""
+        path = self._notebook(student)
+        companions = self._files(path)
+        digest = ready.hashes[student] = submission_hash(path, companions.files)
+        if not is_safe(student):
+            ready.early.append(self.recorder.record_unsafe_name(student, digest))
+        elif not self.force and (stored := self._unchanged(student, digest)):
+            ready.early.append(stored)
+        elif several := undecided_notebooks(path.parent, self.recorder.manifest.chapter):
+            places = {f"{student}/{name}": path.with_name(name) for name in several}
+            return [self._submission(name, student, path, companions, instead) for name, instead in places.items()]
+        elif not path.is_file():
+            ready.early.append(self.recorder.record_without_notebook(student, digest))
+        else:
+            return [self._submission(student, student, path, companions)]
+        return []
+
+    def _submission(
+        self, name: str, student: str, path: Path, companions: CompanionFiles, instead: Path | None = None
+    ) -> Submission:
+        sanitised = self.recorder.books.sanitise(student, path, instead=instead)
+        if companions.problems:
+            notebook = nbformat.reads(sanitised, as_version=4)
+            add_problems(notebook, list(companions.problems))
+            sanitised = nbformat.writes(notebook)
+        return Submission(name, self.recorder.manifest.chapter, sanitised, companions.files)
+
+    def _notebook(self, student: str) -> Path:
+        return submitted_notebook(self.recorder.course, self.recorder.manifest.chapter, student)
+
+    def _files(self, path: Path) -> CompanionFiles:
+        return files_of(self.recorder.course, self.recorder.manifest.chapter, path)
+
+    def _unchanged(self, student: str, digest: str) -> GradeResult | None:
+        if self.recorder.standings.get(student, NO_STATE).last_event != RECORDED:
+            return None
+        stored = read_result(self.recorder.course, self.recorder.manifest.chapter, student)
+        if stored is None or stored.status == "not recorded":
+            return None
+        same = stored.submission == digest and stored.source == self.recorder.manifest.digest
+        same_way = stored.device == self.recorder.settings.device and stored.seed == self.recorder.settings.seed
+        if stored.status == "to decide":
+            return self.recorder.with_present_times(stored) if same and same_way else None
+        # Where no notebook was handed in there is none that was graded.
+        graded = self.recorder.course.folder("autograded", student, self.recorder.manifest.chapter).is_dir()
+        complete = graded or not self._notebook(student).is_file() or stored.status == "not gradable"
+        return (
+            self.recorder.with_present_times(stored)
+            if same and same_way and complete and self._is_in_books(stored)
+            else None
+        )
+
+    def _is_in_books(self, stored: GradeResult) -> bool:
+        """Return whether the gradebook has the points of a result: it may have been recreated or restored from a backup."""
+        try:
+            grades, _ = self.recorder.books.grades(stored.student)
+        except MissingEntry:
+            return False
+        points = {exercise_of(name): grade.auto_score for name, grade in grades.items()}
+        return all(points.get(exercise.name) == exercise.score for exercise in stored.exercises)
