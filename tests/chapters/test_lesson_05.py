@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from collections import Counter
 from typing import Any
 
@@ -43,6 +44,7 @@ ASKED = {
     "weights": "weights",
     "arriving": "{str(add): sizes for add, sizes in arriving.items()}",
     "first_gradients": "first_gradients",
+    "gradients": "{name: sizes.tolist() for name, sizes in gradients.items()}",
     "agreement": "agreement",
     "affected": "affected",
     "components": "components",
@@ -63,12 +65,14 @@ ASKED = {
     "above": "(sure['not smoothed'] > 0.98).double().mean().item()",
     "surprise": "surprise",
     "mistaken": "mistaken",
-    "singles": "singles",
-    "averaged": "averaged",
+    "averages": "averages",
+    "unfinished": "unfinished",
+    "added": "added",
     "looks": "looks.tolist()",
     "reads": "reads",
     "asked": "vocabulary.pieces(tokens_of('forty-five thousand, two hundred and twenty-three')[0])",
     "generous": "[honest, generous, free_points]",
+    "untied": "untied_losses",
     "cheated": "[cheated, translate(unshifted, ['two hundred and three'])[0]]",
     "masked": "[masked_apart, unmasked_apart]",
 }
@@ -81,6 +85,8 @@ GIVEN = {
     "take 0.6 for its exponent, and a beam of 4",
     "a vocabulary of about 37,000 tokens",
     "4000 numbers up to 99,999",
+    "larger model reached 28.4 BLEU from English into German after 3.5 days on eight GPUs",
+    "Apply dropout with $p = 0.1$ to a million ones.",
 }
 
 
@@ -220,10 +226,12 @@ def test_gradient_vanishes_without_residual_connections(values: dict[str, Any]) 
 
 def test_first_gradients_grow_towards_the_output_with_post_norm_only(values: dict[str, Any]) -> None:
     post, pre = values["first_gradients"]["post-norm"], values["first_gradients"]["pre-norm"]
-    check("layer's, 1.19, is nearly three times the first one's, 0.41,", post[-1], post[0])
-    check("receives with pre-norm, 0.42.", pre[-1])
-    assert 2.7 < post[-1] / post[0] < 3.1
-    assert 2.7 < post[-1] / pre[-1] < 3.1
+    check("on average the last layer's is 1.36 and the first one's 0.28,", post[-1], post[0])
+    ratios = {name: [row[-1] / row[0] for row in rows] for name, rows in values["gradients"].items()}
+    check(
+        "the last is between 2.9 and 10.3 times the first.", *(f(ratios["post-norm"]) for f in (min, max)), form=".1f"
+    )
+    assert max(ratios["pre-norm"]) < 1, "with pre-norm it is the other way round from every seed"
     assert max(pre) < 1.6 * min(pre)
 
 
@@ -301,16 +309,35 @@ def test_bold_start_fails_with_post_norm_only(values: dict[str, Any]) -> None:
     )
     check("The post-norm model without warm-up ends at 2.96,", bold)
     check("the same model reaches 1.93.", warm)
-    check("is ahead of both at 1.71.", pre)
+    check("without any warm-up, reaches 1.71.", pre)
     check("it stays near the lower dotted line at 3.11:", values["frequencies_only"])
     losses = values["race"]["post-norm, at once"]
     near = [abs(sum(losses[s - 10 : s]) / 10 - values["frequencies_only"]) < 0.3 for s in range(20, 91)]
     assert sum(near) / len(near) > 0.8, "for most of the race it knows no more than frequencies"
 
 
+def _interval(differences: list[float]) -> tuple[float, float, float]:
+    """The mean of five paired differences and its 95% interval."""
+    mean, spread = statistics.mean(differences), 2.776 * statistics.stdev(differences) / 5**0.5
+    return mean, mean - spread, mean + spread
+
+
+def test_five_seeds_show_the_gain_of_the_warm_up_and_cannot_rank_warmed_post_norm_and_pre_norm() -> None:
+    file = LESSON.path.parents[2] / "experiments" / "results" / "warm_up.json"
+    bold, warm, pre = json.loads(file.read_text("utf-8"))["finish"].values()
+    gain = _interval([b - w for b, w in zip(bold, warm, strict=True)])
+    check("the warm-up lowers the loss of post-norm by 1.04, with a 95% interval from 0.55 to 1.53.", *gain)
+    lead = _interval([w - p for w, p in zip(warm, pre, strict=True)])
+    check("by 0.15 on average, but the interval goes from −0.01 to 0.31:", lead[0], -lead[1], lead[2])
+    assert lead[1] < 0 < lead[2]
+
+
 def test_mean_of_trembling_weights_is_calmer_than_each(values: dict[str, Any]) -> None:
     *each, mean = values["distances"]
-    check("Each of the five is about 0.20 away from the truth, their mean only 0.08.", mean)
+    check("Each of the five late ones is about 0.20 away from the truth, their mean only 0.08.", mean)
+    *early, early_mean = values["unfinished"]
+    assert early == sorted(early, reverse=True)
+    assert early_mean > 2 * early[-1], "an average over a run that still learns includes worse weights"
     assert all(distance == pytest.approx(0.20, abs=0.015) for distance in each)
 
 
@@ -319,7 +346,7 @@ def test_beam_finds_what_greedy_misses(values: dict[str, Any]) -> None:
     assert (greedy[0], beam[0]) == ("ABC", "ACB")
     check(r"$0.5 \cdot 0.4 \cdot 0.4 \cdot 0.6 = 0.048$.", greedy[1], form=".3f")
     check(r"$0.5 \cdot 0.3 \cdot 0.6 \cdot 0.6 = 0.054$.", beam[1], form=".3f")
-    check("With C at the second step, with 0.3 instead of 0.4, it would gain more at the third:")
+    check("C at the second step costs a little (0.3 for 0.4) and pays off at the third (0.6 for 0.4):")
     check("the table gives 0.10 to the sentence A and as much to the empty one.", 0.5 * 0.2, form=".2f")
     rows = re.findall(r"^\| ([\w ]+) \|((?: \**\d\.\d\** \|){4})$", SOURCE, flags=re.M)
     assert len(rows) == 6
@@ -337,11 +364,11 @@ def test_translators_reach_what_the_text_says(values: dict[str, Any]) -> None:
     check("The model without positions gets 49.5%,", 100 * marks["no positions"], form=".1f")
 
 
-def test_who_sees_a_set_of_words_can_know_half_of_the_numbers() -> None:
+def test_who_sees_a_bag_of_words_can_know_half_of_the_numbers() -> None:
     exam = number_pairs("en", "de", split="test", count=200, largest=99_999)
     sets = Counter(tuple(sorted(tokenize(number_to_words(number, "en")))) for number in range(100_000))
     sizes = [sets[tuple(sorted(tokenize(pair.source)))] for pair in exam]
-    check("only 49 can be told from all others by their set of words.", sizes.count(1), form="d")
+    check("only 49 can be told from all others by their bag of words.", sizes.count(1), form="d")
     best = 100 * sum(1 / size for size in sizes) / len(sizes)
     check("is right in 49.5% of the cases on average.", best, form=".1f")
     assert {4, 6} <= set(sizes)
@@ -382,15 +409,24 @@ def test_smoothed_model_doubts_its_mistakes(values: dict[str, Any]) -> None:
     check("and above 0.9 in 58% of them.", 100 * certain["nearly certain"], form=".0f")
     check("The smoothed one doubts: 0.65 on average,", doubting["confidence"])
     check("and above 0.9 in 11%.", 100 * doubting["nearly certain"], form=".0f")
-    for one in (doubting, certain):
-        assert one["wrong"] / one["tokens"] == pytest.approx(0.4, abs=0.04)
+    check(
+        "The smoothed model is wrong in 43% of the tokens, the other one in 38%.",
+        *(100 * one["wrong"] / one["tokens"] for one in (doubting, certain)),
+        form=".0f",
+    )
 
 
-def test_average_of_a_model_that_still_learns_is_behind_its_last_checkpoint(values: dict[str, Any]) -> None:
-    singles, averaged = values["singles"], values["averaged"]
-    check("but not the last one: 0.8421 against 0.8407.", averaged, singles[-1], form=".4f")
-    assert singles[1:] == sorted(singles[1:], reverse=True), "from the second on each is better than the one before"
-    assert singles[-1] < averaged < min(singles[:-1])
+def test_numbering_alone_spoils_a_mean(values: dict[str, Any]) -> None:
+    averages = values["averages"]
+    assert all(right == values["marks"]["smoothed"] for right, _ in averages.values()), "renumbered, the same function"
+    check("it translates 95.5% with other hidden units,", 100 * averages["hidden units"][1], form=".1f")
+    check("29.0% with other heads, and nothing with both.", 100 * averages["heads"][1], form=".1f")
+    assert averages["both"][1] == 0
+
+
+def test_sublayers_add_to_the_stream_without_replacing_it(values: dict[str, Any]) -> None:
+    assert list(values["added"]) == ["self-attention", "cross-attention", "feed-forward"]
+    assert all(0.05 < change < 0.5 for change in values["added"].values()), "the stream has size 1"
 
 
 def test_decoder_looks_where_the_lesson_says(values: dict[str, Any]) -> None:
@@ -422,6 +458,9 @@ def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
     assert honest - generous == pytest.approx(1, abs=0.05)
     assert honest > math.log(values["V"]) + 1  # "An untrained one does worse"
     assert padding == pytest.approx(0.25, abs=0.02)
+    with_own_matrix, counted = values["untied"]
+    assert abs(with_own_matrix - counted) < 0.2, "the cause is the tied matrix"
+    assert abs(with_own_matrix - math.log(values["V"])) < 0.3
     cheated, written = values["cheated"]
     assert cheated < 0.01
     assert written == ""
@@ -587,7 +626,7 @@ def test_six_translators_did_what_their_record_says() -> None:
     runs = {run["name"]: run for run in record["runs"]}
     check("One task, six translators")
     assert len(runs) == 6
-    plain, additive, dot, transformer = (runs[name] for name in ("seq2seq", "additive", "dot", "transformer"))
+    plain, additive, transformer = (runs[name] for name in ("seq2seq", "additive", "transformer"))
     task, budget = record["task"], record["budget"]
     check("numbers up to twelve digits, 5000 of them to learn from, 1200 steps of 64 pairs for each")
     assert (task["largest"], task["train"], budget["steps"], budget["batch_size"]) == (10**12 - 1, 5000, 1200, 64)
@@ -599,12 +638,8 @@ def test_six_translators_did_what_their_record_says() -> None:
     check("of the longest numbers, 21 tokens and more, only 11%", 100 * longest["exact"], form=".0f")
     assert longest["shortest"] == 21
     assert all(run["test"] > 0.99 for name, run in runs.items() if name != "seq2seq")
-    check("The Transformer and additive attention both reach 99.8%.", 100 * transformer["test"], form=".1f")
+    check("the Transformer and additive attention both reach 99.8%.", 100 * transformer["test"], form=".1f")
     assert transformer["test"] == additive["test"]
-    check("the Transformer needs 66 seconds for this, and additive attention 155", transformer["seconds"], form=".0f")
-    assert round(additive["seconds"]) == 155
-    check("on a recurrent network, 76 seconds", dot["seconds"], form=".0f")
-    check("or scores by location, 65,", runs["location"]["seconds"], form=".0f")
     check("when its steps had run out, the plain translator was still climbing.")
     climb = [share for *_, share in plain["exact"]]
     assert climb == sorted(set(climb)), "each evaluation is above the one before"
@@ -642,9 +677,9 @@ def test_six_translators_looked_where_the_text_says() -> None:
         for word, at in zip(target, third, strict=True):
             if english := words.get(word.strip("#")):
                 assert source[at].strip("#-,") == english, (place, word)
-    check("they go, three times out of four, to the little word and.")
+    check("from und and hundert they point, three times out of four, to and.")
     assert sum(little) / len(little) == pytest.approx(0.75, abs=0.03)
-    check("it writes sieben while it looks at forty, whose annotation has also read its neighbour.")
+    check("it writes sieben while it looks at forty, whose encoder state has also read its neighbour.")
     (first, *_) = looked["location"]
     at = torch.tensor(first["weights"]["attention"])[first["target"].index("##sieben")].argmax()
     assert first["source"][at] == "forty-"

@@ -10,13 +10,15 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
+import torch
 
-from tfcourse.data import recorded_vocabularies
+from tfcourse.data import gpt2_merges, prose, recorded_vocabularies
 from tfcourse.lessons.figures.scenes import ch06_tokenization as drawings
 from tfcourse.tokenization import (
     best_pair,
     bpe_encode,
     byte_characters,
+    merge_pair,
     pre_tokenize,
     train_bpe,
     unigram_segment,
@@ -67,16 +69,19 @@ ASKED = {
     "among": "[[chosen.index(kind[0]), len(kind)] for kind in kinds] + [among]",
     "rhyme": "[rhyme_pieces, rhyme_merges]",
     "table": "[table.tolist(), gradient.tolist()]",
+    "merged": "list(merged.values())",
+    "without_the": "loss('Ġthe') / (course[-1][0] * n_bytes)",
+    "together": "[letter_pairs['q', 'u'] / letters['q'], letter_pairs['b', 'j'] / letters['j']]",
+    "by_order": "by_order",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN = {
     "GPT-3.5 and GPT-4 add better",
     "Unicode has more than 150,000 characters,",
-    "If your window has 1,024 tokens,",
+    "If your context window has 1,024 tokens,",
     "GPT-4's vocabulary has about 100,000 tokens",
     "and Llama 3's 128,000",
-    "uniformly 0.73, explicitly 0.70, widely 0.69, invariably 0.69 and duly 0.65.",
-    "from a table of 32,000 tokens that was derived from Llama 2's.",
+    "from WordLlama, a table of 32,000 tokens that was derived from Llama 2's.",
 }
 
 LESSON = Lesson("06_tokenization", ASKED, GIVEN)
@@ -152,6 +157,32 @@ def test_three_ways_to_cut_are_what_the_rules_give() -> None:
     assert ways["at spaces"] == tuple(drawings.SENTENCE.split())
     assert ways["words, punctuation"] == tuple(re.findall(r"\w+|[^\w\s]", drawings.SENTENCE))
     assert ways["GPT-2's rule"] == tuple(piece.replace(" ", "␣") for piece in pre_tokenize(drawings.SENTENCE))
+
+
+def test_chuck_is_a_symbol_of_its_own_because_it_ends_woodchuck(values: dict[str, Any]) -> None:
+    pieces, merges = values["rhyme"]
+    assert "chuck" in ["".join(pair) for pair in merges]
+    without = Counter(piece.replace("woodchuck", "beaver") for piece in pieces)  # the control
+    names = ["".join(pair) for pair in train_bpe(without, 100)[1]]
+    assert " chuck" in names
+    assert "chuck" not in names
+
+
+def test_each_merge_joins_a_pair_that_is_no_more_common_than_the_one_before() -> None:
+    words = Counter(pre_tokenize(prose()[:20_000]))
+    cuts, vocabulary, often = {word: list(word) for word in words}, sorted(set("".join(words))), []
+    for _ in range(40):
+        pair = best_pair(list(cuts.values()), list(words.values()), vocabulary)
+        assert pair
+        often.append(sum(words[word] * list(pairwise(cut)).count(pair) for word, cut in cuts.items()))
+        cuts = {word: merge_pair(cut, pair) for word, cut in cuts.items()}
+        vocabulary.append("".join(pair))
+    assert often == sorted(often, reverse=True)
+
+
+def test_merge_on_the_page_makes_one_symbol_of_two(values: dict[str, Any]) -> None:
+    words = ("low", "lower", "newest", "widest")
+    assert [tuple(symbols) for symbols in values["merged"]] == [tuple(merge_pair(list(w), ("l", "o"))) for w in words]
 
 
 def test_drawn_merge_is_the_third_of_the_example() -> None:
@@ -256,7 +287,7 @@ def test_larger_vocabularies_gain_less_and_less(values: dict[str, Any]) -> None:
     check("less than 2,048 tokens made for this text with 3.62.", recorded["2048"])
     spaces = RECORD["gpt2"]["single_spaces"]
     check("18% of its tokens here are single spaces.", 100 * spaces, form=".0f")
-    check("Without them it would stand at 4.09.", RECORD["gpt2"]["bytes_per_token"] / (1 - spaces))
+    check("Without them it would be at 4.09.", RECORD["gpt2"]["bytes_per_token"] / (1 - spaces))
     gains = [recorded[str(2 * size)] / recorded[str(size)] for size in (512, 1024, 2048, 4096)]
     assert gains == sorted(gains, reverse=True)
 
@@ -333,6 +364,7 @@ def test_wordpiece_starts_with_rare_letters_and_bpe_with_common_ones(values: dic
     assert {"th", "in"} <= set(by_count[:3])
     assert set(by_score[:2]) == {"bj", "qu"}
     assert not {"bj", "qu"} & set(by_count[:20])
+    assert min(values["together"]) > 0.8, "q and j hardly occur without u and b"
 
 
 def test_losses_tell_pieces_that_are_missed_from_others(values: dict[str, Any]) -> None:
@@ -340,6 +372,7 @@ def test_losses_tell_pieces_that_are_missed_from_others(values: dict[str, Any]) 
     assert all(loss >= 0 for loss in losses.values())
     assert losses["Ġthe"] == max(losses.values())
     assert max(losses["ance"], losses["atter"]) < 0.01 * losses["Ġthe"], "hardly change"
+    assert values["without_the"] == pytest.approx(0.023, abs=0.004), "about 2%"
 
 
 def test_counting_and_cutting_in_turn_saves_bits_and_changes_little(values: dict[str, Any]) -> None:
@@ -387,6 +420,13 @@ def test_drawn_line_is_cut_as_mistral_cuts_it() -> None:
     assert program["text"].startswith(drawings.LINE)
     joined = "".join(first).replace("<0x0A>", "\n").replace("▁", " ")
     assert joined == " " + drawings.LINE
+
+
+def test_space_between_two_words_has_no_token_of_its_own() -> None:
+    cut = [
+        bpe_encode("".join(byte_characters()[b] for b in p.encode()), gpt2_merges()) for p in pre_tokenize("is Paris")
+    ]
+    assert cut == [["is"], ["ĠParis"]]
 
 
 def test_a_prompt_that_stops_inside_a_token_has_another_token_there(values: dict[str, Any]) -> None:
@@ -444,6 +484,22 @@ def test_tokens_that_are_used_alike_are_neighbours(values: dict[str, Any]) -> No
     assert abs(sum(between) / len(between)) < 0.15, "near zero"
 
 
+def test_order_of_the_tokens_makes_the_kinds(values: dict[str, Any]) -> None:
+    in_order, shuffled = values["by_order"]
+    assert in_order > 0.4
+    assert abs(shuffled) < 0.25 < in_order - abs(shuffled)
+
+
+def test_tied_row_of_a_token_that_never_occurs_is_pushed_away_from_the_output() -> None:
+    generator = torch.Generator().manual_seed(0)
+    table, output = torch.randn(5, 3, generator=generator, requires_grad=True), torch.randn(1, 3, generator=generator)
+    torch.nn.functional.cross_entropy(output @ table.T, torch.tensor([2])).backward()
+    assert table.grad is not None
+    towards = -(table.grad @ output[0])  # where a step of gradient descent moves each row
+    assert towards[2] > 0
+    assert (towards[[0, 1, 3, 4]] < 0).all()
+
+
 def test_drawn_lookup_is_that_of_the_code_and_its_gradient_counts(values: dict[str, Any]) -> None:
     table, gradient = values["table"]
     assert table == [list(map(float, row)) for row in drawings.TABLE]
@@ -452,7 +508,11 @@ def test_drawn_lookup_is_that_of_the_code_and_its_gradient_counts(values: dict[s
 
 
 def test_a_gradient_is_sent_to_few_rows_of_the_table() -> None:
-    check("A sentence reaches a few dozen of the 50,257 rows of GPT-2,", RECORD["sizes"]["GPT-2"], form=",")
+    check(
+        "Through the lookup a sentence reaches a few dozen of the 50,257 rows of GPT-2;",
+        RECORD["sizes"]["GPT-2"],
+        form=",",
+    )
     longest = max(len(set(cut["GPT-2"]["ids"])) for cut in CUTS.values())
     assert 24 <= longest < 60
 

@@ -193,7 +193,7 @@ def reach_on_a_ring() -> Drawing:
     Returns:
         The drawing: two panels beside each other on a page, below each other on a phone.
     """
-    first = _ring("Layer 1: everybody looks once", {0: 1, 2: 3}, {0: "0, 1", 2: "2, 3"})
+    first = _ring("Layer 1: every word looks once", {0: 1, 2: 3}, {0: "0, 1", 2: "2, 3"})
     second = _ring("Layer 2: look two steps down", {0: 2}, {0: "0, 1, 2, 3"})
     narrow = Drawing(350, 530)
     drawing = Drawing(640, 258, narrow=narrow)
@@ -224,11 +224,9 @@ def _ring(title: str, looks: dict[int, int], holds: dict[int, str]) -> Drawing:
             tone="muted",
         )
     for asker, asked in looks.items():
-        # One step: a line of its own beside the pointer, inside the ring.
-        inner = radius - 26 if asked - asker == 1 else radius
-        start, end = at(asker, inner), at(asked, inner)
-        gap = 4.0 if inner < radius else disc + 2
-        arrow(drawing, _between(start, end, gap), _between(end, start, gap), tone="query", stroke=2.6)
+        # A look of one step lies on the pointer and covers it, so that both ends touch a word.
+        start, end = at(asker), at(asked)
+        arrow(drawing, _between(start, end, disc + 2), _between(end, start, disc + 2), tone="query", stroke=2.6)
     for step, text in holds.items():
         x, y = at(step, radius + 24)
         drawing.text(
