@@ -174,7 +174,7 @@ def _numbers(points: float, *makers: rows.Maker, name: str, title: str) -> rows.
 def any_beam(draw: Draw) -> Case:
     """A beam of any width over a small vocabulary, without a length penalty."""
     width, steps = int(draw.integers(1, 6)), int(draw.integers(1, 6))
-    return _case(draw, beam_width=width, max_new_tokens=steps)
+    return _case(draw, hidden=HASTE, beam_width=width, max_new_tokens=steps)
 
 
 BEAM_SEARCH = Exercise(
