@@ -2,8 +2,8 @@
 
     python experiments/rotary_controls.py --record experiments/results/rotary_controls.json
 
-Trains the rotary model of `positions.py` as it is, and with its fast pairs alone (the others are not rotated). The first model is then trained
-on at length 64, for as many characters as 40 steps at length 256. About a minute on one core.
+Trains the rotary model of `positions.py` as it is, and with its fast pairs alone (the others are not rotated). The first model is
+then trained further at length 64, for as many characters as 40 steps at length 256 have. About a minute on one core.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 import torch
-from positions import BATCH, D, LENGTHS, RATE, STEPS, TRAINED, TUNED, TUNING, H, Reader, Text, losses
+from positions import BATCH, LENGTHS, RATE, STEPS, TRAINED, TUNED, TUNING, D, H, Reader, Text, losses
 from torch import Tensor, nn
 
 from tfcourse.gpt import next_token_loss

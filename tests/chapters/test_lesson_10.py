@@ -211,7 +211,7 @@ def test_published_differences_are_those_of_the_table() -> None:
     check("are 2.3 to 2.8 points above the prefix LM", 82.96 - 80.69, 83.49 - 80.69, form=".1f")
     check("Hiding 50% loses 2.0 of these points.", 83.28 - 81.27, form=".1f")
     check("The rows at 15% lie within 0.6 of each other", math.ceil(10 * (83.49 - 82.96)) / 10, form=".1f")
-    assert (82.96 - 80.69) / 0.235 == pytest.approx(10, abs=0.5), "about ten standard deviations"
+    assert pytest.approx(10, abs=0.5) == (82.96 - 80.69) / 0.235, "about ten standard deviations"
     check("about 34 billion", 2**35 / 1e9, form=".0f")
     assert pytest.approx(17, abs=0.1) == 83.28 - 66.22
     assert pytest.approx(30, abs=0.6) == 80.88 - 50.31
@@ -321,7 +321,9 @@ def test_prefix_works_at_the_end_and_its_absence_costs_the_language(values: dict
     (german, french), (guessed_german, guessed_french) = values["prefixes"]
     assert german >= 40
     assert french <= 5
-    assert guessed_german + guessed_french <= 45, "54 of 60 with the prefix; without it 0 to 3 and 9 to 35, in three seeds"
+    assert guessed_german + guessed_french <= 45, (
+        "54 of 60 with the prefix; without it 0 to 3 and 9 to 35, in three seeds"
+    )
     assert guessed_german <= 15
 
 

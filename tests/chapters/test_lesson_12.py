@@ -268,7 +268,9 @@ def test_recorded_curves_are_told_as_they_were() -> None:
     check("stays level, within 0.01 of its loss at 64", max(abs(loss - alibi[0]) for loss in alibi))
     check("with 1.81 at 256 and 1.86 at 1,024.", shaw[3], shaw[5])
     others = (rotary, alibi, t5, sines, none)
-    assert all(shaw[place] < min(other[place] for other in others) for place in range(6)), "the lowest mean at every length"
+    assert all(shaw[place] < min(other[place] for other in others) for place in range(6)), (
+        "the lowest mean at every length"
+    )
 
 
 def test_recorded_stretches_of_a_text_are_told_as_they_were() -> None:
