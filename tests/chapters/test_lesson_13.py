@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tfcourse.data import recorded_grouped_queries
 from tfcourse.lessons.figures.scenes import ch13_grouped_query as drawings
-from tfcourse.llama import decode_cost, kv_cache_bytes, largest_batch, llama_parameters
+from tfcourse.llama import Llama, decode_cost, kv_cache_bytes, largest_batch, llama_parameters
 
 from .lesson import Lesson, described
 
@@ -35,6 +36,7 @@ ASKED = {
     "sharing": "[float((shared_out - copied).abs().max()), float((shared_out - wrong).abs().max())]",
     "broadcast": "[tensor.untyped_storage().nbytes() for tensor in (keys, expanded, copies)]",
     "steps": "{name: step(name, 8192) for name in sizes}",
+    "built_in": "[list(built_in.shape), gqa_gap]",
     "gate": "[sum(p.numel() for p in network.parameters()), float(gate_difference.abs().max())]",
     "forward": "difference",
     "shapes": "[list(logits.shape), list(stacked.shape), list(model.layers[0].self_attention.k_proj.weight.shape)]",
@@ -61,7 +63,7 @@ GIVEN: set[str] = {
     "1.5 · 10⁻⁴",
     "read 15.6 · 10¹² tokens",
     "6 · 405 · 10⁹ · 15.6 · 10¹² = 3.8 · 10²⁵ FLOP",
-    "were up to 16,384 H100s",
+    "on up to 16,384 H100s",
     "pre-training on 16,384 H100s",
     "after 8,192 tokens of one text",
     "989 / 3.35 = 295",
@@ -69,6 +71,11 @@ GIVEN: set[str] = {
     "How many texts of 8,192 tokens",
     "a prompt of 8,192 tokens is a batch of 8,192,",
     "| 128,000 rows in the embedding |",
+    "15.0 \\cdot 10^9 + 524{,}288\\, n}{989",
+    "131{,}072\\, n}{3.35 \\cdot 10^{12}}",
+    "with 7,000 cached tokens",
+    "the last 4,096 tokens of its layer",
+    "*ten* probability 0.6 and the large one 0.3:".replace("*", ""),
     "would have 4,096 rows each and not 1,024, so 2 · 3,072 · 4,096 more",
     "One text of 8,192 tokens takes 4.8 ms per step.",
     "At 131,072 tokens on one H100, three texts fit",
@@ -215,6 +222,42 @@ def test_broadcasting_copies_the_keys_once_per_query_head(values: dict[str, Any]
     assert allocated >= 4 * 4 * shared.numel(), "torch.matmul writes the copies into memory"
 
 
+def test_enable_gqa_is_grouped_attention_and_copies_in_the_plain_backend_alone(values: dict[str, Any]) -> None:
+    shape, gap = values["built_in"]
+    assert shape == [1, 8, 5, 16]
+    assert gap < 1e-5
+    q, k, v = torch.randn(1, 8, 1, 16), torch.randn(1, 2, 7_000, 16), torch.randn(1, 2, 7_000, 16)
+    allocated = {}
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.MATH):
+        with sdpa_kernel(backend), torch.profiler.profile(profile_memory=True) as log:
+            torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        allocated[backend] = sum(max(0, event.self_cpu_memory_usage) for event in log.key_averages())
+    assert allocated[SDPBackend.FLASH_ATTENTION] < 4 * k.numel()
+    assert allocated[SDPBackend.MATH] > 2 * 4 * 4 * k.numel(), "keys and values, four times each"
+
+
+def test_eleven_cards_hold_405b() -> None:
+    needed = 2 * sum(llama_parameters(*SIZES["405B"])) + kv_cache_bytes(126, 8, 128, 8_192)
+    assert math.ceil(needed / 80e9) == 11
+    check("(Eleven: 816 GB on cards of 80 GB.)", needed / 1e9, form=".0f")
+
+
+def test_stream_grows_and_the_last_norm_brings_it_back() -> None:
+    torch.manual_seed(0)
+    model = Llama(97, d_model=128, n_heads=8, n_kv_heads=2, d_ff=352, n_layers=6).eval()
+    sizes: list[float] = []
+    for layer in model.layers:
+        layer.register_forward_hook(
+            lambda _, inputs, output: sizes.append((output[0] if isinstance(output, tuple) else output).norm().item())
+        )
+    final: list[float] = []
+    model.norm.register_forward_hook(lambda _, inputs, output: final.append(output.square().mean().item()))
+    with torch.no_grad():
+        model(torch.arange(20)[None])
+    assert sizes == sorted(sizes)
+    assert final == pytest.approx([1], abs=0.05)
+
+
 def test_a_token_takes_milliseconds_and_its_arithmetic_a_fraction(values: dict[str, Any]) -> None:
     total, bound, computing = values["steps"]["8B"]
     check("a token of the 8B model takes 4.8 ms,", total, form=".1f")
@@ -230,7 +273,7 @@ def test_a_token_takes_milliseconds_and_its_arithmetic_a_fraction(values: dict[s
 
 def test_a_batch_waits_for_its_caches(values: dict[str, Any]) -> None:
     total, bound, computing = values["many"]
-    check("The step takes 87 ms and still waits for bytes,", total, form=".0f")
+    check("The step takes 87 ms and is still memory-bound", total, form=".0f")
     assert bound == "bandwidth"
     assert computing < total / 10
     counts = llama_parameters(*SIZES["8B"])
@@ -255,10 +298,10 @@ def test_short_texts_become_compute_bound_and_long_ones_never_do(values: dict[st
 
     assert ever(393)
     assert not ever(394), "from about 390 tokens on no batch is large enough"
-    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes,", 2 * weights / 1e9, form=".1f")
-    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes,", 4 * 32 * 32 * 128, form=",d")
-    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes,", kv_cache_bytes(32, 8, 128, 1), form=",d")
-    assert "from n = 394 on" in PROSE
+    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes.", 2 * weights / 1e9, form=".1f")
+    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes.", 4 * 32 * 32 * 128, form=",d")
+    check("its own 15.0 · 10⁹ + 524,288 n FLOP and 131,072 n bytes.", kv_cache_bytes(32, 8, 128, 1), form=",d")
+    assert r"\text{for } n \ge 394" in PROSE
 
 
 def test_batches_beyond_14_gain_at_most_a_factor_of_two(values: dict[str, Any]) -> None:
@@ -368,11 +411,18 @@ def test_recorded_runs_are_told_as_they_were() -> None:
     noise = max(max(found) - min(found) for found in RECORD["losses"].values())
     check("the four means lie within 0.04 nats,", max(means.values()) - min(means.values()))
     check("differ by up to 0.05.", noise)
+    pairs = [
+        few - many
+        for groups in "421"
+        for few, many in zip(RECORD["losses"][groups], RECORD["losses"]["8"], strict=True)
+    ]
+    assert min(pairs) > 0, "worse in all six pairs"
+    check("by 0.033 nats on average.", sum(pairs) / 6, form=".3f")
     tuned = {way: sum(run[1] for run in runs) / len(runs) for way, runs in RECORD["conversion"].items()}
     check(
         "2.29 for the mean and 2.20 for the first, against 2.46.", tuned["mean 2"], tuned["first 2"], tuned["fresh 2"]
     )
-    check("far from the original model's 1.78,", means["8"])
+    check("far from the original model's 1.78:", means["8"])
     for heads in (1, 2):
         assert tuned[f"first {heads}"] < tuned[f"mean {heads}"] < tuned[f"fresh {heads}"]
 
