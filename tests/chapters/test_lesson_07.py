@@ -172,7 +172,7 @@ def test_a_wide_beam_finds_the_longer_text_once_the_end_token_is_calibrated(valu
 
 def test_the_beam_gains_almost_nothing_on_names(values: dict[str, Any]) -> None:
     greedy, wide = values["beams"]
-    assert 0 <= greedy - wide < 1
+    assert -1e-3 < greedy - wide < 1  # both may find the same texts; their sums are rounded
 
 
 def test_the_longer_text_wins_from_these_strengths_on(values: dict[str, Any]) -> None:
