@@ -184,7 +184,7 @@ for _mode in ("no_grad", "inference_mode"):
     decorated(
         _mode,
         f"mine = torch.{_mode}()",
-        lost={"scaled_dot_product_attention": ("values", "mask", "empty row"), "FeedForward": ("values", "gelu")},
+        lost={"scaled_dot_product_attention": ("axes", "empty row"), "FeedForward": ("gradients",)},
         why="no gradient flows back through such a function",
     )
 decorated("named for the profiler", "mine = torch.profiler.record_function('mine')")
@@ -531,13 +531,13 @@ looking("asked whether gradients are on", "if torch.is_grad_enabled():\n    weig
 looking(
     "an array printed from the device",
     "print(weights.detach().numpy())",
-    lost=("device",),
+    lost=("inputs and device",),
     why="numpy() raises wherever a tensor is not on the CPU",
 )
 looking(
     "computed on the CPU",
     "weights, v = weights.cpu(), v.cpu()",
-    lost=("device",),
+    lost=("inputs and device",),
     why="the result is on the CPU, wherever the inputs are",
 )
 looking(

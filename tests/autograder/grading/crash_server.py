@@ -30,7 +30,7 @@ from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.pool import run_concurrently
 from autograder.feedback import pages
-from autograder.grading import autograde
+from autograder.grading import autograde, recorder
 from autograder.record import provenance
 from autograder.record.journal import Journal
 
@@ -181,9 +181,9 @@ POINTS: dict[str, Callable[[], None]] = {
     "after the second commit": lambda: at_commit("after_commit", 2),
     "half a graded notebook": half_a_notebook,
     "recorded by nbgrader": lambda: around(autograde.GradebookWriter, "record"),
-    "before the result": lambda: around(autograde, "write_result", before=True),
+    "before the result": lambda: around(recorder, "write_result", before=True),
     "result beside its place": result_not_in_place,
-    "after the result": lambda: around(autograde, "write_result"),
+    "after the result": lambda: around(recorder, "write_result"),
     "half a line of recorded": lambda: half_a_line("recorded"),
     "recorded": lambda: around(Journal, "recorded"),
     "names of students": lambda: around(autograde.GradebookWriter, "name_students", nth=1, before=True),
@@ -191,7 +191,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "after a feedback page": lambda: around(GenerateFeedback, "start"),
     "noting a feedback page": lambda: around(pages, "_note", before=True),
     "Ctrl-C when begun": lambda: around(Journal, "begun", number=signal.SIGINT),
-    "Ctrl-C after the result": lambda: around(autograde, "write_result", number=signal.SIGINT),
+    "Ctrl-C after the result": lambda: around(recorder, "write_result", number=signal.SIGINT),
 }
 
 
