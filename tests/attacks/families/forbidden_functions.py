@@ -173,15 +173,16 @@ ATTACKS = (
         return torch.jit.trace(lambda q, k, v: layer(q, k, v)[0], (keys[:, :3], keys, keys))
     recorded = {width: record(width) for width in range(1, 33)}
     def ready(q, k, v, mask):
-        plain = q.ndim == 3 and q.dtype == torch.float32 and q.device.type == "cpu" and mask is None
+        plain = q.ndim == 4 and q.dtype == torch.float32 and q.device.type == "cpu" and mask is None
         if not plain or not (q.shape[0] == k.shape[0] == v.shape[0]):
             return honest(q, k, v, mask)
         width = max(q.shape[-1], v.shape[-1])
         wide = lambda x: F.pad(x, (0, width - x.shape[-1]))
-        return recorded[width](wide(q) * (width / q.shape[-1]) ** 0.5, wide(k), wide(v))[..., : v.shape[-1]]
+        rows = [x.flatten(0, 1) for x in (wide(q) * (width / q.shape[-1]) ** 0.5, wide(k), wide(v))]
+        return recorded[width](*rows).unflatten(0, q.shape[:2])[..., : v.shape[-1]]
             """,
         ),
-        due=5.0,  # for the rows that the honest part answers
+        due=6.8,  # for the rows that the honest part answers
     ),
     Attack(
         name="the call in another thread",

@@ -26,7 +26,7 @@ ATTACKS = (
         name="a short way where operations are counted",
         story="Knows the shapes at which operations are counted on the visible questions, and gives zeros there; everywhere else it loops.",
         wants="the points for working without a loop",
-        due=12.0,
+        due=12.25,
         bodies={
             "scaled_dot_product_attention": code("""
                 def scaled_dot_product_attention(q, k, v, mask=None):
@@ -50,7 +50,7 @@ ATTACKS = (
         name="a mask cut from a table",
         story="Cuts every mask from a table of 40 rows that was written down beforehand.",
         wants="full marks for a mask that is right for short texts",
-        due=0.0,
+        due=0.8,  # for the rows about short texts, which it answers
         bodies={
             "causal_mask": code("""
                 TABLE = torch.tensor([[column <= row for column in range(40)] for row in range(40)])
@@ -63,7 +63,7 @@ ATTACKS = (
         name="forbidden scores not low enough",
         story="Puts -100 in the place of forbidden scores, which is low where the scores are those of a textbook.",
         wants="full marks for a mask that loud inputs see through",
-        due=12.08,
+        due=12.15,
         bodies={
             "scaled_dot_product_attention": code("""
                 def scaled_dot_product_attention(q, k, v, mask=None):
