@@ -328,6 +328,8 @@ def claims() -> Iterator[tuple[str, list[float]]]:
     yield "224 by 224 pixels is a sequence of 50,176 tokens", [224, 224, 224**2]
     yield "would take 10 GB", [4 * 50_176**2 / 1e9]
 
+    yield "four times as many matrices, $16 N D^2$ FLOP", [4 * 4, 2]
+    yield "cheaper than that while $N < 2D$", [(16 - 8) / 4]
     yield (
         "Counted at width 512, it takes 143 MFLOP for 64 tokens and 1,611 for 512,",
         [
