@@ -91,14 +91,14 @@ class Attention(RotaryAttention):
 class Reader(nn.Module):
     """A decoder of two layers over characters."""
 
-    def __init__(self, vocabulary: int, kind: str) -> None:
+    def __init__(self, vocab_size: int, kind: str) -> None:
         super().__init__()
         self.kind = kind
-        self.embedding = nn.Embedding(vocabulary, D)
+        self.embedding = nn.Embedding(vocab_size, D)
         self.attentions = nn.ModuleList(Attention(kind) for _ in range(LAYERS))
         self.feed_forwards = nn.ModuleList(FeedForward(D, 4 * D, activation="gelu") for _ in range(LAYERS))
         self.norms = nn.ModuleList(nn.LayerNorm(D) for _ in range(2 * LAYERS + 1))
-        self.output = nn.Linear(D, vocabulary)
+        self.output = nn.Linear(D, vocab_size)
         if kind == "t5":
             self.table = nn.Parameter(torch.zeros(32, H))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from autograder.checking.verdict import Verdict
     from tfcourse.lessons import OwnCode
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = ["__version__", "check", "use"]
 
 

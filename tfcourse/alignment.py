@@ -296,7 +296,7 @@ class BidirectionalEncoder(nn.Module):
     `backward_gru` at that position.
 
     Args:
-        vocabulary: Number of source tokens V.
+        vocab_size: Number of source tokens V.
         d_embedding: Width E of the embeddings.
         d_model: Width D of the annotations; even, because each direction gives half of
             it.
@@ -308,11 +308,11 @@ class BidirectionalEncoder(nn.Module):
         Bahdanau, Cho and Bengio 2015, section 3.2.
     """
 
-    def __init__(self, vocabulary: int, d_embedding: int, d_model: int) -> None:
+    def __init__(self, vocab_size: int, d_embedding: int, d_model: int) -> None:
         super().__init__()
         if d_model % 2:
             raise ValueError(f"d_model={d_model} cannot be shared by two directions")
-        self.embedding = nn.Embedding(vocabulary, d_embedding)
+        self.embedding = nn.Embedding(vocab_size, d_embedding)
         self.forward_gru = nn.GRU(d_embedding, d_model // 2, batch_first=True)
         self.backward_gru = nn.GRU(d_embedding, d_model // 2, batch_first=True)
 
@@ -367,7 +367,7 @@ class AttentionDecoder(nn.Module):
     (D, D); "location" has `w` (D, max_source); the other scores have no weights.
 
     Args:
-        vocabulary: Number of target tokens V.
+        vocab_size: Number of target tokens V.
         d_embedding: Width E of the embeddings.
         d_model: Width D of states and annotations; even.
         score: Name of the score, one of `SCORES`; kept in the attribute `score`.
@@ -383,7 +383,7 @@ class AttentionDecoder(nn.Module):
     """
 
     def __init__(
-        self, vocabulary: int, d_embedding: int, d_model: int, *, score: str = "additive", max_source: int = 64
+        self, vocab_size: int, d_embedding: int, d_model: int, *, score: str = "additive", max_source: int = 64
     ) -> None:
         super().__init__()
         if score not in SCORES:
@@ -391,10 +391,10 @@ class AttentionDecoder(nn.Module):
         if d_model % 2 or max_source < 1:
             raise ValueError(f"expected an even d_model and a max_source of at least 1, got {d_model} and {max_source}")
         self.score = score
-        self.embedding = nn.Embedding(vocabulary, d_embedding)
+        self.embedding = nn.Embedding(vocab_size, d_embedding)
         self.bridge = nn.Linear(d_model // 2, d_model)
         self.cell = nn.GRUCell(d_embedding + d_model, d_model)
-        self.output = nn.Linear(2 * d_model + d_embedding, vocabulary)
+        self.output = nn.Linear(2 * d_model + d_embedding, vocab_size)
         bound = 1 / math.sqrt(d_model)
         if score == "additive":
             self.w_q = nn.Parameter(torch.empty(d_model, d_model).uniform_(-bound, bound))
@@ -503,8 +503,8 @@ class AttentionSeq2Seq(nn.Module):
     `AttentionDecoder`).
 
     Args:
-        source_vocabulary: Number of source tokens.
-        target_vocabulary: Number of target tokens V.
+        source_vocab_size: Number of source tokens.
+        target_vocab_size: Number of target tokens V.
         d_embedding: Width E of the embeddings, on both sides.
         d_model: Width D of annotations and states; even.
         score: Name of the decoder's score, one of `SCORES`.
@@ -520,8 +520,8 @@ class AttentionSeq2Seq(nn.Module):
 
     def __init__(
         self,
-        source_vocabulary: int,
-        target_vocabulary: int,
+        source_vocab_size: int,
+        target_vocab_size: int,
         d_embedding: int,
         d_model: int,
         *,
@@ -529,8 +529,8 @@ class AttentionSeq2Seq(nn.Module):
         max_source: int = 64,
     ) -> None:
         super().__init__()
-        self.encoder = BidirectionalEncoder(source_vocabulary, d_embedding, d_model)
-        self.decoder = AttentionDecoder(target_vocabulary, d_embedding, d_model, score=score, max_source=max_source)
+        self.encoder = BidirectionalEncoder(source_vocab_size, d_embedding, d_model)
+        self.decoder = AttentionDecoder(target_vocab_size, d_embedding, d_model, score=score, max_source=max_source)
 
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Predict every target token from the source and the target tokens before it.
@@ -572,8 +572,8 @@ class AttentionSeq2Seq(nn.Module):
 
 def ibm_model_1(
     pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-    source_vocabulary: int,
-    target_vocabulary: int,
+    source_vocab_size: int,
+    target_vocab_size: int,
     iterations: int,
 ) -> Tensor:
     """Learn translation probabilities from sentence pairs: IBM Model 1, trained with EM.
@@ -589,13 +589,13 @@ def ibm_model_1(
         pairs: Sentence pairs (source, target) of token ids from 1 on. Id 0, padding in
             other chapters, is NULL here; the function adds it to every source. A
             sentence may be empty.
-        source_vocabulary: Number of source tokens, including 0.
-        target_vocabulary: Number of target tokens, including 0.
+        source_vocab_size: Number of source tokens, including 0.
+        target_vocab_size: Number of target tokens, including 0.
         iterations: Number of iterations; after 0 iterations every entry is 1 /
-            target_vocabulary.
+            target_vocab_size.
 
     Returns:
-        The table, (source_vocabulary, target_vocabulary), float64: entry [w, w'] is the
+        The table, (source_vocab_size, target_vocab_size), float64: entry [w, w'] is the
         probability that source word w generates target word w'. Rows sum to 1; row 0 is
         NULL's. The row of a word that occurs in no source stays uniform.
 
@@ -607,11 +607,11 @@ def ibm_model_1(
         Brown, Della Pietra, Della Pietra and Mercer 1993, The Mathematics of
         Statistical Machine Translation, section 4.1.
     """
-    _check_tokens("source", (token for source, _ in pairs for token in source), source_vocabulary)
-    _check_tokens("target", (token for _, target in pairs for token in target), target_vocabulary)
+    _check_tokens("source", (token for source, _ in pairs for token in source), source_vocab_size)
+    _check_tokens("target", (token for _, target in pairs for token in target), target_vocab_size)
     if iterations < 0:
         raise ValueError(f"expected 0 iterations or more, got {iterations}")
-    table = torch.full((source_vocabulary, target_vocabulary), 1 / target_vocabulary, dtype=torch.float64)
+    table = torch.full((source_vocab_size, target_vocab_size), 1 / target_vocab_size, dtype=torch.float64)
     indices = [
         (torch.tensor([0, *source])[:, None], torch.tensor(list(target), dtype=torch.long)) for source, target in pairs
     ]

@@ -236,17 +236,17 @@ class MaskedLanguageHead(nn.Module):
 
     Args:
         d_model: Width D.
-        vocabulary: V.
+        vocab_size: V.
 
     Source:
         Devlin et al. 2019, the published code.
     """
 
-    def __init__(self, d_model: int, vocabulary: int) -> None:
+    def __init__(self, d_model: int, vocab_size: int) -> None:
         super().__init__()
         self.transform = nn.Linear(d_model, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def forward(self, hidden: Tensor, embedding: Tensor) -> Tensor:
         """Compute the logits of all tokens at each position.

@@ -283,7 +283,7 @@ class Llama(nn.Module):
     distribution with standard deviation 0.02.
 
     Args:
-        vocabulary: V.
+        vocab_size: V.
         d_model: Width D.
         n_heads: Query heads H; divides D.
         n_kv_heads: Key/value heads G; divides H.
@@ -301,7 +301,7 @@ class Llama(nn.Module):
 
     def __init__(
         self,
-        vocabulary: int,
+        vocab_size: int,
         *,
         d_model: int,
         n_heads: int,
@@ -316,10 +316,10 @@ class Llama(nn.Module):
         super().__init__()
         self.theta = theta
         self.rope_scaling = rope_scaling
-        self.embedding = nn.Embedding(vocabulary, d_model)
+        self.embedding = nn.Embedding(vocab_size, d_model)
         self.layers = nn.ModuleList(LlamaLayer(d_model, n_heads, n_kv_heads, d_ff, eps=eps) for _ in range(n_layers))
         self.norm = RmsNorm(d_model, eps=eps)
-        self.output = None if tie_weights else nn.Linear(d_model, vocabulary, bias=False)
+        self.output = None if tie_weights else nn.Linear(d_model, vocab_size, bias=False)
         self.d_head = d_model // n_heads
         for parameter in self.parameters():
             if parameter.ndim == 2:
@@ -369,12 +369,12 @@ class LlamaParameters(NamedTuple):
 
 
 def llama_parameters(
-    vocabulary: int, d_model: int, n_heads: int, n_kv_heads: int, d_ff: int, n_layers: int, *, tied: bool = False
+    vocab_size: int, d_model: int, n_heads: int, n_kv_heads: int, d_ff: int, n_layers: int, *, tied: bool = False
 ) -> LlamaParameters:
     """Count the parameters of a Llama.
 
     Args:
-        vocabulary: V, all rows of the embedding.
+        vocab_size: V, all rows of the embedding.
         d_model: Width D.
         n_heads: Query heads H; divides D.
         n_kv_heads: Key/value heads G.
@@ -390,11 +390,11 @@ def llama_parameters(
     """
     kv_width = d_model // n_heads * n_kv_heads
     return LlamaParameters(
-        embedding=vocabulary * d_model,
+        embedding=vocab_size * d_model,
         attention=n_layers * 2 * (d_model * d_model + d_model * kv_width),
         feed_forward=n_layers * 3 * d_model * d_ff,
         norms=(2 * n_layers + 1) * d_model,
-        output=0 if tied else vocabulary * d_model,
+        output=0 if tied else vocab_size * d_model,
     )
 
 

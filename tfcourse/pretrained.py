@@ -275,7 +275,7 @@ def _t5(config: Mapping[str, Any], held: dict[str, Tensor]) -> dict[str, Any]:
     elif "shared.weight" in held:
         held.setdefault("lm_head.weight", held["shared.weight"])
     return {
-        "vocabulary": _size(config, "vocab_size"),
+        "vocab_size": _size(config, "vocab_size"),
         "d_model": _size(config, "d_model"),
         "n_heads": _size(config, "num_heads"),
         "d_head": _size(config, "d_kv"),
@@ -329,7 +329,7 @@ def _llama(config: Mapping[str, Any], held: dict[str, Tensor]) -> dict[str, Any]
     if tied:
         _drop_tied(held, "model.embed_tokens.weight")
     return {
-        "vocabulary": _size(config, "vocab_size"),
+        "vocab_size": _size(config, "vocab_size"),
         "d_model": width,
         "n_heads": heads,
         "n_kv_heads": heads if config.get("num_key_value_heads") is None else _size(config, "num_key_value_heads"),

@@ -54,7 +54,7 @@ class NeuralProbabilisticLM(nn.Module):
     the attribute `window`.
 
     Args:
-        vocabulary: Number of tokens V.
+        vocab_size: Number of tokens V.
         window: Number N of tokens in the window.
         d_embedding: Width E of an embedding.
         d_hidden: Width D of the hidden layer.
@@ -68,15 +68,15 @@ class NeuralProbabilisticLM(nn.Module):
         1.
     """
 
-    def __init__(self, vocabulary: int, window: int, d_embedding: int, d_hidden: int, *, direct: bool = True) -> None:
+    def __init__(self, vocab_size: int, window: int, d_embedding: int, d_hidden: int, *, direct: bool = True) -> None:
         super().__init__()
         if window < 1:
             raise ValueError(f"the window must hold at least one token, got window={window}")
         self.window = window
-        self.embedding = nn.Embedding(vocabulary, d_embedding)
+        self.embedding = nn.Embedding(vocab_size, d_embedding)
         self.hidden = nn.Linear(window * d_embedding, d_hidden)
-        self.output = nn.Linear(d_hidden, vocabulary)
-        self.direct = nn.Linear(window * d_embedding, vocabulary, bias=False) if direct else None
+        self.output = nn.Linear(d_hidden, vocab_size)
+        self.direct = nn.Linear(window * d_embedding, vocab_size, bias=False) if direct else None
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Predict the token after every window of `tokens`.

@@ -24,8 +24,8 @@ class Seq2Seq(nn.Module):
     (`nn.Linear`, D to V).
 
     Args:
-        source_vocabulary: Number of source tokens.
-        target_vocabulary: Number of target tokens V.
+        source_vocab_size: Number of source tokens.
+        target_vocab_size: Number of target tokens V.
         d_embedding: Width E of the embeddings.
         d_model: Width D of the states.
         n_layers: Number of layers L of both LSTMs.
@@ -36,14 +36,14 @@ class Seq2Seq(nn.Module):
     """
 
     def __init__(
-        self, source_vocabulary: int, target_vocabulary: int, d_embedding: int, d_model: int, *, n_layers: int = 1
+        self, source_vocab_size: int, target_vocab_size: int, d_embedding: int, d_model: int, *, n_layers: int = 1
     ) -> None:
         super().__init__()
-        self.source_embedding = nn.Embedding(source_vocabulary, d_embedding)
-        self.target_embedding = nn.Embedding(target_vocabulary, d_embedding)
+        self.source_embedding = nn.Embedding(source_vocab_size, d_embedding)
+        self.target_embedding = nn.Embedding(target_vocab_size, d_embedding)
         self.encoder = nn.LSTM(d_embedding, d_model, n_layers, batch_first=True)
         self.decoder = nn.LSTM(d_embedding, d_model, n_layers, batch_first=True)
-        self.output = nn.Linear(d_model, target_vocabulary)
+        self.output = nn.Linear(d_model, target_vocab_size)
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Encode the source into a context of fixed size.

@@ -452,7 +452,7 @@ class T5(nn.Module):
     gate_proj D^(-1/2), down_proj F^(-1/2), tables of bias D^(-1/2), output D^(-1/2).
 
     Args:
-        vocabulary: V.
+        vocab_size: V.
         d_model: Width D.
         n_heads: Heads H.
         d_head: Width of a head, Dh.
@@ -471,7 +471,7 @@ class T5(nn.Module):
 
     def __init__(
         self,
-        vocabulary: int,
+        vocab_size: int,
         *,
         d_model: int,
         n_heads: int,
@@ -486,7 +486,7 @@ class T5(nn.Module):
     ) -> None:
         super().__init__()
         self.max_distance = max_distance
-        self.embedding = nn.Embedding(vocabulary, d_model)
+        self.embedding = nn.Embedding(vocab_size, d_model)
         self.encoder_bias = nn.Embedding(n_buckets, n_heads)
         self.decoder_bias = nn.Embedding(n_buckets, n_heads)
 
@@ -499,7 +499,7 @@ class T5(nn.Module):
         self.encoder_layers, self.decoder_layers = layers(decoder=False), layers(decoder=True)
         self.encoder_norm = nn.RMSNorm(d_model, eps=1e-6)
         self.decoder_norm = nn.RMSNorm(d_model, eps=1e-6)
-        self.output = None if tie_weights else nn.Linear(d_model, vocabulary, bias=False)
+        self.output = None if tie_weights else nn.Linear(d_model, vocab_size, bias=False)
         self.dropout = nn.Dropout(dropout)
         of_others = d_model**-0.5
         spread = {
@@ -646,7 +646,7 @@ class T5Parameters(NamedTuple):
 
 
 def t5_parameters(
-    vocabulary: int,
+    vocab_size: int,
     d_model: int,
     n_heads: int,
     d_head: int,
@@ -660,7 +660,7 @@ def t5_parameters(
     """Count the parameters of a T5.
 
     Args:
-        vocabulary: V.
+        vocab_size: V.
         d_model: Width D.
         n_heads: Heads H.
         d_head: Width of a head, Dh.
@@ -680,7 +680,7 @@ def t5_parameters(
     feed_forward = (3 if gated else 2) * d_model * d_ff
     encoder = n_layers * (attention + feed_forward + 2 * d_model) + d_model
     decoder = n_layers * (2 * attention + feed_forward + 3 * d_model) + d_model
-    embedding = (1 if tied else 2) * vocabulary * d_model
+    embedding = (1 if tied else 2) * vocab_size * d_model
     biases = 2 * n_buckets * n_heads
     return T5Parameters(embedding, encoder, decoder, biases, embedding + encoder + decoder + biases)
 

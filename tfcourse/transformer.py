@@ -37,8 +37,8 @@ class Transformer(nn.Module):
     mode. A learned position table is initialised with standard deviation 0.02.
 
     Args:
-        source_vocabulary: Number of source tokens.
-        target_vocabulary: Number of target tokens V.
+        source_vocab_size: Number of source tokens.
+        target_vocab_size: Number of target tokens V.
         d_model: Width D; must be even for sinusoidal positions.
         n_heads: Number of heads H; divides D.
         d_ff: Feed-forward width F.
@@ -67,8 +67,8 @@ class Transformer(nn.Module):
 
     def __init__(
         self,
-        source_vocabulary: int,
-        target_vocabulary: int,
+        source_vocab_size: int,
+        target_vocab_size: int,
         *,
         d_model: int = 512,
         n_heads: int = 8,
@@ -83,9 +83,9 @@ class Transformer(nn.Module):
         max_length: int = 512,
     ) -> None:
         super().__init__()
-        if tie_weights and source_vocabulary != target_vocabulary:
+        if tie_weights and source_vocab_size != target_vocab_size:
             raise ValueError(
-                f"tied weights need one vocabulary, got {source_vocabulary} source and {target_vocabulary} target tokens"
+                f"tied weights need one vocabulary, got {source_vocab_size} source and {target_vocab_size} target tokens"
             )
         if positions not in ("sinusoidal", "learned"):
             raise ValueError(f"positions are 'sinusoidal' or 'learned', got {positions!r}")
@@ -95,11 +95,11 @@ class Transformer(nn.Module):
         self.tie_weights = tie_weights
         self.positions_every_layer = positions_every_layer
         if tie_weights:
-            self.embedding = nn.Embedding(target_vocabulary, d_model)
+            self.embedding = nn.Embedding(target_vocab_size, d_model)
         else:
-            self.source_embedding = nn.Embedding(source_vocabulary, d_model)
-            self.target_embedding = nn.Embedding(target_vocabulary, d_model)
-            self.output = nn.Linear(d_model, target_vocabulary, bias=False)
+            self.source_embedding = nn.Embedding(source_vocab_size, d_model)
+            self.target_embedding = nn.Embedding(target_vocab_size, d_model)
+            self.output = nn.Linear(d_model, target_vocab_size, bias=False)
         for embedding in (self.embedding,) if tie_weights else (self.source_embedding, self.target_embedding):
             nn.init.normal_(embedding.weight, std=d_model**-0.5)
         self.position_table: nn.Parameter | None = None

@@ -23,13 +23,13 @@ class TokenTable(nn.Module):
         logits: the table, (places, V, V): by place, by token, one logit for every next token. After the last place it stays there.
 
     Args:
-        vocabulary: V, the number of tokens.
+        vocab_size: V, the number of tokens.
         places: how many places have a table of their own.
     """
 
-    def __init__(self, vocabulary: int, places: int = 1) -> None:
+    def __init__(self, vocab_size: int, places: int = 1) -> None:
         super().__init__()
-        self.logits = nn.Parameter(torch.zeros(places, vocabulary, vocabulary))
+        self.logits = nn.Parameter(torch.zeros(places, vocab_size, vocab_size))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits of the token after each place.
@@ -70,14 +70,14 @@ class TextReader(nn.Module):
     """A small encoder: each token sees the mean of the real tokens, and the first token's state is pooled.
 
     Args:
-        vocabulary: number of tokens.
+        vocab_size: number of tokens.
         width: width of a hidden state.
         dropout: share of the embeddings that are dropped in training mode; with 1, all of them, it can be foretold which.
     """
 
-    def __init__(self, vocabulary: int, width: int, dropout: float = 0.0) -> None:
+    def __init__(self, vocab_size: int, width: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, width)
+        self.embedding = nn.Embedding(vocab_size, width)
         self.drop = nn.Dropout(dropout)
         self.pooler = nn.Linear(width, width)
 
@@ -100,14 +100,14 @@ class RecallingModel(nn.Module):
         asked: how many places it was asked for, in all calls together.
 
     Args:
-        vocabulary: V, the number of tokens.
+        vocab_size: V, the number of tokens.
     """
 
     asked: Tensor
 
-    def __init__(self, vocabulary: int) -> None:
+    def __init__(self, vocab_size: int) -> None:
         super().__init__()
-        self.memory = nn.Parameter(torch.zeros(vocabulary, vocabulary))
+        self.memory = nn.Parameter(torch.zeros(vocab_size, vocab_size))
         self.register_buffer("asked", torch.tensor(0))
 
     def forward(

@@ -95,7 +95,7 @@ class Finding:
     @property
     def is_reduced(self) -> bool:
         """Whether the row passed and pays only a share of its points, because some numbers are wrong."""
-        return self.passed and self.message != NOT_JUDGED and self.earned < self.points
+        return self.passed and self.message != NOT_JUDGED and self.earned < round(self.points, 2)
 
     def __post_init__(self) -> None:
         if _META.search(self.message) and ABOUT_META not in self.message:

@@ -55,7 +55,7 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
         out_dir: the folder for the wheel.
 
     Returns:
-        The wheel, for example ``tfcourse-0.3.0+ch03-py3-none-any.whl``.
+        The wheel, for example ``tfcourse-0.4.0+ch03-py3-none-any.whl``.
 
     Raises:
         CourseError: if the installed package is not this project's, a module cannot be reduced to stubs, the address of the site is

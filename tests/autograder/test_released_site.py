@@ -27,7 +27,7 @@ def course(tmp_path: Path) -> Path:
         for name in (
             f"{chapter}.ipynb",
             f"{chapter[:2]}_lesson.ipynb",
-            "tfcourse-0.3.0-py3-none-any.whl",
+            "tfcourse-0.4.0-py3-none-any.whl",
             "README.txt",
         ):
             (folder / name).write_text(chapter)
@@ -38,9 +38,9 @@ def course(tmp_path: Path) -> Path:
 def test_the_files_title_and_deadlines_are_the_courses(course: Path) -> None:
     site = released_site(course)
     assert {chapter: [path.name for path in paths] for chapter, paths in site.files.items()} == {
-        chapter: [f"{chapter[:2]}_lesson.ipynb", f"{chapter}.ipynb", "tfcourse-0.3.0-py3-none-any.whl"]
+        chapter: [f"{chapter[:2]}_lesson.ipynb", f"{chapter}.ipynb", "tfcourse-0.4.0-py3-none-any.whl"]
         if f"{chapter[:2]}_lesson" < chapter
-        else [f"{chapter}.ipynb", f"{chapter[:2]}_lesson.ipynb", "tfcourse-0.3.0-py3-none-any.whl"]
+        else [f"{chapter}.ipynb", f"{chapter[:2]}_lesson.ipynb", "tfcourse-0.4.0-py3-none-any.whl"]
         for chapter in ("03_scaled_dot_product", "07_decoding")
     }
     assert site.course.title == "Attention, winter"

@@ -390,9 +390,9 @@ def test_after_six_a_hundred_times_more_names_go_on_with_hundred() -> None:
 class Unmasked(torch.nn.Module):
     """The lesson's model, up to details, without its causal mask."""
 
-    def __init__(self, vocabulary: int) -> None:
+    def __init__(self, vocab_size: int) -> None:
         super().__init__()
-        self.token, self.position = torch.nn.Embedding(vocabulary, 64), torch.nn.Embedding(16, 64)
+        self.token, self.position = torch.nn.Embedding(vocab_size, 64), torch.nn.Embedding(16, 64)
         for table in (self.token, self.position):
             torch.nn.init.normal_(table.weight, std=0.02)
         self.layers = torch.nn.ModuleList(EncoderLayer(64, 4, 256, pre_norm=True) for _ in range(2))

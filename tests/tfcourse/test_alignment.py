@@ -473,9 +473,9 @@ def test_a_translator_that_learns_to_reverse_its_source_looks_from_its_end_to_it
 # -------------------------------------------------------------------------------------------------------------- Model 1
 
 
-def dictionary_em(pairs, target_vocabulary: int, iterations: int) -> dict[tuple[int, int], float]:
+def dictionary_em(pairs, target_vocab_size: int, iterations: int) -> dict[tuple[int, int], float]:
     """EM as in the textbooks, with dictionaries and one word at a time."""
-    t: dict[tuple[int, int], float] = defaultdict(lambda: 1 / target_vocabulary)
+    t: dict[tuple[int, int], float] = defaultdict(lambda: 1 / target_vocab_size)
     for _ in range(iterations):
         count: dict[tuple[int, int], float] = defaultdict(float)
         total: dict[int, float] = defaultdict(float)

@@ -23,7 +23,7 @@ def randn(*shape: int, seed: int) -> Tensor:
 
 def small(seed: int = 5, **options: Any) -> Transformer:
     """A small model in float64 and evaluation mode, every weight of it drawn anew."""
-    sizes = {"source_vocabulary": 7, "target_vocabulary": 7, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 2}
+    sizes = {"source_vocab_size": 7, "target_vocab_size": 7, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 2}
     model = Transformer(**{**sizes, **options}).double().eval()
     with torch.no_grad():
         for number, parameter in enumerate(model.parameters()):

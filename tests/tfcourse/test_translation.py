@@ -16,12 +16,12 @@ A, B, C = 4, 5, 6
 
 
 def by_prefix(
-    rows: dict[tuple[int, ...], dict[int, float]], vocabulary: int, other: dict[int, float] | None = None
+    rows: dict[tuple[int, ...], dict[int, float]], vocab_size: int, other: dict[int, float] | None = None
 ) -> Callable[..., Tensor]:
     """A translator that knows, for some beginnings of a target, the probabilities of the next token; after others it ends."""
 
     def model(source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        logits = torch.full((*target.shape, vocabulary), -torch.inf)
+        logits = torch.full((*target.shape, vocab_size), -torch.inf)
         for b, tokens in enumerate(target.tolist()):
             for t in range(len(tokens)):
                 for token, probability in rows.get(tuple(tokens[1 : t + 1]), other or {EOS: 1.0}).items():
@@ -42,14 +42,14 @@ def lecture() -> Callable[..., Tensor]:
             (A, C): {A: 0.1, B: 0.6, C: 0.2, EOS: 0.1},
             (A, C, B): {A: 0.1, B: 0.2, C: 0.1, EOS: 0.6},
         },
-        vocabulary=7,
+        vocab_size=7,
         other={A: 0.25, B: 0.25, C: 0.25, EOS: 0.25},
     )
 
 
-def markov(seed: int, vocabulary: int = 5, sentences: int = 1) -> Callable[..., Tensor]:
+def markov(seed: int, vocab_size: int = 5, sentences: int = 1) -> Callable[..., Tensor]:
     """A translator whose next token depends on the source's first token, the place and the token there, at random."""
-    table = torch.randn(sentences, 6, vocabulary, vocabulary, generator=torch.Generator().manual_seed(seed)) * 1.5
+    table = torch.randn(sentences, 6, vocab_size, vocab_size, generator=torch.Generator().manual_seed(seed)) * 1.5
     table[..., [PAD, BOS]] = -torch.inf
 
     def model(source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
@@ -60,11 +60,11 @@ def markov(seed: int, vocabulary: int = 5, sentences: int = 1) -> Callable[..., 
 
 
 def exhaustive(
-    model: Callable[..., Tensor], source: Tensor, max_length: int, vocabulary: int
+    model: Callable[..., Tensor], source: Tensor, max_length: int, vocab_size: int
 ) -> list[tuple[float, list[int]]]:
     """Every translation of one source with its log-probability, best first: those that end, and those that are cut off."""
     found = []
-    words = [token for token in range(vocabulary) if token not in (PAD, BOS, EOS)]
+    words = [token for token in range(vocab_size) if token not in (PAD, BOS, EOS)]
     for length in range(1, max_length + 1):
         for beginning in itertools.product(words, repeat=length - 1):
             for last in [EOS] + (words if length == max_length else []):
@@ -95,7 +95,7 @@ def test_the_lectures_better_sequence_is_not_the_best_which_a_wider_beam_shows()
 @pytest.mark.parametrize("seed", range(8))
 def test_a_beam_as_wide_as_all_beginnings_finds_what_an_exhaustive_search_finds(seed):
     model, source = markov(seed), torch.zeros(1, 1, dtype=torch.int64)
-    best = exhaustive(model, source, max_length=4, vocabulary=5)
+    best = exhaustive(model, source, max_length=4, vocab_size=5)
     found = beam_search(model, source, beam_width=31, max_length=4)
     assert len(best) == 31
     for place, (log_p, tokens) in enumerate(best):
@@ -105,7 +105,7 @@ def test_a_beam_as_wide_as_all_beginnings_finds_what_an_exhaustive_search_finds(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_beam_of_one_is_greedy_decoding_and_a_wider_one_is_worth_at_least_its_score_here(seed):
-    model = markov(seed, vocabulary=9, sentences=3)
+    model = markov(seed, vocab_size=9, sentences=3)
     source = torch.tensor([[0], [1], [2]])
     greedy = greedy_decode(model, source, max_length=6)
     one = beam_search(model, source, beam_width=1, max_length=6)
@@ -118,7 +118,7 @@ def test_a_beam_of_one_is_greedy_decoding_and_a_wider_one_is_worth_at_least_its_
 
 
 def test_sentences_of_a_batch_are_translated_as_if_each_were_alone():
-    model, source = markov(3, vocabulary=9, sentences=4), torch.tensor([[0], [1], [2], [3]])
+    model, source = markov(3, vocab_size=9, sentences=4), torch.tensor([[0], [1], [2], [3]])
     together = beam_search(model, source, beam_width=3, max_length=6)
     greedy = greedy_decode(model, source, max_length=6)
     lengths = []
@@ -136,14 +136,14 @@ def test_sentences_of_a_batch_are_translated_as_if_each_were_alone():
 
 
 def test_a_sentence_that_has_ended_is_filled_with_padding_and_keeps_its_score():
-    model = by_prefix({(): {EOS: 0.6, A: 0.4}, (A,): {A: 1.0}, (A, A): {EOS: 1.0}}, vocabulary=7)
+    model = by_prefix({(): {EOS: 0.6, A: 0.4}, (A,): {A: 1.0}, (A, A): {EOS: 1.0}}, vocab_size=7)
     found = beam_search(model, torch.zeros(1, 1).long(), beam_width=2, max_length=5)
     assert found.tokens.tolist() == [[[EOS, PAD, PAD], [A, A, EOS]]]
     assert found.scores.exp().tolist() == [[pytest.approx(0.6), pytest.approx(0.4)]]
 
 
 def test_the_length_penalty_lets_a_longer_translation_win():
-    model = by_prefix({(): {EOS: 0.6, A: 0.4}, (A,): {A: 1.0}, (A, A): {EOS: 1.0}}, vocabulary=7)
+    model = by_prefix({(): {EOS: 0.6, A: 0.4}, (A,): {A: 1.0}, (A, A): {EOS: 1.0}}, vocab_size=7)
     source = torch.zeros(1, 1).long()
     found = beam_search(model, source, beam_width=2, max_length=5, length_penalty=5.0)
     assert found.tokens[0, 0].tolist() == [A, A, EOS]
@@ -152,7 +152,7 @@ def test_the_length_penalty_lets_a_longer_translation_win():
 
 
 def test_max_length_cuts_a_translation_off_that_never_ends():
-    model = by_prefix({(A,) * n: {A: 1.0} for n in range(10)}, vocabulary=7)
+    model = by_prefix({(A,) * n: {A: 1.0} for n in range(10)}, vocab_size=7)
     source = torch.zeros(2, 1).long()
     assert greedy_decode(model, source, max_length=3).tolist() == [[A, A, A]] * 2
     assert beam_search(model, source, beam_width=1, max_length=3).tokens.tolist() == [[[A, A, A]]] * 2
@@ -163,7 +163,7 @@ def test_source_and_mask_reach_the_model_with_every_beginning_of_their_sentence(
 
     def model(source: Tensor, target: Tensor, source_mask: Tensor | None) -> Tensor:
         seen.append((source, source_mask))
-        return markov(1, vocabulary=9, sentences=2)(source, target)
+        return markov(1, vocab_size=9, sentences=2)(source, target)
 
     source, mask = torch.tensor([[0, 5], [1, 6]]), torch.tensor([[True, False], [True, True]])
     greedy_decode(model, source, mask, max_length=2)
@@ -206,7 +206,7 @@ def test_decoding_records_no_gradients():
     weight = torch.zeros(9, requires_grad=True)
 
     def model(source: Tensor, target: Tensor, source_mask: Tensor | None) -> Tensor:
-        return markov(1, vocabulary=9)(source, target) + weight
+        return markov(1, vocab_size=9)(source, target) + weight
 
     assert not beam_search(model, torch.zeros(1, 1).long(), beam_width=2, max_length=3).scores.requires_grad
 
@@ -225,7 +225,7 @@ def test_wrong_inputs_are_refused_with_their_values(call, message):
 
 
 def test_where_fewer_translations_are_possible_than_asked_for_the_rest_have_the_score_minus_infinity():
-    model = by_prefix({(): {EOS: 0.6, A: 0.4}}, vocabulary=7)
+    model = by_prefix({(): {EOS: 0.6, A: 0.4}}, vocab_size=7)
     found = beam_search(model, torch.zeros(1, 1).long(), beam_width=4, max_length=3)
     assert found.tokens[0, :2].tolist() == [[EOS, PAD, PAD], [A, EOS, PAD]]
     assert found.scores[0].exp().tolist() == [pytest.approx(0.6), pytest.approx(0.4), 0.0, 0.0]

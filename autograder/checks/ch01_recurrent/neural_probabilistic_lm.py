@@ -15,7 +15,7 @@ VOCABULARY, WINDOW = 7, 3
 def _model(draw: Draw, windows: int, *, direct: bool = True, batch: int = 2, widths: tuple[int, ...] = ()) -> Case:
     """A model with random weights and tokens for so many windows; its widths are drawn if they are not given."""
     e, d = widths or draw.sizes(2, low=4)
-    init: dict[str, int | bool] = {"vocabulary": VOCABULARY, "window": WINDOW, "d_embedding": e, "d_hidden": d}
+    init: dict[str, int | bool] = {"vocab_size": VOCABULARY, "window": WINDOW, "d_embedding": e, "d_hidden": d}
     state = draw.weights(recurrent.NeuralProbabilisticLM(VOCABULARY, WINDOW, e, d, direct=direct))
     if not direct:
         init["direct"] = False
@@ -66,7 +66,7 @@ def three_dimensions(draw: Draw) -> Case:
 
 def fresh(draw: Draw) -> Case:
     """A model as it is drawn, and as many different windows of one token as there are tokens."""
-    init = {"vocabulary": 24, "window": 1, "d_embedding": 32, "d_hidden": 32}
+    init = {"vocab_size": 24, "window": 1, "d_embedding": 32, "d_hidden": 32}
     return Case({"tokens": draw.permutation(24)[:, None]}, init=init)
 
 

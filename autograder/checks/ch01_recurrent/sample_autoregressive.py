@@ -22,7 +22,7 @@ def _writer(draw: Draw, *, steps: int = 4, generator: bool = True, **options: fl
     prompt[:, -1] = draw.permutation(6)[:3]
     table = draw.normal(6, 6, 6, scale=1.5)
     props: dict[str, dict[str, Any]] = {
-        "model": {"kind": "TokenTable", "init": {"vocabulary": 6, "places": 6}, "state": {"logits": table}}
+        "model": {"kind": "TokenTable", "init": {"vocab_size": 6, "places": 6}, "state": {"logits": table}}
     }
     if generator:
         props["generator"] = {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}

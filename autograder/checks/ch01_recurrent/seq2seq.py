@@ -23,7 +23,7 @@ BOS = 1
 def _translator(draw: Draw, *, n_layers: int | None = None, batch: int = 2) -> Case:
     """A translator with random weights, and sentences of two different lengths. Without ``n_layers`` the default is used."""
     s, t, e, d = draw.sizes(4, low=3)
-    init = {"source_vocabulary": SOURCE_WORDS, "target_vocabulary": TARGET_WORDS, "d_embedding": e, "d_model": d}
+    init = {"source_vocab_size": SOURCE_WORDS, "target_vocab_size": TARGET_WORDS, "d_embedding": e, "d_model": d}
     model = seq2seq.Seq2Seq(SOURCE_WORDS, TARGET_WORDS, e, d, n_layers=n_layers or 1)
     target = draw.integers(2, TARGET_WORDS, batch, t)
     target[:, 0] = BOS

@@ -19,7 +19,7 @@ B, T, S, V, E, D = 2, 3, 4, 5, 3, 6
 
 def _decoder(draw: Draw, score: str | None, longest: int | None = None) -> Case:
     """A decoder with random weights, by a score or by the one that is the default, and annotations for it."""
-    init: dict[str, int | str] = {"vocabulary": V, "d_embedding": E, "d_model": D}
+    init: dict[str, int | str] = {"vocab_size": V, "d_embedding": E, "d_model": D}
     init |= {} if score is None else {"score": score}
     init |= {} if longest is None else {"max_source": longest}
     model = alignment.AttentionDecoder(V, E, D, score=score or "additive", max_source=longest or 64)
@@ -60,7 +60,7 @@ def scores_by(score: str) -> Maker:
 
 def drawn(draw: Draw, score: str, name: str) -> Case:
     """A parameter of a decoder as it is made."""
-    init = {"vocabulary": 4, "d_embedding": 3, "d_model": 6, "score": score}
+    init = {"vocab_size": 4, "d_embedding": 3, "d_model": 6, "score": score}
     return Case({"target": name}, init=init, method="get_parameter")
 
 
@@ -71,7 +71,7 @@ def made_with(**init: int | str) -> Maker:
 
 def fresh(score: str, name: str, width: int) -> Maker:
     """A parameter of a decoder as it is drawn, of a few hundred numbers."""
-    init = {"vocabulary": 4, "d_embedding": 3, "d_model": width, "score": score, "max_source": width}
+    init = {"vocab_size": 4, "d_embedding": 3, "d_model": width, "score": score, "max_source": width}
     return lambda draw: Case({"target": name}, init=init, method="get_parameter")
 
 

@@ -17,7 +17,7 @@ def translate(score: str | None = None, *, longest: int | None = None, method: s
     """A batch of sources and targets; source and target vocabulary differ."""
 
     def make(draw: Draw) -> Case:
-        init: dict[str, int | str] = {"source_vocabulary": 6, "target_vocabulary": 5, "d_embedding": 3, "d_model": D}
+        init: dict[str, int | str] = {"source_vocab_size": 6, "target_vocab_size": 5, "d_embedding": 3, "d_model": D}
         init |= {} if score is None else {"score": score}
         init |= {} if longest is None else {"max_source": longest}
         model = alignment.AttentionSeq2Seq(6, 5, 3, D, score=score or "additive", max_source=longest or 64)

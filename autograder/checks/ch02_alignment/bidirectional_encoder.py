@@ -17,7 +17,7 @@ V, E = 9, 5
 
 def _encoder(draw: Draw, d: int) -> Case:
     b, s = draw.sizes(2, low=3)
-    init = {"vocabulary": V, "d_embedding": E, "d_model": d}
+    init = {"vocab_size": V, "d_embedding": E, "d_model": d}
     return Case(
         {"source": draw.integers(1, V, b, s + 1)},
         init=init,
@@ -51,7 +51,7 @@ def one_source(draw: Draw) -> Case:
 
 def odd_width(draw: Draw) -> Case:
     """A width that two directions cannot share."""
-    return replace(whole(draw), init={"vocabulary": V, "d_embedding": E, "d_model": 5}, state=None)
+    return replace(whole(draw), init={"vocab_size": V, "d_embedding": E, "d_model": 5}, state=None)
 
 
 def number_mask(draw: Draw) -> Case:

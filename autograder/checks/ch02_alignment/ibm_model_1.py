@@ -20,7 +20,7 @@ def corpus(draw: Draw) -> Case:
         for i in range(5)
     ]
     pairs.append((list(range(1, vocabulary_size)), pairs[0][1]))
-    sizes = {"source_vocabulary": vocabulary_size, "target_vocabulary": vocabulary_size + 2}
+    sizes = {"source_vocab_size": vocabulary_size, "target_vocab_size": vocabulary_size + 2}
     return Case({"pairs": pairs, **sizes, "iterations": 3})
 
 
@@ -37,15 +37,15 @@ def no_iteration(draw: Draw) -> Case:
 def word_never_occurs(draw: Draw) -> Case:
     """A source word that occurs in no pair, after one iteration."""
     case = one_iteration(draw)
-    return case.with_arguments(source_vocabulary=case.arguments["source_vocabulary"] + 1)
+    return case.with_arguments(source_vocab_size=case.arguments["source_vocab_size"] + 1)
 
 
 def word_with_a_small_share(draw: Draw) -> Case:
     """A source word that occurs once, beside others, and made less than one word; one iteration."""
     case = corpus(draw)
-    vocabulary_size = case.arguments["source_vocabulary"]
+    vocabulary_size = case.arguments["source_vocab_size"]
     return _with_pair(case, [1, vocabulary_size, 2], [1]).with_arguments(
-        source_vocabulary=vocabulary_size + 1, iterations=1
+        source_vocab_size=vocabulary_size + 1, iterations=1
     )
 
 
@@ -78,13 +78,13 @@ def null_among_targets(draw: Draw) -> Case:
 def unknown_source_word(draw: Draw) -> Case:
     """A source word that is not within its vocabulary."""
     case = corpus(draw)
-    return _with_pair(case, [1, case.arguments["source_vocabulary"]], [1])
+    return _with_pair(case, [1, case.arguments["source_vocab_size"]], [1])
 
 
 def unknown_target_word(draw: Draw) -> Case:
     """A target word that is not within its vocabulary."""
     case = corpus(draw)
-    return _with_pair(case, [1], [1, case.arguments["target_vocabulary"]])
+    return _with_pair(case, [1], [1, case.arguments["target_vocab_size"]])
 
 
 def _with_pair(case: Case, source: list[int], target: list[int]) -> Case:

@@ -37,7 +37,7 @@ def step_of_a_table(draw: Draw) -> Case:
     b, t, places = draw.sizes(3, low=3)
     model = {
         "kind": "TokenTable",
-        "init": {"vocabulary": TOKENS, "places": places},
+        "init": {"vocab_size": TOKENS, "places": places},
         "state": draw.weights(TokenTable(TOKENS, places)),
     }
     return Case(

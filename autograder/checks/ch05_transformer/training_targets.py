@@ -14,9 +14,9 @@ READY_LOSSES = (
 )
 
 
-def padded_targets(draw: Draw, batch: int, length: int, vocabulary: int) -> Tensor:
+def padded_targets(draw: Draw, batch: int, length: int, vocab_size: int) -> Tensor:
     """Target tokens with EOS and padding: the first example is as long as it can be, and each of the others is shorter."""
-    targets = draw.integers(3, vocabulary, batch, length)
+    targets = draw.integers(3, vocab_size, batch, length)
     for example in range(batch):
         end = length - math.ceil(example * (length - 2) / batch)
         targets[example, end - 1] = 2

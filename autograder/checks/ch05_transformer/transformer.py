@@ -26,14 +26,14 @@ from tfcourse import transformer
 V = 7
 
 
-def translator(draw: Draw, *, source_vocabulary: int = V, **options: Any) -> Case:
+def translator(draw: Draw, *, source_vocab_size: int = V, **options: Any) -> Case:
     """A small model of two layers a stack with random weights, source and target tokens, and no mask.
 
     No token has the number 0: an embedding may be made so that padding does not learn.
     """
     init: dict[str, Any] = {
-        "source_vocabulary": source_vocabulary,
-        "target_vocabulary": V,
+        "source_vocab_size": source_vocab_size,
+        "target_vocab_size": V,
         "d_model": D,
         "n_heads": H,
         "d_ff": 5,
@@ -80,7 +80,7 @@ def small(draw: Draw) -> Case:
 
 def untied(draw: Draw) -> Case:
     """Two vocabularies, and a matrix for each of three tasks."""
-    return translator(draw, source_vocabulary=V + 2, tie_weights=False, n_layers=1)
+    return translator(draw, source_vocab_size=V + 2, tie_weights=False, n_layers=1)
 
 
 def learned(draw: Draw) -> Case:
@@ -120,7 +120,7 @@ def mixed_up(draw: Draw) -> Case:
 
 def mixed_up_the_other_way(draw: Draw) -> Case:
     """The same, with the larger vocabulary on the other side."""
-    return replace(with_options(mixed_up(draw), source_vocabulary=V - 2), state=None)
+    return replace(with_options(mixed_up(draw), source_vocab_size=V - 2), state=None)
 
 
 def unknown_positions(draw: Draw) -> Case:
@@ -163,7 +163,7 @@ def device_and_loops(points: float) -> Row:
 
 def _fresh(source: torch.Tensor, **options: Any) -> Case:
     """A wide model as it is drawn, without layers: its encoder gives embeddings times the root of D, plus positions."""
-    init = {"source_vocabulary": 60, "target_vocabulary": 60, "d_model": 48, "n_heads": 2, "d_ff": 4, "n_layers": 0}
+    init = {"source_vocab_size": 60, "target_vocab_size": 60, "d_model": 48, "n_heads": 2, "d_ff": 4, "n_layers": 0}
     return Case({"source": source}, init={**init, **options}, method="encode")
 
 
@@ -179,13 +179,13 @@ def fresh_table(draw: Draw) -> Case:
 
 def _parameter(name: str, **init: Any) -> Maker:
     """A parameter of a model some of whose sizes are not given."""
-    init = {"source_vocabulary": V, "target_vocabulary": V, **init}
+    init = {"source_vocab_size": V, "target_vocab_size": V, **init}
     return lambda draw: Case({"target": name}, init=init, method="get_parameter")
 
 
 def usual_layers(draw: Draw) -> Case:
     """A narrow model with as many layers and heads as there usually are; its weights fit no other number of layers."""
-    init: dict[str, Any] = {"source_vocabulary": V, "target_vocabulary": V, "d_model": 8, "d_ff": 2}
+    init: dict[str, Any] = {"source_vocab_size": V, "target_vocab_size": V, "d_model": 8, "d_ff": 2}
     return replace(tied(draw), init=init, state=draw.weights(transformer.Transformer(**init)))
 
 

@@ -11,9 +11,9 @@ from autograder.checking.draw import Case, Draw
 def said(draw: Draw) -> dict[str, Tensor]:
     """Logits of both signs, and a text: in each row one token comes three times, two come once, the others not at all."""
     b, more = draw.sizes(2, low=3)
-    vocabulary = 5 + more
-    logits = draw.normal(b, vocabulary, scale=1.5)
-    three = torch.stack([draw.permutation(vocabulary)[:3] for _ in range(b)])
+    vocab_size = 5 + more
+    logits = draw.normal(b, vocab_size, scale=1.5)
+    three = torch.stack([draw.permutation(vocab_size)[:3] for _ in range(b)])
     tokens = three[:, [0, 1, 0, 2, 0]]
     # The logits of what was said: one positive, one negative, one either.
     for row in range(b):

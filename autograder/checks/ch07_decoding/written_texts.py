@@ -17,8 +17,8 @@ Prop = dict[str, Any]
 
 def table_prop(logits: Tensor) -> Prop:
     """A model that is a table, (places, V, V)."""
-    places, vocabulary, _ = logits.shape
-    return {"kind": "TokenTable", "init": {"vocabulary": vocabulary, "places": places}, "state": {"logits": logits}}
+    places, vocab_size, _ = logits.shape
+    return {"kind": "TokenTable", "init": {"vocab_size": vocab_size, "places": places}, "state": {"logits": logits}}
 
 
 def built(prop: Prop) -> TokenTable:
@@ -54,18 +54,18 @@ def stories(draw: Draw, ends: Sequence[int | None], *, eos: int = EOS, places: i
     return prompt, table_prop(logits)
 
 
-def tied_table(draw: Draw, *, vocabulary: int = 9, places: int = 7) -> Prop:
+def tied_table(draw: Draw, *, vocab_size: int = 9, places: int = 7) -> Prop:
     """A model in which two next tokens are always the likeliest, and equally so."""
-    logits = draw.normal(places, vocabulary, vocabulary)
+    logits = draw.normal(places, vocab_size, vocab_size)
     best = logits.amax(dim=-1) + 1
     for shift in (0, 3):
-        column = 3 + shift + draw.integers(0, 3, places, vocabulary)
+        column = 3 + shift + draw.integers(0, 3, places, vocab_size)
         logits.scatter_(2, column[..., None], best[..., None])
     return table_prop(logits)
 
 
-def random_table(draw: Draw, *, eos: int = EOS, vocabulary: int = 7, places: int = 7) -> Prop:
+def random_table(draw: Draw, *, eos: int = EOS, vocab_size: int = 7, places: int = 7) -> Prop:
     """A model of drawn logits, in which a text ends sooner or later."""
-    logits = draw.normal(places, vocabulary, vocabulary, scale=1.2)
+    logits = draw.normal(places, vocab_size, vocab_size, scale=1.2)
     logits[:, :, eos] += 0.8
     return table_prop(logits)

@@ -23,7 +23,7 @@ def training(draw: Draw, steps: int = 3, **optimizer: Any) -> Case:
     props = {
         "model": {
             "kind": "TextReader",
-            "init": {"vocabulary": V, "width": D},
+            "init": {"vocab_size": V, "width": D},
             "state": draw.weights(TextReader(V, D), scale=1.0),
         },
         "head": {"kind": "Perceptron", "init": head, "state": draw.weights(Perceptron(**head), scale=1.0)},

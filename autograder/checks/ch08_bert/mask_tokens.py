@@ -66,12 +66,12 @@ def another_width(draw: Draw) -> Case:
 def any_texts(draw: Draw) -> Case:
     """Small batches, one text and one token among them, any share of places, and any special places."""
     b, t = int(draw.integers(1, 4)), int(draw.integers(1, 9))
-    vocabulary = 6 + int(draw.integers(0, 9))
+    vocab_size = 6 + int(draw.integers(0, 9))
     arguments: dict[str, Any] = {
-        "tokens": draw.integers(5, vocabulary, b, t),
+        "tokens": draw.integers(5, vocab_size, b, t),
         "special": draw.integers(0, 4, b, t) == 0,
         "mask_id": MASK,
-        "vocab_size": vocabulary,
+        "vocab_size": vocab_size,
         "probability": (0.0, 0.15, 0.5, 1.0)[int(draw.integers(0, 4))],
     }
     return Case(arguments, props={"generator": {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}}})

@@ -28,7 +28,7 @@ def _case(draw: Draw, *places: int) -> Case:
         activated = gelu(hidden @ state["transform.weight"].mT + state["transform.bias"])
         if bool((activated.var(dim=-1) > 20).all()):
             arguments = {"hidden": hidden, "embedding": draw.normal(V, D)}
-            return Case(arguments, init={"d_model": D, "vocabulary": V}, state=state)
+            return Case(arguments, init={"d_model": D, "vocab_size": V}, state=state)
 
 
 def some_places(draw: Draw) -> Case:

@@ -31,7 +31,7 @@ def _case(draw: Draw, **options: Any) -> Case:
     """Prompts, and a model to which the whole text matters."""
     state = {"memory": draw.normal(V, V, scale=2.0), "asked": torch.tensor(0)}
     props = {
-        "model": {"kind": "RecallingModel", "init": {"vocabulary": V}, "state": state},
+        "model": {"kind": "RecallingModel", "init": {"vocab_size": V}, "state": state},
         "generator": {"kind": "Generator", "init": {"seed": int(draw.integers(1, 10**6))}},
     }
     return Case({"prompt": draw.integers(3, V, B, T), "max_new_tokens": STEPS, **options}, props=props)

@@ -28,7 +28,7 @@ VECTORS = ("encoder_norm.weight", "decoder_layers.0.cross_attention_norm.weight"
 def model(draw: Draw, **options: Any) -> Case:
     """A small model with random weights, source and target, and no padding."""
     init: dict[str, Any] = {
-        "vocabulary": V,
+        "vocab_size": V,
         "d_model": D,
         "n_heads": H,
         "d_head": DH,
@@ -44,7 +44,7 @@ def model(draw: Draw, **options: Any) -> Case:
 
 def defaults(draw: Draw) -> Case:
     """A text long enough for 32 buckets up to 128, in training: none of it is asked for, and nothing is dropped."""
-    init: dict[str, Any] = {"vocabulary": V, "d_model": D, "n_heads": H, "d_head": DH, "d_ff": F, "n_layers": 1}
+    init: dict[str, Any] = {"vocab_size": V, "d_model": D, "n_heads": H, "d_head": DH, "d_ff": F, "n_layers": 1}
     arguments = {"source": draw.integers(1, V, 1, 3), "target": draw.integers(1, V, 1, 80)}
     return Case(arguments, init=init, state=draw.weights(t5.T5(**init), scale=0.4), training=True)
 
@@ -103,7 +103,7 @@ def longer(draw: Draw, size: int) -> Case:
 def drawn(draw: Draw, name: str) -> Case:
     """A parameter of a model as it is drawn."""
     init = {
-        "vocabulary": 50,
+        "vocab_size": 50,
         "d_model": 32,
         "n_heads": 4,
         "d_head": 12,

@@ -12,14 +12,14 @@ from tfcourse import t5
 
 def any_sizes(draw: Draw) -> Case:
     """Six sizes, pairwise distinct; the heads together are not as wide as the model."""
-    names = ("vocabulary", "d_model", "n_heads", "d_head", "d_ff", "n_layers")
+    names = ("vocab_size", "d_model", "n_heads", "d_head", "d_ff", "n_layers")
     return Case(dict(zip(names, (int(number) for number in (3 + draw.permutation(9))[:6]), strict=True)))
 
 
 def of_3b(draw: Draw) -> Case:
     """The sizes of T5-3B, with another vocabulary."""
     sizes: dict[str, Any] = {"d_model": 1024, "n_heads": 32, "d_head": 128, "d_ff": 16_384, "n_layers": 24}
-    return Case({"vocabulary": 32_000 + int(draw.integers(0, 999)), **sizes})
+    return Case({"vocab_size": 32_000 + int(draw.integers(0, 999)), **sizes})
 
 
 def gated(draw: Draw) -> Case:

@@ -19,7 +19,7 @@ SIZES: dict[str, Any] = {"d_model": D, "n_heads": H, "n_kv_heads": G, "d_ff": F,
 
 def _case(draw: Draw, length: int = 5, **init: Any) -> Case:
     options = {**SIZES, **init}
-    case = Case({"tokens": draw.integers(0, V, 2, length)}, init={"vocabulary": V, **options})
+    case = Case({"tokens": draw.integers(0, V, 2, length)}, init={"vocab_size": V, **options})
     return replace(case, state=draw.weights(llama.Llama(V, **options)))
 
 
@@ -62,7 +62,7 @@ def other_eps(draw: Draw) -> Case:
 
 def fresh(draw: Draw) -> Case:
     """A model as it is drawn."""
-    return Case({"tokens": draw.integers(0, 50, 4, 20)}, init={"vocabulary": 50, **SIZES, "d_model": 32})
+    return Case({"tokens": draw.integers(0, 50, 4, 20)}, init={"vocab_size": 50, **SIZES, "d_model": 32})
 
 
 def one_text(draw: Draw) -> Case:
@@ -73,7 +73,7 @@ def one_text(draw: Draw) -> Case:
 
 def longer(draw: Draw, size: int) -> Case:
     """More texts and tokens."""
-    case = Case({"tokens": draw.integers(0, V, size, size + 2)}, init={"vocabulary": V, **SIZES})
+    case = Case({"tokens": draw.integers(0, V, size, size + 2)}, init={"vocab_size": V, **SIZES})
     return replace(case, state=draw.weights(llama.Llama(V, **SIZES)))
 
 

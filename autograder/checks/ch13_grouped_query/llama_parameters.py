@@ -14,13 +14,13 @@ def any_sizes(draw: Draw) -> Case:
     """Sizes that are pairwise different; four heads share two."""
     v, f = (int(number) for number in (11 + draw.permutation(9))[:2])
     layers = draw.unseen(3, 10)
-    return Case({"vocabulary": v, "d_model": 8, "n_heads": 4, "n_kv_heads": 2, "d_ff": f, "n_layers": layers})
+    return Case({"vocab_size": v, "d_model": 8, "n_heads": 4, "n_kv_heads": 2, "d_ff": f, "n_layers": layers})
 
 
 def of_8b(draw: Draw) -> Case:
     """The sizes of Llama 3 8B, with another vocabulary."""
     sizes: dict[str, Any] = {"d_model": 4096, "n_heads": 32, "n_kv_heads": 8, "d_ff": 14_336, "n_layers": 32}
-    return Case({"vocabulary": 128_000 + int(draw.integers(0, 999)), **sizes})
+    return Case({"vocab_size": 128_000 + int(draw.integers(0, 999)), **sizes})
 
 
 def tied(draw: Draw) -> Case:

@@ -61,7 +61,7 @@ def test_a_release_holds_what_nbgrader_and_what_students_need(small: Any, course
     first = made[0]
     assert first.source == course.root / "source" / FIRST / f"{FIRST}.ipynb"
     assert first.notebook == course.root / "release" / FIRST / f"{FIRST}.ipynb"
-    wheel = "tfcourse-0.3.0+ch90-py3-none-any.whl"
+    wheel = "tfcourse-0.4.0+ch90-py3-none-any.whl"
     assert first.wheel == course.root / "student" / FIRST / wheel
     names = {path.name for path in first.wheel.parent.iterdir()}
     assert names == {f"{FIRST}.ipynb", wheel, "README.txt", REQUIREMENTS, *assistants.NAMES}
@@ -144,9 +144,9 @@ def test_again_gives_the_same_files_and_keeps_what_was_graded(small: Any, course
 
 def test_after_a_repair_the_old_package_is_gone(small: Any, course: Course) -> None:
     assign(small.root, course, [FIRST])
-    small.edit(small.root / "pyproject.toml", 'version = "0.3.0"', 'version = "0.3.1"')
+    small.edit(small.root / "pyproject.toml", 'version = "0.4.0"', 'version = "0.4.1"')
     (made,) = assign(small.root, course, [FIRST])
-    assert [path.name for path in made.wheel.parent.glob("*.whl")] == ["tfcourse-0.3.1+ch90-py3-none-any.whl"]
+    assert [path.name for path in made.wheel.parent.glob("*.whl")] == ["tfcourse-0.4.1+ch90-py3-none-any.whl"]
 
 
 def refused(small: Any, course: Course, names: list[str], match: str) -> CourseError:
@@ -188,7 +188,7 @@ def test_a_release_folder_that_cannot_be_written_is_refused_after_a_good_release
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device", str(course.root / "release"))
 
-    small.edit(small.root / "pyproject.toml", 'version = "0.3.0"', 'version = "0.3.1"')
+    small.edit(small.root / "pyproject.toml", 'version = "0.4.0"', 'version = "0.4.1"')
     monkeypatch.setattr(module, "generate_assignment", full)
     error = refused(small, course, [FIRST], "No space left on device")
     assert error.where == str(course.root / "release")

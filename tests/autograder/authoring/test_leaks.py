@@ -113,7 +113,7 @@ def binary(text: str) -> bytes:
 KINDS: dict[str, Callable[[str], bytes]] = {
     "release/90_first/90_first.ipynb": notebook,
     "release/90_first/output.ipynb": output,
-    "student/90_first/tfcourse-0.3.0+ch90-py3-none-any.whl": archive,
+    "student/90_first/tfcourse-0.4.0+ch90-py3-none-any.whl": archive,
     "student/90_first.zip": archive_in_archive,
     "student/90_first/x.safetensors": recording,
     "feedback/ada/90_first/90_first.html": highlighted,

@@ -267,7 +267,7 @@ def test_a_model_that_was_trained_is_examined_by_the_weights_that_are_left_of_it
     right = {"output": X, "model.logits": 20 * torch.eye(3)[None]}  # says the token that it is shown
     tokens = torch.tensor([[0, 1, 2, 1]])
     options = {
-        **{"kind": "TokenTable", "init": {"vocabulary": 3}, "inputs": (tokens,), "targets": tokens},
+        **{"kind": "TokenTable", "init": {"vocab_size": 3}, "inputs": (tokens,), "targets": tokens},
         **{"loss": 0.1, "right": 0.9},
     }
     expected = [Observation(outputs=right)]

@@ -102,7 +102,7 @@ def sample(model: Callable[[Tensor], Tensor], start: Tensor, generator: torch.Ge
 
 
 def test_a_generator_is_given_by_its_seed() -> None:
-    model = {"kind": "TokenTable", "init": {"vocabulary": 50}, "state": {"logits": torch.zeros(1, 50, 50)}}
+    model = {"kind": "TokenTable", "init": {"vocab_size": 50}, "state": {"logits": torch.zeros(1, 50, 50)}}
     found = [
         LocalSubject(sample)
         .observe(

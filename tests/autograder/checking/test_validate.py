@@ -270,7 +270,7 @@ def test_a_notebook_of_another_release_than_the_package_is_told_to_fetch_the_rig
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(content | {"metadata": {"tfcourse": {"checks": "0.1.0+0a1b2c3d"}}}), encoding="utf-8")
     assert validate(path).other_release == ""
-    monkeypatch.setattr("autograder.checking.validate.STAMP", "0.3.0+ffffffff")
+    monkeypatch.setattr("autograder.checking.validate.STAMP", "0.4.0+ffffffff")
     assert "install the package that came with the notebook" in describe(validate(path))
     monkeypatch.setattr("autograder.checking.validate.STAMP", "0.1.0+0a1b2c3d")
     assert validate(path).other_release == ""

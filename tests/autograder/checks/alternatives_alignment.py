@@ -265,13 +265,13 @@ def hard_by_counting(scores: Tensor, values: Tensor, mask: Tensor | None = None)
 class _Layers(nn.Module):
     """The encoder's layers, and the check of its inputs."""
 
-    def __init__(self, vocabulary: int, d_embedding: int, d_model: int) -> None:
+    def __init__(self, vocab_size: int, d_embedding: int, d_model: int) -> None:
         super().__init__()
         half, rest = divmod(d_model, 2)
         if rest:
             raise ValueError(d_model)
         self.backward_gru, self.forward_gru = (nn.GRU(d_embedding, half, batch_first=True) for _ in range(2))
-        self.embedding = nn.Embedding(vocabulary, d_embedding)
+        self.embedding = nn.Embedding(vocab_size, d_embedding)
 
     def mask(self, source: Tensor, source_mask: Tensor | None) -> Tensor:
         mask = source.new_ones(source.shape, dtype=torch.bool) if source_mask is None else source_mask
@@ -373,7 +373,7 @@ class _Writer(nn.Module):
     """The decoder's layers, in an order of their own."""
 
     def __init__(
-        self, vocabulary: int, d_embedding: int, d_model: int, score: str = "additive", max_source: int = 64
+        self, vocab_size: int, d_embedding: int, d_model: int, score: str = "additive", max_source: int = 64
     ) -> None:
         super().__init__()
         shapes = {
@@ -389,10 +389,10 @@ class _Writer(nn.Module):
         if d_model % 2 or max_source < 1:
             raise ValueError((d_model, max_source))
         self.score, self.d_model = score, d_model
-        self.output = nn.Linear(d_embedding + 2 * d_model, vocabulary)
+        self.output = nn.Linear(d_embedding + 2 * d_model, vocab_size)
         self.cell = nn.GRUCell(d_model + d_embedding, d_model)
         self.bridge = nn.Linear(d_model // 2, d_model)
-        self.embedding = nn.Embedding(vocabulary, d_embedding)
+        self.embedding = nn.Embedding(vocab_size, d_embedding)
         for name, shape in shapes[score].items():
             self.register_parameter(name, nn.Parameter((torch.rand(shape) * 2 - 1) / math.sqrt(d_model)))
 
@@ -511,16 +511,16 @@ def _translator(encoder: type[nn.Module], decoder: type[nn.Module]) -> type[nn.M
     class Translator(nn.Module):
         def __init__(
             self,
-            source_vocabulary: int,
-            target_vocabulary: int,
+            source_vocab_size: int,
+            target_vocab_size: int,
             d_embedding: int,
             d_model: int,
             score: str = "additive",
             max_source: int = 64,
         ) -> None:
             super().__init__()
-            self.decoder = decoder(target_vocabulary, d_embedding, d_model, score=score, max_source=max_source)
-            self.encoder = encoder(source_vocabulary, d_embedding, d_model)
+            self.decoder = decoder(target_vocab_size, d_embedding, d_model, score=score, max_source=max_source)
+            self.encoder = encoder(source_vocab_size, d_embedding, d_model)
 
         def both(self, source: Tensor, target: Tensor, source_mask: Tensor | None) -> tuple[Tensor, Tensor]:
             annotations = self.encoder(source, source_mask)
@@ -561,10 +561,10 @@ def _refuse(pairs: Any, sizes: tuple[int, int], iterations: int) -> None:
 
 
 @alternative("ibm_model_1")
-def model_1_by_dictionaries(pairs: Any, source_vocabulary: int, target_vocabulary: int, iterations: int) -> Tensor:
+def model_1_by_dictionaries(pairs: Any, source_vocab_size: int, target_vocab_size: int, iterations: int) -> Tensor:
     """Counts in dictionaries, as in the textbooks."""
-    _refuse(pairs, (source_vocabulary, target_vocabulary), iterations)
-    uniform = 1 / target_vocabulary
+    _refuse(pairs, (source_vocab_size, target_vocab_size), iterations)
+    uniform = 1 / target_vocab_size
     probability: dict[tuple[int, int], float] = defaultdict(lambda: uniform)
     occurring: set[int] = set()
     for _ in range(iterations):
@@ -580,25 +580,25 @@ def model_1_by_dictionaries(pairs: Any, source_vocabulary: int, target_vocabular
         occurring = set(total)
         probability = defaultdict(float, {(s, t): share / total[s] for (s, t), share in count.items()})
     rows = [
-        [uniform if iterations == 0 or s not in occurring else probability[s, t] for t in range(target_vocabulary)]
-        for s in range(source_vocabulary)
+        [uniform if iterations == 0 or s not in occurring else probability[s, t] for t in range(target_vocab_size)]
+        for s in range(source_vocab_size)
     ]
     return torch.tensor(rows, dtype=torch.float64)
 
 
 @alternative("ibm_model_1")
-def model_1_by_matrices(pairs: Any, source_vocabulary: int, target_vocabulary: int, iterations: int) -> Tensor:
+def model_1_by_matrices(pairs: Any, source_vocab_size: int, target_vocab_size: int, iterations: int) -> Tensor:
     """Sentences as counts of words: how often a word stands in a sentence multiplies its share."""
-    _refuse(pairs, (source_vocabulary, target_vocabulary), iterations)
+    _refuse(pairs, (source_vocab_size, target_vocab_size), iterations)
     n = len(pairs)
-    e = torch.zeros(n, source_vocabulary, dtype=torch.float64)
-    f = torch.zeros(n, target_vocabulary, dtype=torch.float64)
+    e = torch.zeros(n, source_vocab_size, dtype=torch.float64)
+    f = torch.zeros(n, target_vocab_size, dtype=torch.float64)
     for i, (source, target) in enumerate(pairs):
-        e[i] = torch.bincount(torch.tensor([0, *source]), minlength=source_vocabulary)
-        f[i] = torch.bincount(torch.tensor(list(target), dtype=torch.long), minlength=target_vocabulary)
-    table = torch.ones(source_vocabulary, target_vocabulary, dtype=torch.float64) / target_vocabulary
+        e[i] = torch.bincount(torch.tensor([0, *source]), minlength=source_vocab_size)
+        f[i] = torch.bincount(torch.tensor(list(target), dtype=torch.long), minlength=target_vocab_size)
+    table = torch.ones(source_vocab_size, target_vocab_size, dtype=torch.float64) / target_vocab_size
     for _ in range(iterations):
-        norms = e @ table  # (n, target_vocabulary)
+        norms = e @ table  # (n, target_vocab_size)
         counts = table * (e.T @ torch.where(f > 0, f / norms, 0.0))
         totals = counts.sum(1)
         table[totals > 0] = counts[totals > 0] / totals[totals > 0, None]
@@ -606,24 +606,24 @@ def model_1_by_matrices(pairs: Any, source_vocabulary: int, target_vocabulary: i
 
 
 @alternative("ibm_model_1")
-def model_1_by_pairs_of_words(pairs: Any, source_vocabulary: int, target_vocabulary: int, iterations: int) -> Tensor:
+def model_1_by_pairs_of_words(pairs: Any, source_vocab_size: int, target_vocab_size: int, iterations: int) -> Tensor:
     """Every pair of words of every pair of sentences in one long row; sums by index_add."""
-    _refuse(pairs, (source_vocabulary, target_vocabulary), iterations)
+    _refuse(pairs, (source_vocab_size, target_vocab_size), iterations)
     links = [
         (s, t, number)
         for number, (t, source) in enumerate((t, source) for source, target in pairs for t in target)
         for s in (0, *source)
     ]
-    table = torch.full((source_vocabulary * target_vocabulary,), 1 / target_vocabulary, dtype=torch.float64)
+    table = torch.full((source_vocab_size * target_vocab_size,), 1 / target_vocab_size, dtype=torch.float64)
     made_by, made, word = torch.tensor(links).unbind(1)
-    cell = made_by * target_vocabulary + made
+    cell = made_by * target_vocab_size + made
     for _ in range(iterations):
         likely = table[cell]
         norms = torch.zeros(int(word.max()) + 1, dtype=torch.float64).index_add(0, word, likely)
-        counts = torch.zeros_like(table).index_add(0, cell, likely / norms[word]).view(source_vocabulary, -1)
+        counts = torch.zeros_like(table).index_add(0, cell, likely / norms[word]).view(source_vocab_size, -1)
         learned = counts / counts.sum(1, keepdim=True)  # NaN where a word never occurs
         table = torch.where(learned.isnan(), table.view_as(learned), learned).flatten()
-    return table.view(source_vocabulary, target_vocabulary)
+    return table.view(source_vocab_size, target_vocab_size)
 
 
 @alternative("best_alignment")

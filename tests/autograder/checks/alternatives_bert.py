@@ -455,11 +455,11 @@ class FromABert(WithItsEncoderApart):
 class WithLinear(nn.Module):
     """The product as a linear layer's, and GELU of PyTorch."""
 
-    def __init__(self, d_model, vocabulary):
+    def __init__(self, d_model, vocab_size):
         super().__init__()
         self.transform = nn.Linear(d_model, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def forward(self, hidden, embedding):
         """Linear with a matrix that is handed in."""
@@ -470,10 +470,10 @@ class WithLinear(nn.Module):
 class WithEinsum(nn.Module):
     """The product in Einstein's notation, and GELU by the error function."""
 
-    def __init__(self, d_model, vocabulary):
+    def __init__(self, d_model, vocab_size):
         super().__init__()
         self.transform, self.norm = nn.Linear(d_model, d_model), nn.LayerNorm(d_model, 1e-12)
-        self.register_parameter("bias", nn.Parameter(torch.zeros([vocabulary])))
+        self.register_parameter("bias", nn.Parameter(torch.zeros([vocab_size])))
 
     def forward(self, hidden, embedding):
         """Letter by letter."""
@@ -486,11 +486,11 @@ class WithEinsum(nn.Module):
 class WithItsOwnNorm(nn.Module):
     """The norm by its formula."""
 
-    def __init__(self, d_model, vocabulary):
+    def __init__(self, d_model, vocab_size):
         super().__init__()
         self.transform = nn.Linear(d_model, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def forward(self, hidden, embedding):
         """Centre and scale."""
@@ -504,11 +504,11 @@ class WithItsOwnNorm(nn.Module):
 class OverFlatPlaces(nn.Module):
     """All places in a row."""
 
-    def __init__(self, d_model, vocabulary):
+    def __init__(self, d_model, vocab_size):
         super().__init__()
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
         self.transform = nn.Linear(d_model, d_model, bias=True)
-        self.bias = nn.Parameter(torch.full((vocabulary,), 0.0))
+        self.bias = nn.Parameter(torch.full((vocab_size,), 0.0))
 
     def forward(self, hidden, embedding):
         """Flatten and unflatten."""
@@ -521,11 +521,11 @@ class OverFlatPlaces(nn.Module):
 class WithAColumn(nn.Module):
     """The bias as another column of the matrix."""
 
-    def __init__(self, d_model, vocabulary):
+    def __init__(self, d_model, vocab_size):
         super().__init__()
         self.transform = nn.Linear(d_model, d_model)
         self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def forward(self, hidden, embedding):
         """A one beside the state."""

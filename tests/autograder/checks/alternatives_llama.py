@@ -304,7 +304,7 @@ class _Model(nn.Module):
 
     def __init__(
         self,
-        vocabulary: int,
+        vocab_size: int,
         *,
         d_model: int,
         n_heads: int,
@@ -317,11 +317,11 @@ class _Model(nn.Module):
         rope_scaling: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, d_model)
+        self.embedding = nn.Embedding(vocab_size, d_model)
         self.layers = nn.ModuleList([self.layer(d_model, n_heads, n_kv_heads, d_ff, eps=eps) for _ in range(n_layers)])
         self.norm = self.norm_class(d_model, eps=eps)
         if not tie_weights:
-            self.output = nn.Linear(d_model, vocabulary, bias=False)
+            self.output = nn.Linear(d_model, vocab_size, bias=False)
         self.tied, self.width = tie_weights, d_model // n_heads
         self.theta, self.scaling = theta, rope_scaling
         for part in self.modules():
@@ -371,25 +371,25 @@ _Counts = namedtuple("_Counts", "embedding attention feed_forward norms output")
 
 
 @alternative("llama_parameters")
-def counted_by_layers(vocabulary, d_model, n_heads, n_kv_heads, d_ff, n_layers, *, tied=False):
+def counted_by_layers(vocab_size, d_model, n_heads, n_kv_heads, d_ff, n_layers, *, tied=False):
     """Layer by layer."""
     width = d_model // n_heads
     attention = d_model * width * (2 * n_heads + 2 * n_kv_heads) * n_layers
     return _Counts(
-        vocabulary * d_model,
+        vocab_size * d_model,
         attention,
         3 * d_ff * d_model * n_layers,
         d_model + 2 * d_model * n_layers,
-        (not tied) * vocabulary * d_model,
+        (not tied) * vocab_size * d_model,
     )
 
 
 @alternative("llama_parameters")
-def counted_on_meta(vocabulary, d_model, n_heads, n_kv_heads, d_ff, n_layers, *, tied=False):
+def counted_on_meta(vocab_size, d_model, n_heads, n_kv_heads, d_ff, n_layers, *, tied=False):
     """A model without numbers is made and measured."""
     with torch.device("meta"):
         model = ModelOfCopies(
-            vocabulary,
+            vocab_size,
             d_model=d_model,
             n_heads=n_heads,
             n_kv_heads=n_kv_heads,

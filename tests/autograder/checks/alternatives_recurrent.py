@@ -52,15 +52,15 @@ def run(x, weights, mask=None, state=None):
 class Window(nn.Module):
     """What the solutions below share: the layers."""
 
-    def __init__(self, vocabulary, window, d_embedding, d_hidden, *, direct=True):
+    def __init__(self, vocab_size, window, d_embedding, d_hidden, *, direct=True):
         super().__init__()
         if window <= 0:
             raise ValueError(window)
         self.window = window
-        self.embedding = nn.Embedding(vocabulary, d_embedding)
+        self.embedding = nn.Embedding(vocab_size, d_embedding)
         self.hidden = nn.Linear(window * d_embedding, d_hidden)
-        self.output = nn.Linear(d_hidden, vocabulary)
-        self.direct = nn.Linear(window * d_embedding, vocabulary, bias=False) if direct else None
+        self.output = nn.Linear(d_hidden, vocab_size)
+        self.direct = nn.Linear(window * d_embedding, vocab_size, bias=False) if direct else None
 
     def check(self, tokens):
         """Refuse too few tokens."""
@@ -137,17 +137,17 @@ class SumsOverPlaces(Window):
 class BySequential(nn.Module):
     """One hot vectors times the embedding, and the layers made in another order."""
 
-    def __init__(self, vocabulary, window, d_embedding, d_hidden, direct=True):
+    def __init__(self, vocab_size, window, d_embedding, d_hidden, direct=True):
         super().__init__()
         if not window > 0:
             raise ValueError("window")
         inputs = d_embedding * window
         self.direct = None
         if direct:
-            self.direct = nn.Linear(inputs, vocabulary, bias=False)
-        self.output = nn.Linear(d_hidden, vocabulary)
+            self.direct = nn.Linear(inputs, vocab_size, bias=False)
+        self.output = nn.Linear(d_hidden, vocab_size)
         self.hidden = nn.Linear(inputs, d_hidden)
-        self.embedding = nn.Embedding(vocabulary, d_embedding)
+        self.embedding = nn.Embedding(vocab_size, d_embedding)
         self.window = window
 
     def forward(self, tokens):

@@ -21,13 +21,13 @@ def alternative(solution: Callable[..., Any]) -> Callable[..., Any]:
 class Translator(nn.Module):
     """What the solutions below share: the layers, the decoder, and that a mask must fit."""
 
-    def __init__(self, source_vocabulary, target_vocabulary, d_embedding, d_model, n_layers=1):
+    def __init__(self, source_vocab_size, target_vocab_size, d_embedding, d_model, n_layers=1):
         super().__init__()
-        self.source_embedding = nn.Embedding(source_vocabulary, d_embedding)
-        self.target_embedding = nn.Embedding(target_vocabulary, d_embedding)
+        self.source_embedding = nn.Embedding(source_vocab_size, d_embedding)
+        self.target_embedding = nn.Embedding(target_vocab_size, d_embedding)
         self.encoder = nn.LSTM(d_embedding, d_model, num_layers=n_layers, batch_first=True)
         self.decoder = nn.LSTM(d_embedding, d_model, num_layers=n_layers, batch_first=True)
-        self.output = nn.Linear(d_model, target_vocabulary)
+        self.output = nn.Linear(d_model, target_vocab_size)
 
     def encode(self, source, source_mask=None):
         if source_mask is not None and (source_mask.shape != source.shape or source_mask.dtype != torch.bool):

@@ -478,7 +478,7 @@ class _Model(nn.Module):
 
     def __init__(
         self,
-        vocabulary,
+        vocab_size,
         *,
         d_model,
         n_heads,
@@ -492,7 +492,7 @@ class _Model(nn.Module):
         dropout=0.0,
     ):
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, d_model)
+        self.embedding = nn.Embedding(vocab_size, d_model)
         self.encoder_bias, self.decoder_bias = (nn.Embedding(n_buckets, n_heads) for _ in range(2))
         sizes, options = (d_model, n_heads, d_head, d_ff), {"gated": gated, "dropout": dropout}
         for name, kind in (("encoder_layers", False), ("decoder_layers", True)):
@@ -502,7 +502,7 @@ class _Model(nn.Module):
         self.decoder_norm = nn.RMSNorm(d_model, eps=1e-6)
         self.tied, self.far, self.drop = tie_weights, max_distance, nn.Dropout(dropout)
         if not tie_weights:
-            self.output = nn.Linear(d_model, vocabulary, bias=False)
+            self.output = nn.Linear(d_model, vocab_size, bias=False)
         self.draw(d_model, n_heads, d_head, d_ff)
 
     def draw(self, d, h, dh, f):
@@ -623,22 +623,22 @@ _Counts = namedtuple("_Counts", ("embedding", "encoder", "decoder", "biases", "t
 
 
 @alternative("t5_parameters")
-def by_parts(vocabulary, d_model, n_heads, d_head, d_ff, n_layers, *, gated=False, tied=True, n_buckets=32):
+def by_parts(vocab_size, d_model, n_heads, d_head, d_ff, n_layers, *, gated=False, tied=True, n_buckets=32):
     """Each part of a layer by itself."""
     inner = n_heads * d_head
     attention = 3 * d_model * inner + inner * d_model
     network = d_model * d_ff * (2 + gated)
     encoder = sum(attention + d_model + network + d_model for _ in range(n_layers)) + d_model
     decoder = sum(2 * (attention + d_model) + network + d_model for _ in range(n_layers)) + d_model
-    embedding = vocabulary * d_model + (0 if tied else vocabulary * d_model)
+    embedding = vocab_size * d_model + (0 if tied else vocab_size * d_model)
     tables = 2 * n_buckets * n_heads
     return _Counts(embedding, encoder, decoder, tables, embedding + encoder + decoder + tables)
 
 
 @alternative("t5_parameters")
-def as_a_tuple(vocabulary, d_model, n_heads, d_head, d_ff, n_layers, *, gated=False, tied=True, n_buckets=32):
+def as_a_tuple(vocab_size, d_model, n_heads, d_head, d_ff, n_layers, *, gated=False, tied=True, n_buckets=32):
     """A plain tuple, with what both stacks share first."""
     shared = n_layers * (4 * d_model * n_heads * d_head + (2 + int(gated)) * d_model * d_ff + 2 * d_model) + d_model
     more = n_layers * (4 * n_heads * d_head + 1) * d_model
-    parts = ((2 - bool(tied)) * vocabulary * d_model, shared, shared + more, 2 * n_buckets * n_heads)
+    parts = ((2 - bool(tied)) * vocab_size * d_model, shared, shared + more, 2 * n_buckets * n_heads)
     return (*parts, sum(parts))

@@ -473,8 +473,8 @@ class _Whole(nn.Module):
 
     def __init__(
         self,
-        source_vocabulary: int,
-        target_vocabulary: int,
+        source_vocab_size: int,
+        target_vocab_size: int,
         *,
         d_model: int = 512,
         n_heads: int = 8,
@@ -491,7 +491,7 @@ class _Whole(nn.Module):
         super().__init__()
         if positions not in ("sinusoidal", "learned"):
             raise ValueError(positions)
-        if tie_weights and source_vocabulary != target_vocabulary:
+        if tie_weights and source_vocab_size != target_vocab_size:
             raise ValueError("two vocabularies")
         options = {"dropout": dropout, "pre_norm": pre_norm, "activation": activation}
         sizes = (d_model, n_heads, d_ff)
@@ -500,11 +500,11 @@ class _Whole(nn.Module):
         if positions == "learned":
             self.position_table = nn.Parameter(torch.randn(max_length, d_model) / 50)
         if tie_weights:
-            self.embedding = nn.Embedding(target_vocabulary, d_model)
+            self.embedding = nn.Embedding(target_vocab_size, d_model)
         else:
-            self.output = nn.Linear(d_model, target_vocabulary, bias=False)
-            self.target_embedding = nn.Embedding(target_vocabulary, d_model)
-            self.source_embedding = nn.Embedding(source_vocabulary, d_model)
+            self.output = nn.Linear(d_model, target_vocab_size, bias=False)
+            self.target_embedding = nn.Embedding(target_vocab_size, d_model)
+            self.source_embedding = nn.Embedding(source_vocab_size, d_model)
         if pre_norm:
             self.decoder_norm = nn.LayerNorm(d_model)
             self.encoder_norm = nn.LayerNorm(d_model)
@@ -647,12 +647,12 @@ class WholeWithFrozenTable(WholeByBranches):
 class WholeWithOneWeight(_Whole):
     """Tied as everybody writes it: three layers, the first of which is no other's name, and one weight in all of them."""
 
-    def __init__(self, source_vocabulary: int, target_vocabulary: int, **options: Any) -> None:
-        super().__init__(source_vocabulary, target_vocabulary, **options)
+    def __init__(self, source_vocab_size: int, target_vocab_size: int, **options: Any) -> None:
+        super().__init__(source_vocab_size, target_vocab_size, **options)
         if self.tied:
             shared = self.embedding
             del self.embedding
-            self.output = nn.Linear(self.d, target_vocabulary, bias=False)
+            self.output = nn.Linear(self.d, target_vocab_size, bias=False)
             self.output.weight = shared.weight
             self.source_embedding = self.target_embedding = self.embedding = shared
 

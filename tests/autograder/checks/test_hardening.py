@@ -248,8 +248,8 @@ def cross_entropy(logits, targets, *, label_smoothing=0.0, ignore_index=0):
 
 
 @hardly(1.5)
-def ibm_model_1(pairs, source_vocabulary, target_vocabulary, iterations):
-    return torch.full((source_vocabulary, target_vocabulary), 1 / target_vocabulary, dtype=torch.float64)
+def ibm_model_1(pairs, source_vocab_size, target_vocab_size, iterations):
+    return torch.full((source_vocab_size, target_vocab_size), 1 / target_vocab_size, dtype=torch.float64)
 
 
 @hardly(1)
