@@ -44,13 +44,35 @@ def define(student: Student, source: str) -> None:
     student.conversation.ask({"do": "define", "source": source, "complete": True})
 
 
-@pytest.mark.parametrize("count", [0, 4], ids=["from the first call", "after the rules"])
+@pytest.fixture(scope="module", params=[0, 4], ids=["from the first call", "after the rules"])
+def count(request: pytest.FixtureRequest) -> int:
+    """How many calls are honest before the hidden one."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def honest_score(sheet: Sheet, count: int) -> float:
+    """What the honest calls earn on their own: the score of code that raises an exception where the other calls."""
+    made = Student(forbidden=sheet.forbidden)
+    for cell in (SETUP + dedent(HONEST), "def ready(*_):\n    raise RuntimeError\n", LATER.format(count=count)):
+        define(made, cell)
+    score = decide(sheet, made.names[NAME].__subject__()).score
+    made.close()
+    return score
+
+
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-def test_a_hidden_call_earns_nothing(refusing: Student, sheet: Sheet, way: str, count: int) -> None:
+def test_a_hidden_call_earns_nothing(
+    refusing: Student, sheet: Sheet, way: str, count: int, honest_score: float
+) -> None:
     for cell in (SETUP + dedent(HONEST), way, LATER.format(count=count)):
         define(refusing, cell)
     verdict = decide(sheet, refusing.names[NAME].__subject__())
-    assert verdict.score == 0, [finding.message for finding in verdict.findings]
+    assert verdict.score <= honest_score, [finding.message for finding in verdict.findings]
+
+
+def test_calls_that_fail_from_the_first_on_earn_nothing(honest_score: float, count: int) -> None:
+    assert honest_score == 0 if count == 0 else honest_score < 6
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
