@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from tfcourse.data import EOS, PAD
+from tfcourse.dtypes import widest_float
 
 __all__ = ["beam_search", "contrastive_scores", "greedy_search", "length_penalty"]
 
@@ -166,8 +167,9 @@ def _continuations(
     scores, texts = zip(*running, strict=True)
     written = prompt.new_tensor(texts).reshape(len(texts), -1)
     logits = model(torch.cat([prompt.expand(len(texts), -1), written], dim=1))[:, -1]  # (K, V)
-    so_far = logits.new_tensor(scores, dtype=torch.float64)
-    totals = so_far[:, None] + torch.log_softmax(logits.double(), dim=-1)  # (K, V)
+    wide = widest_float(logits.device)
+    so_far = logits.new_tensor(scores, dtype=wide)
+    totals = so_far[:, None] + torch.log_softmax(logits.to(wide), dim=-1)  # (K, V)
     best, places = totals.flatten().topk(min(count, totals.numel()))
     vocabulary = totals.shape[1]
     return [

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tfcourse.alignment import masked_softmax
+from tfcourse.dtypes import widest_float
 
 __all__ = ["sinusoidal_positions", "add_positions", "relative_attention"]  # noqa: RUF022 - in the order of the syllabus
 
@@ -42,7 +43,7 @@ def sinusoidal_positions(length: int, d_model: int, device: torch.device | str |
     if min(length, d_model) < 0:
         raise ValueError(f"sizes are not negative, got length={length}, d_model={d_model}")
     position = torch.arange(length, device=device)  # (T,)
-    even = torch.arange(0, d_model, 2, dtype=torch.float64, device=device)  # (D / 2,): the numbers 2i
+    even = torch.arange(0, d_model, 2, dtype=widest_float(device), device=device)  # (D / 2,): the numbers 2i
     angles = position[:, None] / 10_000.0 ** (even / d_model)  # (T, D / 2)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).to(torch.float32)  # (T, D / 2, 2) -> (T, D)
 

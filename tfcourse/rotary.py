@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tfcourse.attention import causal_mask, scaled_dot_product_attention
+from tfcourse.dtypes import widest_float
 from tfcourse.multihead import merge_heads, split_heads
 
 __all__ = [  # noqa: RUF022 - in the order of the lesson
@@ -96,7 +97,7 @@ def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.devic
         device: Device of the result; None means PyTorch's current default.
 
     Returns:
-        Frequencies in float64, (Dh / 2,).
+        Frequencies, (Dh / 2,), in float64, or in float32 on a device without float64.
 
     Raises:
         ValueError: If `d_head` is odd.
@@ -106,7 +107,7 @@ def rotary_frequencies(d_head: int, theta: float = 10_000.0, device: torch.devic
     """
     if d_head % 2:
         raise ValueError(f"columns are turned in pairs, so d_head must be even, got {d_head}")
-    even = torch.arange(0, d_head, 2, dtype=torch.float64, device=device)  # (Dh / 2,): the numbers 2j
+    even = torch.arange(0, d_head, 2, dtype=widest_float(device), device=device)  # (Dh / 2,): the numbers 2j
     return theta ** (-even / d_head)
 
 
@@ -141,7 +142,7 @@ def rotary_embedding(x: Tensor, positions: Tensor, frequencies: Tensor, *, inter
     if turned > x.shape[-1]:
         raise ValueError(f"{len(frequencies)} frequencies turn {turned} columns, x has {x.shape[-1]}")
     wide = torch.promote_types(x.dtype, torch.float32)
-    angles = positions[..., None] * frequencies.to(torch.float64)  # (..., T, F), in float64
+    angles = positions[..., None] * frequencies.to(widest_float(frequencies.device))  # (..., T, F)
     cos, sin = angles.cos().to(wide), angles.sin().to(wide)
     rows = x[..., :turned]
     a, b = (rows[..., 0::2], rows[..., 1::2]) if interleaved else rows.chunk(2, dim=-1)  # (..., T, F) each
@@ -179,7 +180,7 @@ def rotary_score(q: Tensor, k: Tensor, offset: Tensor, frequencies: Tensor) -> T
     q_wide = q.to(wide)  # products with k are wide, too
     q0, q1 = q_wide[..., 0::2], q_wide[..., 1::2]  # (..., Dh / 2) each
     k0, k1 = k[..., 0::2], k[..., 1::2]
-    angle = offset[..., None] * frequencies.to(torch.float64)  # (..., Dh / 2), in float64
+    angle = offset[..., None] * frequencies.to(widest_float(frequencies.device))  # (..., Dh / 2)
     along, across = q0 * k0 + q1 * k1, q0 * k1 - q1 * k0
     return (along * angle.cos().to(wide) + across * angle.sin().to(wide)).sum(dim=-1).to(q.dtype)
 
@@ -261,7 +262,7 @@ class RotaryAttention(nn.Module):
         q, k, v = (split_heads(project(x), self.n_heads) for project in (self.q_proj, self.k_proj, self.v_proj))
         if frequencies is None:
             frequencies = rotary_frequencies(q.shape[-1], self.theta, x.device)
-        places = torch.arange(start, start + x.shape[1], dtype=torch.float64, device=x.device)
+        places = torch.arange(start, start + x.shape[1], dtype=widest_float(x.device), device=x.device)
         places = interpolate_positions(places, scale)  # (T,)
         q, k = rotary_embedding(q, places, frequencies), rotary_embedding(k, places, frequencies)  # (B, H, T, Dh)
         heads = scaled_dot_product_attention(q, k, v, causal_mask(x.shape[1], x.device))

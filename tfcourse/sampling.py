@@ -22,6 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfcourse.dtypes import widest_float
+
 __all__ = [  # noqa: RUF022 - in the order of the syllabus
     "temperature",
     "top_k",
@@ -123,7 +125,7 @@ def top_p(logits: Tensor, p: float) -> Tensor:
         raise ValueError(f"p is a probability above 0 and at most 1, got {p}")
     if p == 1:  # a running sum in floating point may reach 1 before the last token
         return logits.clone()
-    ordered = logits.double().sort(dim=-1, descending=True).values  # (..., V)
+    ordered = logits.to(widest_float(logits.device)).sort(dim=-1, descending=True).values  # (..., V)
     probability = torch.softmax(ordered, dim=-1)
     before = probability.cumsum(dim=-1) - probability  # 0 for the first token
     below = before < p * (1 - 1e-6)  # 0.5 + 0.3 may be a little less than 0.8

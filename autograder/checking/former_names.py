@@ -34,5 +34,5 @@ def as_declared(candidate: Callable[..., Any], arguments: Mapping[str, Any]) -> 
 
 
 def _name(name: str, declared: Mapping[str, Any]) -> str:
-    former = FORMER_NAMES.get(name)
+    former = FORMER_NAMES.get(name, name)
     return former if former in declared and name not in declared else name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import jupytext
 import pytest
 
 from .lesson import ROOT
@@ -38,3 +39,42 @@ def test_reading_time_is_that_of_its_words_and_lines(path):
     stated = re.search(r"\*\*It takes\*\*\s+about (\d+) minutes", source)
     assert stated, "a lesson says how long it takes to read"
     assert abs(words / WORDS_PER_MINUTE + lines / LINES_PER_MINUTE - int(stated[1])) < 5
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
+def test_the_header_is_the_one_that_myst_needs(path):
+    metadata = jupytext.reads(path.read_text("utf-8"), fmt="md:myst").metadata
+    assert metadata["kernelspec"]["name"] == "python3"
+    assert metadata["jupytext"]["text_representation"]["format_name"] == "myst"
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
+def test_a_lesson_is_a_lecture_long(path):
+    without_blocks = re.sub(
+        r"\A---.*?\n---\n|```.*?\n```|^\$\$$.*?^\$\$", "", path.read_text("utf-8"), flags=re.S | re.M
+    )
+    paragraphs = re.sub(r"^(?:\||#|\(|\*Figure).*$", "", without_blocks, flags=re.M)
+    assert 3000 <= len(paragraphs.split()) <= 6500
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
+def test_a_drawing_the_objectives_the_needs_and_the_time_come_first(path):
+    source = path.read_text("utf-8")
+    top = source[: re.search(r"^\([\w-]+\)=\n## ", source, flags=re.M).start()]
+    assert "figures.show(" in top
+    assert 3 <= len(re.findall(r"^- ", top, flags=re.M)) <= 5
+    assert "**You need**" in top
+    assert "**It takes**" in top
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
+def test_readers_guess_twice_or_more_and_what_follows_is_folded(path):
+    source = path.read_text("utf-8")
+    guesses = re.findall(
+        r"^```\{admonition\} Guess(?: first|: [^\n]*[?.])\n:class: (?:guess|dropdown)", source, flags=re.M
+    )
+    assert len(guesses) >= 2
+    for box in re.finditer(r"^```\{admonition\} Guess first\n.*?^```\n\n+", source, flags=re.S | re.M):
+        cell = re.match(r"```\{code-cell\} ipython3\n:tags: \[(.*)\]\n", source[box.end() :])
+        answer = source.startswith("```{admonition}", box.end())
+        assert not cell or "hide-output" in cell[1] or "hide-cell" in cell[1] or answer, box[0]
