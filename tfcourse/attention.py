@@ -6,6 +6,9 @@ where a query may attend. This is the convention of
 `torch.nn.functional.scaled_dot_product_attention`; `torch.nn.MultiheadAttention` uses
 the opposite one.
 
+Products are written with `@`, which contracts the last axis of the left factor with the
+last but one of the right. `torch.einsum` would name the axes; the trailing comments do.
+
 Half precision: the largest float16 number is 65504, and bfloat16 has 8 significant
 bits. Scores and their softmax are therefore computed in float32 or wider
 (`torch.promote_types`), and the result is rounded to the dtype of the inputs.

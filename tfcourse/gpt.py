@@ -140,6 +140,7 @@ def cached_attention(
         section 2.4.
     """
     if past is not None:
+        # A new tensor for each token, so that `past` stays unchanged; servers write into a preallocated one.
         k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)
     T, S = q.shape[2], k.shape[2]
     mask = torch.ones(T, S, dtype=torch.bool, device=q.device).tril(diagonal=S - T)

@@ -223,6 +223,7 @@ class GroupedQueryAttention(nn.Module):
         places = start + torch.arange(x.shape[1], device=x.device)  # (T,)
         q, k = rotary_embedding(q, places, frequencies), rotary_embedding(k, places, frequencies)
         if past is not None:
+            # A new tensor for each token, so that `past` stays unchanged; servers write into a preallocated one.
             k, v = torch.cat([past[0], k], dim=-2), torch.cat([past[1], v], dim=-2)  # (B, G, P + T, Dh)
         mask = places[:, None] >= torch.arange(k.shape[-2], device=x.device)  # (T, P + T)
         output = self.o_proj(merge_heads(grouped_query_attention(q, k, v, mask)))
