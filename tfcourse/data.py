@@ -53,6 +53,7 @@ __all__ = [
     "recorded_grouped_queries",
     "recorded_positions",
     "recorded_sampling",
+    "recorded_sentence_vectors",
     "recorded_translation",
     "recorded_vision",
     "recorded_vocabularies",
@@ -426,6 +427,18 @@ def recorded_sampling() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("sampling")
+
+
+def recorded_sentence_vectors() -> dict[str, Any]:
+    """Return recorded results of a published BERT: two senses of words, sentence vectors, neighbours, cuts and attention maps.
+
+    The entry "generated" contains the command that creates the record, "source" the
+    model and its licence; docs/data.md describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    return _recorded("sentence_vectors")
 
 
 def recorded_vision() -> dict[str, Any]:
