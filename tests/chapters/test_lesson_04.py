@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tfcourse.attention import causal_mask
+from tfcourse.data import recorded_sentence_vectors
 from tfcourse.lessons.explorers.heads import record_heads
 from tfcourse.multihead import MultiHeadAttention, attention_parameters, head_ablation, split_heads
 
@@ -116,15 +117,20 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
     assert described(pages) == [True] * 13
-    assert LESSON.captions() == list(range(1, 17))
+    assert LESSON.captions() == list(range(1, 18))
 
 
 def test_explorers_show_the_trail_and_the_reader(pages: list[str]) -> None:
     explorers = [page for page in pages if page.startswith("<head-explorer")]
     data = [json.loads(re.search(r"<script[^>]*>(.*?)</script>", page)[1]) for page in explorers]  # type: ignore[index]
-    assert [(len(one["weights"]), len(one["weights"][0])) for one in data] == [(3, 1), (2, 1), (1, 4)]
+    assert [(len(one["weights"]), len(one["weights"][0])) for one in data] == [(3, 1), (2, 1), (1, 4), (1, 3)]
     ours = "the aunt near the boys says she sees them"
-    assert [" ".join(one["keys"]) for one in data] == [ours, "yes , the aunt says : the aunt", ours]
+    assert [" ".join(one["keys"]) for one in data] == [
+        ours,
+        "yes , the aunt says : the aunt",
+        ours,
+        f"[CLS] {ours} . [SEP]",
+    ]
 
 
 # ------------------------------------------------------------------------------------------- its numbers
@@ -457,3 +463,25 @@ def test_heads_left_behind_the_positions_never_let_words_meet() -> None:
     left = [split_heads(one, 3).transpose(1, 2) for one in (x, other)]  # (B, T, H, Dh)
     before, after = (F.scaled_dot_product_attention(one, one, one) for one in left)
     torch.testing.assert_close(after[:, 1:], before[:, 1:])
+
+
+def test_real_heads_are_the_largest_of_their_measures_and_the_numbers_are_those_of_the_record() -> None:
+    heads = recorded_sentence_vectors()["heads"]
+    means = torch.tensor(heads["means"])  # (L, H, measures)
+    of = {name: means[..., number] for number, name in enumerate(heads["measures"])}
+    assert f"three of the {of['previous'].numel()} heads" in PROSE
+    assert f"Over {heads['texts']} other sentences" in PROSE
+    for name, phrase in (
+        ("previous", "the token before (layer 1, head 3)"),
+        ("[CLS]", "every text begins (layer 3, head 10)"),
+        ("entropy", "entropy of the weights (layer 1, head 4)"),
+    ):
+        shown = heads["shown"][name]
+        assert phrase in PROSE
+        assert phrase.endswith(f"(layer {shown['layer']}, head {shown['head']})")
+        assert of[name][shown["layer"] - 1, shown["head"] - 1] == of[name].max()
+    check("its mean weight is 1.00.", of["previous"].max().item())
+    check("The second parks 0.89 of its weight on `[CLS]`,", of["[CLS]"].max().item())
+    assert f"and {int((of['[CLS]'] > 0.5).sum())} of the 72 heads park more than half there" in PROSE
+    check("0.18 is the largest mean weight on `[SEP]`.", of["[SEP]"].max().item())
+    check("The third has 0.88 of the largest possible entropy.", of["entropy"].max().item())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.data import gpt2_merges, prose, recorded_vocabularies
+from tfcourse.data import gpt2_merges, prose, recorded_sentence_vectors, recorded_vocabularies
 from tfcourse.lessons.figures.scenes import ch06_tokenization as drawings
 from tfcourse.tokenization import (
     best_pair,
@@ -87,6 +87,7 @@ GIVEN = {
 LESSON = Lesson("06_tokenization", ASKED, GIVEN)
 SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 RECORD = recorded_vocabularies()
+PUBLISHED = recorded_sentence_vectors()
 CUTS = {cut["text"]: cut for cut in RECORD["cuts"]}
 
 
@@ -467,6 +468,29 @@ def test_neighbours_are_those_of_the_record() -> None:
         near["quickly"]["fast"],
     )
     assert next(iter(near["red"])) == "redirect"
+
+
+def test_neighbours_in_the_table_of_a_published_bert_are_those_of_the_record() -> None:
+    near = {word: dict(others[:5]) for word, others in PUBLISHED["neighbours"].items()}
+    assert set(near["red"]) == {"blue", "yellow", "reddish", "green", "reds"}
+    assert list(near["bank"]) == ["banks", "banking", "bankers", "banker", "banco"]
+    check(
+        "uniforms is as near to uniformly (0.44) as evenly is (0.43),",
+        near["uniformly"]["uniforms"],
+        near["uniformly"]["evenly"],
+    )
+
+
+def test_the_courses_wordpiece_cuts_with_a_published_vocabulary_as_its_tokenizer_does() -> None:
+    counted = PUBLISHED["same_cuts"]
+    assert counted["equal"] == counted["words"]
+    check("cuts each of the 3,738 words of the language reference", counted["words"], form=",d")
+    cuts = PUBLISHED["cuts"]
+    assert cuts["unaffable"] == ["una", "##ffa", "##ble"]
+    pieces = [piece for cut in cuts.values() for piece in cut]
+    assert wordpiece_encode("unaffable", pieces) == cuts["unaffable"]
+    assert cuts["brobdingnag"] == cuts["Brobdingnag"], "lower case"
+    assert cuts["naïveté"] == ["naive", "##te"], "no accents"
 
 
 def test_tokens_that_are_used_alike_are_neighbours(values: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tfcourse.bert import bert_parameters, distillation_loss
-from tfcourse.data import recorded_bert
+from tfcourse.data import recorded_bert, recorded_sentence_vectors
 from tfcourse.lessons.figures.scenes import ch08_bert as drawings
 from tfcourse.number_names import NumberNames
 
@@ -73,6 +73,7 @@ GIVEN = {
 LESSON = Lesson("08_bert", ASKED, GIVEN)
 SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 RECORD = recorded_bert()
+PUBLISHED = recorded_sentence_vectors()
 NAMES = NumberNames()
 
 
@@ -123,8 +124,8 @@ def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
 
 
 def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 14
-    assert LESSON.captions() == list(range(1, 16))
+    assert described(pages) == [True] * 15
+    assert LESSON.captions() == list(range(1, 17))
 
 
 # ------------------------------------------------------------------------------- the figure to play with
@@ -449,3 +450,64 @@ def test_a_decoder_writes_names_and_gaps_at_the_end_do_not(values: dict[str, Any
 
 def test_prose_has_no_number_that_is_not_checked() -> None:
     assert LESSON.unchecked(__file__) == []
+
+
+# -------------------------------------------------------------------------------------- the published model
+
+
+def nearest_of_same_sense(of: str) -> list[int]:
+    """Of the 40 recorded occurrences, how many have one of the same sense as the nearest other, layer by layer."""
+    return [sum(word[of][layer]["nearest"] for word in PUBLISHED["senses"].values()) for layer in range(7)]
+
+
+def test_published_model_has_the_size_and_the_outputs_that_the_text_says() -> None:
+    size = bert_parameters(30_522, 384, 6, 1536).total
+    check("and 22,713,216 parameters.", size, form=",d")
+    assert PUBLISHED["source"]["parameters"] == size
+    assert "outputs differ from Hugging Face's by less than $10^{-5}$" in PROSE
+    assert 0 < PUBLISHED["largest_difference"] < 1e-5
+
+
+def test_senses_of_a_word_separate_in_the_layers_and_the_control_word_stays_near_chance() -> None:
+    words, control = nearest_of_same_sense("word"), nearest_of_same_sense("the")
+    assert "Bank, bat, spring, match and seal have two senses each" in PROSE
+    assert [len(word["texts"]) for word in PUBLISHED["senses"].values()] == [8] * 5
+    assert pytest.approx(17, abs=0.5) == 40 * 3 / 7
+    check("differ by position alone: 11 of 40.", words[0], form="d")
+    check("After three layers it is 36, while the is not far from chance, at 21:", words[3], control[3], form="d")
+    check("After the last layer the has 28,", control[6], form="d")
+    assert (
+        min(min(word["word"][6]["within"], word["word"][6]["between"]) for word in PUBLISHED["senses"].values()) > 0.7
+    )
+
+
+def test_a_lit_match_lies_nearest_to_a_game() -> None:
+    match = PUBLISHED["senses"]["match"]
+    row = match["last"][match["texts"].index("She blew out the match and dropped it.")]
+    nearest = max((cosine, text) for cosine, text in zip(row, match["texts"], strict=True) if cosine < 1)[1]
+    assert nearest == "The crowd cheered until the match ended."
+    assert f"she blew out the match lies nearest to {nearest[0].lower()}{nearest[1:-1]}" in PROSE
+
+
+def test_sentence_vectors_part_the_banks_and_miss_who_bit_whom() -> None:
+    of = {tuple(pair["texts"]): pair for pair in PUBLISHED["pairs"]}
+    banks = of["She works at the bank.", "She sat on the bank."]
+    check("moves the two banks apart, from 0.83 to 0.67.", banks["embeddings"], banks["encoder"])
+    check("it hardly notices who bit whom (0.98),", of["The dog bit the man.", "The man bit the dog."]["encoder"])
+    negated, paraphrase = (
+        of["The film was good.", other] for other in ("The film was not good.", "I enjoyed the movie.")
+    )
+    check("as close to good (0.79) as a paraphrase is (0.78).", negated["encoder"], paraphrase["encoder"])
+
+
+def test_search_finds_one_entry_first_and_another_last() -> None:
+    questions = PUBLISHED["search"]["questions"]
+    among_three = {way: sum(one["rank"][way] <= 3 for one in questions) for way in questions[0]["rank"]}
+    assert among_three == {"encoder": 6, "embeddings": 4, "shared words": 3}
+    assert "For ten such questions" in PROSE
+    assert "among the first three 6 times. It is 4 times with the control and 3 times when" in PROSE
+    ranks = {one["question"]: (one["answer"], one["rank"]["encoder"]) for one in questions}
+    assert len(ranks) == 10
+    assert ranks["How many points did I get?"] == ("verdict", 1)
+    assert ranks["What do students get instead of the solution?"] == ("stub", PUBLISHED["search"]["entries"])
+    assert "the 21 entries of the glossary" in PROSE
