@@ -111,14 +111,6 @@ def test_every_label_that_others_point_at_stands_before_the_heading_that_they_na
         assert LESSON.headings(label) == [headings("01_recurrent")[label]], label
 
 
-def test_lesson_is_a_lecture_long() -> None:
-    assert 4000 <= len(PROSE.split()) <= 7500
-
-
-def test_lesson_carries_the_header_that_myst_needs() -> None:
-    assert LESSON.has_header()
-
-
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
     assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
 

@@ -391,14 +391,6 @@ def test_the_lesson_states_no_number_that_is_not_checked() -> None:
     assert unchecked == []
 
 
-def test_picture_objectives_time_and_needs_stand_first() -> None:
-    top = SOURCE[: SOURCE.index("## From a bottleneck to a book")]
-    assert "figures.show(\n    drawings." in top
-    assert len(re.findall(r"^- ", top, flags=re.MULTILINE)) in range(3, 6)
-    assert "**You need**" in top
-    assert "**It takes**" in top
-
-
 def test_mistakes_are_ten_and_lead_to_their_sections() -> None:
     section = SOURCE[SOURCE.index("(what-goes-wrong-03)=") :].split("\n## ")[1]
     rows = re.findall(r"^\| (?!mistake).*\|$", section, flags=re.MULTILINE)

@@ -102,29 +102,11 @@ def test_every_label_that_others_point_at_exists_and_has_the_heading_that_studen
         assert LESSON.headings(label) == [headings("05_transformer")[label]], label
 
 
-def test_lesson_has_at_most_6000_words_of_paragraphs() -> None:
-    without_folds = re.sub(r"\A---.*?\n---\n|```.*?\n```|^\$\$$.*?^\$\$", "", SOURCE, flags=re.S | re.M)
-    paragraphs = re.sub(r"^(?:\||#|\(|\*Figure).*$", "", without_folds, flags=re.M)
-    assert 4000 <= len(paragraphs.split()) <= 6000
-
-
-def test_picture_objectives_time_and_needs_stand_first() -> None:
-    top = SOURCE[: SOURCE.index("(one-block)=")]
-    assert "figures.show(\n    drawings." in top
-    assert len(re.findall(r"^- ", top, flags=re.M)) in range(3, 6)
-    assert "**You need**" in top
-    assert "**It takes**" in top
-
-
 def test_mistakes_are_a_dozen_and_lead_to_their_sections() -> None:
     section = SOURCE[SOURCE.index("(what-goes-wrong-05)=") :].split("\n## ")[1]
     rows = re.findall(r"^\| (?!mistake|:--).*\|$", section, flags=re.M)
     assert len(rows) == 12
     assert all(row.endswith("` |") and "{ref}`" in row for row in rows)
-
-
-def test_lesson_carries_the_header_that_myst_needs() -> None:
-    assert LESSON.has_header()
 
 
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:

@@ -93,34 +93,6 @@ def test_every_label_that_others_point_at_exists_and_has_the_heading_that_studen
         assert LESSON.headings(label) == [heading], label
 
 
-def test_lesson_has_at_most_6000_words_of_paragraphs() -> None:
-    without_folds = re.sub(r"```.*?\n```", "", SOURCE, flags=re.S)
-    assert 3500 <= len(without_folds.split()) <= 6000
-
-
-def test_lesson_carries_the_header_that_myst_needs() -> None:
-    assert LESSON.has_header()
-
-
-def test_a_picture_comes_before_the_first_heading_of_a_section_and_objectives_too() -> None:
-    top = SOURCE[: SOURCE.index("(chain-rule)=")]
-    assert "figures.show(drawings." in top
-    assert len(re.findall(r"^- ", top, flags=re.M)) in range(3, 6)
-    assert "**You need**" in top
-    assert "**It takes**" in top
-
-
-def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
-    folded = re.findall(r"^```\{admonition\} Guess: [^\n]*[?.]\n:class: dropdown", SOURCE, flags=re.M)
-    asked = re.findall(r"^```\{admonition\} Guess first\n:class: guess.*?\n```\n\n(.*?)\n", SOURCE, flags=re.M | re.S)
-    assert len(folded) >= 3
-    assert len(asked) >= 3
-    for cell in re.findall(
-        r"Guess first\n:class: guess.*?\n```\n\n```\{code-cell\} ipython3\n(:tags: .*?)\n", SOURCE, re.S
-    ):
-        assert "hide-output" in cell
-
-
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
     assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
 
