@@ -99,8 +99,7 @@ GIVEN: set[str] = {
     "read 1,000?",
     "over 64 keys is ln 64, 4.16 nats.",
     "version 1.1, changed five things.",
-    "through 393,000 (MNLI,",
-    "The same 4,500 pairs",
+    "The pre-training text is the same 4,500 pairs.",
     "With 600 and 1,500 pairs every single run",
     "| 1,500 | 99% → 96% |",
     "(8, 19, 1000)",
@@ -138,13 +137,12 @@ def test_a_picture_comes_before_the_first_heading_of_a_section_and_objectives_to
 
 def test_readers_are_asked_to_guess_and_the_answers_are_folded() -> None:
     folded = re.findall(r"^```\{admonition\} Guess: [^\n]*[?.]\n:class: dropdown", SOURCE, flags=re.M)
-    asked = re.findall(r"^```\{admonition\} Guess first\n:class: guess.*?\n```\n\n(.*?)\n", SOURCE, flags=re.M | re.S)
+    boxes = r"^```\{admonition\} Guess first\n:class: guess\n(?:[^`].*\n)+```\n\n(```.*\n:.*)$"
+    asked = re.findall(boxes, SOURCE, flags=re.M)
     assert len(folded) >= 3
-    assert len(asked) >= 3
-    for cell in re.findall(
-        r"Guess first\n:class: guess.*?\n```\n\n```\{code-cell\} ipython3\n(:tags: .*?)\n", SOURCE, re.S
-    ):
-        assert "hide-output" in cell
+    assert len(asked) == SOURCE.count("} Guess first") >= 3
+    for next_block in asked:
+        assert "hide-output" in next_block or ":class: dropdown" in next_block
 
 
 def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
@@ -200,13 +198,14 @@ def test_corrupted_text_has_the_lengths_that_are_told(values: dict[str, Any]) ->
     assert noise == [int(hidden) for hidden in gone], "the loop hides what Figure 10.2 hides"
     assert values["restored"] == [word for word in words if word != "two"], "the span that the answer lacks"
     assert values["corrupted"] == [77, 26, 461, 104]
-    assert "77 tokens are hidden, in 26 spans. The source has 461 tokens and the target 104" in PROSE
+    assert "77 tokens are hidden, in 26 spans. The source has 461 tokens:" in PROSE
+    assert "The target has 104:" in PROSE
 
 
 def test_published_differences_are_those_of_the_table() -> None:
     check("the causal one costs 7.1 points on GLUE", 81.82 - 74.70, form=".1f")
     check("The encoder–decoder is 1.5 points above the prefix LM.", 83.28 - 81.82, form=".1f")
-    check("Only 0.5 of that is due to its additional weights,", 83.28 - 82.81, form=".1f")
+    check("Only 0.5 of that is due to its additional weights:", 83.28 - 82.81, form=".1f")
     check("with shared weights it keeps 1.0.", 82.81 - 81.82, form=".1f")
     check("are 2.3 to 2.8 points above the prefix LM", 82.96 - 80.69, 83.49 - 80.69, form=".1f")
     check("Hiding 50% loses 2.0 of these points.", 83.28 - 81.27, form=".1f")
@@ -225,7 +224,6 @@ def test_price_of_spans_is_compared_with_bert_and_a_full_rewrite() -> None:
     scores = source**2 + target**2 + source * target
     check("461 + 104 = 565 tokens", source + target, form="d")
     check("461² + 104² + 461 · 104 = 271,281 scores", scores, form=",d")
-    check("(265,925 if you leave out", scores - target * (target - 1) // 2, form=",d")
     assert scores > whole**2, "not cheaper than BERT"
     assert scores < 2 * whole**2 + whole**2, "cheaper than a decoder that writes all of it"
 
@@ -294,8 +292,9 @@ def test_norm_and_beginnings(values: dict[str, Any]) -> None:
 
 def test_recorded_beginnings_are_told_as_they_were() -> None:
     last = {float(spread): losses[-1] for spread, losses in RECORD["beginnings"].items()}
-    check("stands at 0.45 nats per token", last[1.0])
-    check("with query weights four times as large at 0.69, eight times as large at 0.94.", last[4.0], last[8.0])
+    check("| as in T5 | 0.45 |", last[1.0])
+    check("| four times as large | 0.69 |", last[4.0])
+    check("| eight times as large | 0.94 |", last[8.0])
     assert last[1.0] < last[4.0] < last[8.0]
 
 
@@ -407,9 +406,8 @@ def test_recorded_worth_of_span_corruption_is_told_as_it_was() -> None:
         way: [sum(points) / len(points) for points in zip(*(run["after"] for run in rows), strict=True)]
         for way, rows in RECORD["runs"]["600"].items()
     }
-    check("starts at 7.5 nats against 6.2,", after["spans first"][0], after["from scratch"][0], form=".1f")
-    check("twice as high, 0.04 against 0.02,", after["spans first"][-1], after["from scratch"][-1], form=".2f")
-    assert after["spans first"][2] < after["from scratch"][2]
+    assert after["spans first"][0] > after["from scratch"][0] + 1, "start with a higher loss"
+    assert after["spans first"][2] < after["from scratch"][2], "and are ahead after 40 steps"
     assert 1.8 < after["spans first"][-1] / after["from scratch"][-1] < 2.7
     better = [(labels, task) for labels in spans for task in range(3) if spans[labels][task] > scratch[labels][task]]
     assert better == [(200, 1)], "German to English with 200 pairs"
@@ -417,7 +415,7 @@ def test_recorded_worth_of_span_corruption_is_told_as_it_was() -> None:
 
 
 def test_text_that_was_read_is_counted() -> None:
-    assert "The same 4,500 pairs are all the text there is." in PROSE
+    assert "The pre-training text is the same 4,500 pairs." in PROSE
     assert 3 * 1500 == 4500
 
 
