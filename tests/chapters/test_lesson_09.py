@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from tfcourse.data import BOS, EOS, PAD, number_to_words, recorded_gpt
+from tfcourse.data import BOS, EOS, PAD, number_to_words, recorded_gpt, recorded_writing
 from tfcourse.gpt import BESIROGLU_2024, chinchilla_loss, chinchilla_optimal, next_token_loss
 from tfcourse.layers import EncoderLayer
 from tfcourse.lessons.figures.scenes import ch09_gpt as drawings
@@ -247,6 +247,20 @@ def test_recorded_race_is_told_as_it_was() -> None:
     assert round(3000 * 16 * 128 / race["tokens"][0]) == 31
     assert 870 < curve[3000][0] < 930, "fifteen minutes"
     assert race["parameters"] == 875_264
+
+
+def test_a_checkpoint_s_thirds_are_queries_keys_and_values(values: dict[str, Any]) -> None:
+    assert values["loaded"] < 1e-4
+
+
+def test_the_recorded_text_is_what_the_page_says() -> None:
+    writing = recorded_writing()
+    assert "key/value pair" in writing["text"]
+    assert "the value of the value of the value" in writing["text"], "one phrase repeats itself"
+    assert "Nowhift" in writing["text"], "some words are invented"
+    assert "--temperature 0.5" in writing["command"]
+    assert '"temperature", {"t": 0.5}' in SOURCE
+    assert 0.9e6 < writing["parameters"] < 1.1e6, "a million"
 
 
 def test_cache_gives_the_same_and_is_faster(values: dict[str, Any]) -> None:

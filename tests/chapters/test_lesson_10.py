@@ -68,8 +68,6 @@ GIVEN: set[str] = {
     "| encoder–decoder | 2 | 83.28 | 80.88 | 26.98 |",
     "| encoder–decoder, shared weights | 2 | 82.81 | 80.63 | 26.72 |",
     "GLUE is 84.44 (table 5)",
-    "$D$ grew to 2,048 and 4,096,",
-    "$F$ shrank to 5,120 and 10,240.",
     "| prefix LM | 1 | 81.82 | 78.94 | 26.43 |",
     "| decoder with a causal mask | 1 | 74.70 | 61.14 | 25.09 |",
     "between ten runs is 0.235 (table 1)",
@@ -204,12 +202,9 @@ def test_corrupted_text_has_the_lengths_that_are_told(values: dict[str, Any]) ->
 
 def test_published_differences_are_those_of_the_table() -> None:
     check("the causal one costs 7.1 points on GLUE", 81.82 - 74.70, form=".1f")
-    check("The encoder–decoder is 1.5 points above the prefix LM.", 83.28 - 81.82, form=".1f")
-    check("Only 0.5 of that is due to its additional weights:", 83.28 - 82.81, form=".1f")
-    check("with shared weights it keeps 1.0.", 82.81 - 81.82, form=".1f")
-    check("are 2.3 to 2.8 points above the prefix LM", 82.96 - 80.69, 83.49 - 80.69, form=".1f")
-    check("Hiding 50% loses 2.0 of these points.", 83.28 - 81.27, form=".1f")
-    check("The rows at 15% lie within 0.6 of each other", math.ceil(10 * (83.49 - 82.96)) / 10, form=".1f")
+    assert pytest.approx(2 / 3, abs=0.02) == (82.81 - 81.82) / (83.28 - 81.82), "two thirds of this lead"
+    assert (83.28 - 81.27) / (83.28 - 80.69) > 0.7, "hiding 50% loses most of that"
+    assert 83.49 - 82.96 < 3 * 0.235, "the rows at 15% lie close together"
     assert pytest.approx(10, abs=0.5) == (82.96 - 80.69) / 0.235, "about ten standard deviations"
     check("about 34 billion", 2**35 / 1e9, form=".0f")
     assert pytest.approx(17, abs=0.1) == 83.28 - 66.22
@@ -264,8 +259,7 @@ def test_buckets_begin_where_the_text_says(values: dict[str, Any]) -> None:
     both, back = values["firsts"]
     assert both == [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91]
     assert back[-1] == 113
-    assert "then come 12, 16, 23, 32, 46 and 64, and from 91 on all distances are alike" in PROSE
-    assert "its last bucket begins at 113" in PROSE
+    assert "the distances up to 8 begin a bucket each, and from 91 on all distances are alike" in PROSE
     assert values["buckets"] == [0, 17, 15, 31, 10]
     share = math.log(20 / 8) / math.log(128 / 8)
     check("= 0.916 / 2.773 = 0.330$, times 8 is 2.64,", math.log(20 / 8), math.log(16), share, form=".3f")
@@ -378,12 +372,10 @@ def test_published_sizes_come_out_to_the_unit(values: dict[str, Any]) -> None:
         "3B": 2_851_598_336,
         "11B": 11_307_321_344,
     }
-    embedding, encoder, decoder, biases, total = values["of_3b"]
-    check("Of the 2.85 billion in T5-3B", total / 1e9)
-    assert "42% are in the encoder, 56% in the decoder and 1% in the embedding." in PROSE
+    *_, biases, total = values["of_3b"]
+    check("is in 2,048 of its 2.85 billion numbers", total / 1e9)
     assert values["quarter"] == [True] * 5
-    assert [round(100 * part / total) for part in (encoder, decoder, embedding)] == [42, 56, 1]
-    check("is in 2,048 numbers", biases, form=",d")
+    assert biases == 2048
     assert "In all five sizes the decoder is a third larger than the encoder" in PROSE
     assert values["stacks"] == pytest.approx([4 / 3] * 5, rel=1e-4)
 
