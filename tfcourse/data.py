@@ -57,6 +57,7 @@ __all__ = [
     "recorded_translation",
     "recorded_vision",
     "recorded_vocabularies",
+    "recorded_writing",
     "scenes",
     "tokenize",
     "wmt_pairs",
@@ -464,6 +465,18 @@ def recorded_vocabularies() -> dict[str, Any]:
         The record, plain dictionaries and lists.
     """
     return _recorded("vocabularies")
+
+
+def recorded_writing() -> dict[str, Any]:
+    """Return what a small GPT writes after one prompt under several decoding methods, with counts over more prompts.
+
+    The entry "generated" contains the command that creates the record; docs/data.md
+    describes the other entries.
+
+    Returns:
+        The record, plain dictionaries and lists.
+    """
+    return _recorded("writing")
 
 
 def gpt2_merges() -> list[tuple[str, str]]:

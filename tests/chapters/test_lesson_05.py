@@ -54,7 +54,6 @@ ASKED = {
     "race": "race",
     "finish": "finish",
     "frequencies_only": "frequencies_only",
-    "distances": "distances",
     "found": "found",
     "marks": "marks",
     "translations": "{f'{n} | {t}': translate(translators[n], [t])[0] for n in translators for t in ('three hundred and two', "
@@ -66,7 +65,6 @@ ASKED = {
     "surprise": "surprise",
     "mistaken": "mistaken",
     "averages": "averages",
-    "unfinished": "unfinished",
     "added": "added",
     "looks": "looks.tolist()",
     "reads": "reads",
@@ -82,7 +80,7 @@ GIVEN = {
     "with probability 0.1 (in the base model), and the others are divided by 0.9",
     "Suppose $f'$ is small, 0.1 in one layer and −0.1 in the next. After 24 layers the first leaves $10^{-24}$,",
     "with 0.5 in every layer",
-    "take 0.6 for its exponent, and a beam of 4",
+    "the paper takes 0.6 for its exponent, and a beam of 4",
     "a vocabulary of about 37,000 tokens",
     "4000 numbers up to 99,999",
     "larger model reached 28.4 BLEU from English into German after 3.5 days on eight GPUs",
@@ -208,10 +206,12 @@ def test_gradient_vanishes_without_residual_connections(values: dict[str, Any]) 
 
 def test_first_gradients_grow_towards_the_output_with_post_norm_only(values: dict[str, Any]) -> None:
     post, pre = values["first_gradients"]["post-norm"], values["first_gradients"]["pre-norm"]
-    check("on average the last layer's is 1.36 and the first one's 0.28,", post[-1], post[0])
+    assert post == sorted(post), "they grow towards the output"
     ratios = {name: [row[-1] / row[0] for row in rows] for name, rows in values["gradients"].items()}
     check(
-        "the last is between 2.9 and 10.3 times the first.", *(f(ratios["post-norm"]) for f in (min, max)), form=".1f"
+        "the last layer's is between 2.9 and 10.3 times the first one's.",
+        *(f(ratios["post-norm"]) for f in (min, max)),
+        form=".1f",
     )
     assert max(ratios["pre-norm"]) < 1, "with pre-norm it is the other way round from every seed"
     assert max(pre) < 1.6 * min(pre)
@@ -239,17 +239,11 @@ def test_parameters_of_the_base_model_are_counted_as_told(values: dict[str, Any]
         "feed-forward": 12 * feed_forward,
         "layer norm": 30 * 2 * D,
     }
-    check("The count says 63,082,496 in all:", everything, form=",")
+    check("The count says 63,082,496 in all,", everything, form=",")
     check("44.0 million for the layers.", 168 * 512**2 / 1e6, form=".1f")
-    check("18.9 million for the embedding", components["embedding"] / 1e6, form=".1f")
     check(
-        "44.1 million for the layers, biases and norms included.",
+        "44.1 million of them for the layers, biases and norms included.",
         (everything - components["embedding"]) / 1e6,
-        form=".1f",
-    )
-    check(
-        'with 40,745 tokens instead of "about 37,000 tokens" the sum would be 65.0.',
-        (everything - components["embedding"] + 40_745 * D) / 1e6,
         form=".1f",
     )
     check("it would be 101.0 million.", untied / 1e6, form=".1f")
@@ -289,10 +283,10 @@ def test_bold_start_fails_with_post_norm_only(values: dict[str, Any]) -> None:
     bold, warm, pre = (
         values["finish"][name] for name in ("post-norm, at once", "post-norm, warmed up", "pre-norm, at once")
     )
-    check("The post-norm model without warm-up ends at 2.96,", bold)
-    check("the same model reaches 1.93.", warm)
-    check("without any warm-up, reaches 1.71.", pre)
-    check("it stays near the lower dotted line at 3.11:", values["frequencies_only"])
+    check("| post-norm, no warm-up | 2.96 |", bold)
+    check("| post-norm, warmed up | 1.93 |", warm)
+    check("| pre-norm, no warm-up | 1.71 |", pre)
+    check("knows only how frequent each token is | 3.11 |", values["frequencies_only"])
     losses = values["race"]["post-norm, at once"]
     near = [abs(sum(losses[s - 10 : s]) / 10 - values["frequencies_only"]) < 0.3 for s in range(20, 91)]
     assert sum(near) / len(near) > 0.8, "for most of the race it knows no more than frequencies"
@@ -312,15 +306,6 @@ def test_five_seeds_show_the_gain_of_the_warm_up_and_cannot_rank_warmed_post_nor
     lead = _interval([w - p for w, p in zip(warm, pre, strict=True)])
     check("by 0.15 on average, but the interval goes from −0.01 to 0.31:", lead[0], -lead[1], lead[2])
     assert lead[1] < 0 < lead[2]
-
-
-def test_mean_of_trembling_weights_is_calmer_than_each(values: dict[str, Any]) -> None:
-    *each, mean = values["distances"]
-    check("Each of the five late ones is about 0.20 away from the truth, their mean only 0.08.", mean)
-    *early, early_mean = values["unfinished"]
-    assert early == sorted(early, reverse=True)
-    assert early_mean > 2 * early[-1], "an average over a run that still learns includes worse weights"
-    assert all(distance == pytest.approx(0.20, abs=0.015) for distance in each)
 
 
 def test_beam_finds_what_greedy_misses(values: dict[str, Any]) -> None:
@@ -371,13 +356,10 @@ def test_blind_model_gives_302_and_203_one_translation(values: dict[str, Any]) -
 
 def test_smoothed_model_is_as_sure_as_it_was_asked_to_be(values: dict[str, Any]) -> None:
     sure, surprise = values["sure"], values["surprise"]
+    check("| test set: mean confidence | 0.89 | 0.98 |", sure["smoothed"], sure["not smoothed"])
+    check("The smoothed model was asked for 0.901,", 0.9 + 0.1 / values["V"], form=".3f")
     check(
-        "Over all tokens of the exam, the smoothed model says 0.89 on average and the other one 0.98.",
-        *(sure["smoothed"], sure["not smoothed"]),
-    )
-    check("It was asked for 0.901,", 0.9 + 0.1 / values["V"], form=".3f")
-    check(
-        "without smoothing, is 0.125, more than five times that of the other model, 0.024,",
+        "| test set: loss without smoothing | 0.125 | 0.024 |",
         *(surprise["smoothed"], surprise["not smoothed"]),
         form=".3f",
     )
@@ -387,15 +369,11 @@ def test_smoothed_model_is_as_sure_as_it_was_asked_to_be(values: dict[str, Any])
 
 def test_smoothed_model_doubts_its_mistakes(values: dict[str, Any]) -> None:
     doubting, certain = values["mistaken"]["smoothed"], values["mistaken"]["not smoothed"]
-    check("a mean confidence of 0.85 in its mistakes,", certain["confidence"])
-    check("and above 0.9 in 58% of them.", 100 * certain["nearly certain"], form=".0f")
-    check("The smoothed one doubts: 0.65 on average,", doubting["confidence"])
-    check("and above 0.9 in 11%.", 100 * doubting["nearly certain"], form=".0f")
-    check(
-        "The smoothed model is wrong in 43% of the tokens, the other one in 38%.",
-        *(100 * one["wrong"] / one["tokens"] for one in (doubting, certain)),
-        form=".0f",
-    )
+    both = (doubting, certain)
+    check("| six digits: mean confidence in wrong tokens | 0.65 | 0.85 |", *(one["confidence"] for one in both))
+    check("confidence above 0.9 in wrong tokens | 11% | 58% |", *(100 * o["nearly certain"] for o in both), form=".0f")
+    check("| six digits: tokens wrong | 43% | 38% |", *(100 * o["wrong"] / o["tokens"] for o in both), form=".0f")
+    check("But a threshold of 0.9 favours it:")
 
 
 def test_numbering_alone_spoils_a_mean(values: dict[str, Any]) -> None:
@@ -418,8 +396,10 @@ def test_decoder_looks_where_the_lesson_says(values: dict[str, Any]) -> None:
     seen = [keys[int(row.argmax())] for row in head]
     assert seen[:3] == ["##five", "forty-", "forty-"]
     assert seen[6:9] == ["##three", "twenty-", "twenty-"]
-    check("in view, with 0.58 and 0.42.", *head[0].topk(2).values.tolist())
-    check("after und, with 0.99, at `forty-` alone;", head[2].max().item())
+    assert {keys[int(place)] for place in head[0].topk(2).indices} == {"##five", "forty-"}
+    assert head[0].topk(2).values.sum() > 0.95
+    assert head[2].max() > 0.98, "to forty- alone"
+    assert "after und to `forty-` alone;" in PROSE
     assert seen[3] == "thousand,"
     assert seen[-1] == "and"
     last = {keys[int(row.argmax())] for row in looks[1, :, -1]}
@@ -608,20 +588,18 @@ def test_six_translators_did_what_their_record_says() -> None:
     runs = {run["name"]: run for run in record["runs"]}
     check("One task, six translators")
     assert len(runs) == 6
-    plain, additive, transformer = (runs[name] for name in ("seq2seq", "additive", "transformer"))
+    plain = runs["seq2seq"]
     task, budget = record["task"], record["budget"]
     check("numbers up to twelve digits, 5000 of them to learn from, 1200 steps of 64 pairs for each")
     assert (task["largest"], task["train"], budget["steps"], budget["batch_size"]) == (10**12 - 1, 5000, 1200, 64)
-    check("1000 unseen numbers as the exam", task["test"], form="d")
+    check("1000 unseen numbers as the test set", task["test"], form="d")
     check("That takes eight minutes")
     assert round(sum(run["seconds"] for run in runs.values()) / 60) == 8
-    check("gets 72.0% of the exam", 100 * plain["test"], form=".1f")
+    check("gets 72.0% of the test set", 100 * plain["test"], form=".1f")
     longest = plain["by_length"][-1]
     check("of the longest numbers, 21 tokens and more, only 11%", 100 * longest["exact"], form=".0f")
     assert longest["shortest"] == 21
     assert all(run["test"] > 0.99 for name, run in runs.items() if name != "seq2seq")
-    check("the Transformer and additive attention both reach 99.8%.", 100 * transformer["test"], form=".1f")
-    assert transformer["test"] == additive["test"]
     check("when its steps had run out, the plain translator was still climbing.")
     climb = [share for *_, share in plain["exact"]]
     assert climb == sorted(set(climb)), "each evaluation is above the one before"
@@ -661,7 +639,7 @@ def test_six_translators_looked_where_the_text_says() -> None:
                 assert source[at].strip("#-,") == english, (place, word)
     check("from und and hundert they point, three times out of four, to and.")
     assert sum(little) / len(little) == pytest.approx(0.75, abs=0.03)
-    check("it writes sieben while it looks at forty, whose encoder state has also read its neighbour.")
+    check("it writes sieben while it attends to forty, whose encoder state has also read its neighbour.")
     (first, *_) = looked["location"]
     at = torch.tensor(first["weights"]["attention"])[first["target"].index("##sieben")].argmax()
     assert first["source"][at] == "forty-"

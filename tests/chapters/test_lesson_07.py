@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tfcourse import sampling
-from tfcourse.data import recorded_sampling
+from tfcourse.data import recorded_sampling, recorded_writing
 from tfcourse.decoding import beam_search
 from tfcourse.lessons.figures.scenes import ch07_decoding
 from tfcourse.sampling import locally_typical, min_p, repetition_penalty, sampler_chain, top_k, top_p
@@ -27,7 +27,7 @@ HEADINGS = {
     "filters": "Filters",
     "do-filters-help": "Do filters help?",
     "penalties": "Penalties",
-    "one-prompt": "One prompt, eleven settings",
+    "one-prompt": "One prompt, nine settings",
     "odd-ones": "Odd ones",
     "order-of-samplers": "The order of samplers",
     "which-when": "Which method for which task?",
@@ -46,12 +46,9 @@ ASKED = {
     "temperatures": "{str(t): run for t, run in by_temperature.items()}",
     "gains": "gains",
     "rows": "ROWS",
-    "unlikely": "unlikely",
     "beams": "[-beam_search(model, prompt, beam_width=K, max_new_tokens=14)[0][0] / math.log(2) for K in (1, 16)]",
-    "texts": "texts_of",
-    "marks": "marks_of",
     "spread": "list(spread.values())",
-    "equal_choice": "orders_at_equal_choice",
+    "equal_entropy": "orders_at_equal_entropy",
     "kept_last": "kept_last",
     "against_temperature": "against_temperature",
     "positions": "positions",
@@ -70,8 +67,9 @@ GIVEN = {
     "How many of the six tokens do these settings keep: top-k 3, top-p 0.7, min-p 0.3, top-n-sigma 1 and typical 0.2?",
     "with a best token of 0.9 the two are close, with one of 0.1 top-a's floor",
     "From temperature 0.5 to 1.5",
-    "between temperature 0.5 and temperature 1 in choice",
-    "at temperature 0.7?",
+    "At 0.5 the text is dull, at 1.5 it is nonsense.",
+    "between temperature 0.5 and temperature 1, in entropy",
+    "every setting but temperature 1.5.",
     "Min-p 0.5 requires half the probability of the best token, here 0.2.",
     "The token that crosses 0.85 is the last one kept.",
     "reach a mass of 0.3;",
@@ -81,7 +79,7 @@ GIVEN = {
 
 LESSON = Lesson("07_decoding", ASKED, GIVEN)
 SOURCE, check = LESSON.source, LESSON.check
-RECORD = recorded_sampling()
+RECORD, WRITING = recorded_sampling(), recorded_writing()
 EXAMPLE = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]).log()
 
 
@@ -196,7 +194,7 @@ def test_validity_falls_with_the_temperature_and_choice_grows(values: dict[str, 
     bits = [run[1] for run in runs.values()]
     assert bits == sorted(bits)
     assert 0.8 < values["plain"][0] < 1
-    check("pass the 19.9 of a perfect writer", math.log2(10**6), form=".1f")
+    check("passes the 19.9 of a perfect writer", math.log2(10**6), form=".1f")
     check("A perfect writer has 19.9.", math.log2(10**6), form=".1f")
 
 
@@ -248,11 +246,11 @@ def test_digits_stay_equally_probable_below_one(values: dict[str, Any]) -> None:
 
 
 def test_the_order_matters_on_names_for_the_nucleus_and_not_for_min_p(values: dict[str, Any]) -> None:
-    for (_, half), bits, valid in values["equal_choice"].values():
+    for (_, half), bits, valid in values["equal_entropy"].values():
         assert max(*valid, half) <= 1
-        assert abs(bits[0] - bits[1]) < 0.05 * bits[0], "at equal choice"
-    gains = {name: mean for name, ((mean, _), _, _) in values["equal_choice"].items()}
-    mean, half = values["equal_choice"]["names, top_p"][0]
+        assert abs(bits[0] - bits[1]) < 0.05 * bits[0], "at equal entropy"
+    gains = {name: mean for name, ((mean, _), _, _) in values["equal_entropy"].items()}
+    mean, half = values["equal_entropy"]["names, top_p"][0]
     assert mean - half > 0, "the filter that comes first writes more names"
     assert mean > 0.03, "several in a hundred"
     assert abs(gains["names, min_p"]) < 0.03
@@ -282,23 +280,40 @@ def test_a_hot_nucleus_keeps_a_crowd_where_one_token_is_right(values: dict[str, 
     assert 7 <= early_digits <= 12
 
 
-def ends_in_a_loop(text: str) -> bool:
-    """Whether the last third of a text is what came a period before."""
-    end = text[-len(text) // 3 :]
-    return any(text[-len(end) - period : -period] == end for period in range(1, len(text) - len(end)))
+def test_greedy_texts_repeat_themselves_and_are_more_probable_than_real_ones() -> None:
+    greedy, real = WRITING["settings"]["greedy"], WRITING["real"]
+    assert WRITING["prompts"] == 16
+    check("54% of them in greedy texts, none in the real paragraphs.", 100 * greedy["repeated"], form=".0f")
+    assert real["repeated"] == 0
+    pairs = list(zip(WRITING["p_greedy"], WRITING["p_real"], strict=True))
+    assert all(of_greedy > of_real for of_greedy, of_real in pairs[1:]), "less probable than greedy ones"
+    check("half of their tokens have a probability below 0.05, and almost no greedy token has.", 0.05)
+    assert WRITING["p_real"][50] < 0.05 < WRITING["p_greedy"][98]
+    first, second = WRITING["halves"]
+    assert abs(first - second) < 0.03, "in our greedy texts it does not rise"
 
 
-def test_one_prompt_is_continued_as_the_text_says(values: dict[str, Any]) -> None:
-    texts, marks = values["texts"], values["marks"]
-    assert len(texts) == 11
-    assert ends_in_a_loop(texts["greedy"])
-    assert ends_in_a_loop(texts["greedy, penalty"]), "the penalty does not free it"
-    assert not ends_in_a_loop(texts["greedy, DRY"])
-    words, bits = zip(*(marks[f"temperature {t}"] for t in ("0.5", "1", "1.5")), strict=True)
-    assert list(bits) == sorted(bits), "the choice grows"
-    assert words[2] < words[0] - 0.03, "and the words break up"
-    for name in ("top-k 5", "top-p 0.9", "min-p 0.1", "typical 0.9"):
-        assert bits[0] < marks[name][1] < bits[1], name
+def test_one_prompt_is_continued_as_the_text_says() -> None:
+    settings, real = WRITING["settings"], WRITING["real"]
+    assert len(settings) == 9
+    greedy, beam = settings["greedy"], settings["beam of 5"]
+    assert min(greedy["repeated"], beam["repeated"]) > 0.5, "more than half"
+    assert beam["log_p"] > greedy["log_p"] + 0.2, "texts that are more probable"
+    assert abs(beam["repeated"] - greedy["repeated"]) < 0.05, "and repeat themselves as much"
+    cool, own, hot = (settings[f"temperature {t}"] for t in ("0.5", "1", "1.5"))
+    assert cool["bits"] < own["bits"] < hot["bits"], "the entropy grows"
+    assert cool["words"] > own["words"] > hot["words"], "and the words break up"
+    for name in ("top-k 20", "top-p 0.9"):
+        assert cool["bits"] < settings[name]["bits"] < own["bits"], name
+        assert cool["words"] > settings[name]["words"] > own["words"], name
+    for name in ("greedy, penalty 1.3", "greedy, DRY"):
+        assert settings[name]["repeated"] < 0.05, "most of the repetition ends"
+        assert settings[name]["words"] > greedy["words"] - 0.02, "as good as those of greedy search"
+    below = [name for name, one in settings.items() if one["log_p"] < real["log_p"]]
+    assert below == ["temperature 1.5"], "real text is less probable than every other setting"
+    assert "loople" in greedy["text"]
+    check("has read 169,000 characters;", 1000 * round(WRITING["characters"] / 1000), form=",d")
+    assert 0.9e6 < WRITING["parameters"] < 1.1e6
 
 
 FILTERS: dict[str, dict[str, float]] = {
@@ -334,11 +349,6 @@ def test_greedy_texts_loop_and_dry_ends_the_loops() -> None:
     for run in RECORD["greedy"]:
         assert run["loops"] > 0.2
         assert run["loops_with_dry"] < 0.05, "almost no loops"
-        assert run["period"] > 1
-    of = {key: [p for run in RECORD["greedy"] for p in run[key]] for key in ("p_text", "p_real")}
-    check("One real character in five had a probability below 0.05; no greedy character did.", 0.05)
-    assert sum(p < 0.05 for p in of["p_real"]) / 240 == pytest.approx(1 / 5, abs=0.02)
-    assert min(of["p_text"]) > 0.05
 
 
 def test_a_fixed_count_keeps_nine_where_one_would_do(values: dict[str, Any]) -> None:
@@ -380,6 +390,7 @@ def test_dividing_depends_on_the_zero_of_the_logits(values: dict[str, Any]) -> N
     logits, said = torch.tensor([[2.0, 1.0, -1.0]]), torch.tensor([[0]])
     before = torch.softmax(logits, -1)[0, 0].item()
     check("falls from 0.71 to 0.55", before, values["shifted"]["0"])
+    check("makes the first logit −1, which falls to −1.5; plus 3 makes it 5, which falls to 3.3.", 5 / 1.5, form=".1f")
     check("With a penalty of 1.5 its")
     for shift in (0, -3, 3):
         p = torch.softmax(repetition_penalty(logits + shift, said, 1.5), -1)[0, 0].item()

@@ -67,8 +67,6 @@ GIVEN: set[str] = {
     "| encoder–decoder | 2 | 83.28 | 80.88 | 26.98 |",
     "| encoder–decoder, shared weights | 2 | 82.81 | 80.63 | 26.72 |",
     "GLUE is 84.44 (table 5)",
-    "$D$ grew to 2,048 and 4,096,",
-    "$F$ shrank to 5,120 and 10,240.",
     "| prefix LM | 1 | 81.82 | 78.94 | 26.43 |",
     "| decoder with a causal mask | 1 | 74.70 | 61.14 | 25.09 |",
     "between ten runs is 0.235 (table 1)",
@@ -98,8 +96,7 @@ GIVEN: set[str] = {
     "read 1,000?",
     "over 64 keys is ln 64, 4.16 nats.",
     "version 1.1, changed five things.",
-    "through 393,000 (MNLI,",
-    "The same 4,500 pairs",
+    "The pre-training text is the same 4,500 pairs.",
     "With 600 and 1,500 pairs every single run",
     "| 1,500 | 99% → 96% |",
     "(8, 19, 1000)",
@@ -171,17 +168,15 @@ def test_corrupted_text_has_the_lengths_that_are_told(values: dict[str, Any]) ->
     assert noise == [int(hidden) for hidden in gone], "the loop hides what Figure 10.2 hides"
     assert values["restored"] == [word for word in words if word != "two"], "the span that the answer lacks"
     assert values["corrupted"] == [77, 26, 461, 104]
-    assert "77 tokens are hidden, in 26 spans. The source has 461 tokens and the target 104" in PROSE
+    assert "77 tokens are hidden, in 26 spans. The source has 461 tokens:" in PROSE
+    assert "The target has 104:" in PROSE
 
 
 def test_published_differences_are_those_of_the_table() -> None:
     check("the causal one costs 7.1 points on GLUE", 81.82 - 74.70, form=".1f")
-    check("The encoder–decoder is 1.5 points above the prefix LM.", 83.28 - 81.82, form=".1f")
-    check("Only 0.5 of that is due to its additional weights,", 83.28 - 82.81, form=".1f")
-    check("with shared weights it keeps 1.0.", 82.81 - 81.82, form=".1f")
-    check("are 2.3 to 2.8 points above the prefix LM", 82.96 - 80.69, 83.49 - 80.69, form=".1f")
-    check("Hiding 50% loses 2.0 of these points.", 83.28 - 81.27, form=".1f")
-    check("The rows at 15% lie within 0.6 of each other", math.ceil(10 * (83.49 - 82.96)) / 10, form=".1f")
+    assert pytest.approx(2 / 3, abs=0.02) == (82.81 - 81.82) / (83.28 - 81.82), "two thirds of this lead"
+    assert (83.28 - 81.27) / (83.28 - 80.69) > 0.7, "hiding 50% loses most of that"
+    assert 83.49 - 82.96 < 3 * 0.235, "the rows at 15% lie close together"
     assert pytest.approx(10, abs=0.5) == (82.96 - 80.69) / 0.235, "about ten standard deviations"
     check("about 34 billion", 2**35 / 1e9, form=".0f")
     assert pytest.approx(17, abs=0.1) == 83.28 - 66.22
@@ -196,7 +191,6 @@ def test_price_of_spans_is_compared_with_bert_and_a_full_rewrite() -> None:
     scores = source**2 + target**2 + source * target
     check("461 + 104 = 565 tokens", source + target, form="d")
     check("461² + 104² + 461 · 104 = 271,281 scores", scores, form=",d")
-    check("(265,925 if you leave out", scores - target * (target - 1) // 2, form=",d")
     assert scores > whole**2, "not cheaper than BERT"
     assert scores < 2 * whole**2 + whole**2, "cheaper than a decoder that writes all of it"
 
@@ -237,8 +231,7 @@ def test_buckets_begin_where_the_text_says(values: dict[str, Any]) -> None:
     both, back = values["firsts"]
     assert both == [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91]
     assert back[-1] == 113
-    assert "then come 12, 16, 23, 32, 46 and 64, and from 91 on all distances are alike" in PROSE
-    assert "its last bucket begins at 113" in PROSE
+    assert "the distances up to 8 begin a bucket each, and from 91 on all distances are alike" in PROSE
     assert values["buckets"] == [0, 17, 15, 31, 10]
     share = math.log(20 / 8) / math.log(128 / 8)
     check("= 0.916 / 2.773 = 0.330$, times 8 is 2.64,", math.log(20 / 8), math.log(16), share, form=".3f")
@@ -265,8 +258,9 @@ def test_norm_and_beginnings(values: dict[str, Any]) -> None:
 
 def test_recorded_beginnings_are_told_as_they_were() -> None:
     last = {float(spread): losses[-1] for spread, losses in RECORD["beginnings"].items()}
-    check("stands at 0.45 nats per token", last[1.0])
-    check("with query weights four times as large at 0.69, eight times as large at 0.94.", last[4.0], last[8.0])
+    check("| as in T5 | 0.45 |", last[1.0])
+    check("| four times as large | 0.69 |", last[4.0])
+    check("| eight times as large | 0.94 |", last[8.0])
     assert last[1.0] < last[4.0] < last[8.0]
 
 
@@ -350,12 +344,10 @@ def test_published_sizes_come_out_to_the_unit(values: dict[str, Any]) -> None:
         "3B": 2_851_598_336,
         "11B": 11_307_321_344,
     }
-    embedding, encoder, decoder, biases, total = values["of_3b"]
-    check("Of the 2.85 billion in T5-3B", total / 1e9)
-    assert "42% are in the encoder, 56% in the decoder and 1% in the embedding." in PROSE
+    *_, biases, total = values["of_3b"]
+    check("is in 2,048 of its 2.85 billion numbers", total / 1e9)
     assert values["quarter"] == [True] * 5
-    assert [round(100 * part / total) for part in (encoder, decoder, embedding)] == [42, 56, 1]
-    check("is in 2,048 numbers", biases, form=",d")
+    assert biases == 2048
     assert "In all five sizes the decoder is a third larger than the encoder" in PROSE
     assert values["stacks"] == pytest.approx([4 / 3] * 5, rel=1e-4)
 
@@ -378,9 +370,8 @@ def test_recorded_worth_of_span_corruption_is_told_as_it_was() -> None:
         way: [sum(points) / len(points) for points in zip(*(run["after"] for run in rows), strict=True)]
         for way, rows in RECORD["runs"]["600"].items()
     }
-    check("starts at 7.5 nats against 6.2,", after["spans first"][0], after["from scratch"][0], form=".1f")
-    check("twice as high, 0.04 against 0.02,", after["spans first"][-1], after["from scratch"][-1], form=".2f")
-    assert after["spans first"][2] < after["from scratch"][2]
+    assert after["spans first"][0] > after["from scratch"][0] + 1, "start with a higher loss"
+    assert after["spans first"][2] < after["from scratch"][2], "and are ahead after 40 steps"
     assert 1.8 < after["spans first"][-1] / after["from scratch"][-1] < 2.7
     better = [(labels, task) for labels in spans for task in range(3) if spans[labels][task] > scratch[labels][task]]
     assert better == [(200, 1)], "German to English with 200 pairs"
@@ -388,7 +379,7 @@ def test_recorded_worth_of_span_corruption_is_told_as_it_was() -> None:
 
 
 def test_text_that_was_read_is_counted() -> None:
-    assert "The same 4,500 pairs are all the text there is." in PROSE
+    assert "The pre-training text is the same 4,500 pairs." in PROSE
     assert 3 * 1500 == 4500
 
 
