@@ -1,4 +1,4 @@
-"""The drawings of chapter 11: what tokens can be made of, attention on grids and maps, and two kinds of input at once."""
+"""The drawings of chapter 11: images as patches, rows of tables as tokens, attention on grids and maps, and two kinds of input at once."""
 
 from __future__ import annotations
 
@@ -11,15 +11,6 @@ from tfcourse.lessons.figures.drawing import SMALL, TEXT, Drawing, Tone
 from tfcourse.lessons.figures.geometry import Grid, Point, Rect
 from tfcourse.lessons.figures.lines import arrow, bracket
 from tfcourse.lessons.figures.matrices import frame, matrix
-
-# A field, the model that it had, and what its tokens are.
-FIELDS = (
-    ("images", "CNN", "patches"),
-    ("text", "RNN", "word pieces"),
-    ("tables", "boosting", "columns"),
-    ("graphs", "GCN", "nodes"),
-    ("sound", "HMM", "slices of time"),
-)
 
 # A digit of 8 x 8 pixels: ink from 0 to 1. Its patch number 2 is looked at.
 DIGIT = (
@@ -68,84 +59,6 @@ COLUMNS = (("age", "0.4"), ("income", "−1.2"), ("city", "Lyon"), ("job", "cook
 LOOKED_UP = ((1, 0), (0, 3))
 
 WORDS, REGIONS = ("a", "dog", "runs"), ("*r*_1", "*r*_2", "*r*_3")
-
-
-def takeover() -> Drawing:
-    """Draw five fields with the models that they had, and the one model that has replaced them.
-
-    Returns:
-        The drawing: a field in each column on a page, in each row on a phone.
-    """
-    narrow = Drawing(350, 508)
-    drawing = Drawing(700, 290, narrow=narrow)
-    for y, label in ((23, "then"), (190, "tokens"), (259, "now")):
-        drawing.text((6, y), label, size=SMALL, anchor="start", tone="muted")
-    machine = box(drawing, "Transformer", Rect(64, 238, 630, 42), tone="key", size=TEXT + 2)
-    below = box(narrow, "Transformer", Rect(8, 456, 334, 42), tone="key", size=TEXT + 2)
-    narrow.text((49, 12), "then", size=SMALL, tone="muted")
-    narrow.text((261, 12), "tokens", size=SMALL, tone="muted")
-    for number, (field, old, token) in enumerate(FIELDS):
-        x = 126 + 126 * number
-        before = _gone(drawing, old, Rect(x - 48, 8, 96, 30))
-        icon = _icon(drawing, field, (x, 96))
-        drawing.text((x, 138), field, bold=True)
-        arrow(drawing, (x, icon.y - 4), (x, before.bottom[1] + 3), tone="muted", dashed=True)
-        made = box(drawing, token, Rect(x - 56, 174, 112, 32), tone="query", size=SMALL)
-        arrow(drawing, (x, 150), made.top)
-        arrow(drawing, made.bottom, (x, machine.y))
-
-        y = 54 + 86 * number
-        before = _gone(narrow, old, Rect(6, y - 15, 86, 30))
-        icon = _icon(narrow, field, (150, y - 6))
-        narrow.text((150, y + 34), field, bold=True)
-        arrow(narrow, (icon.x - 5, y), (before.right[0] + 3, y), tone="muted", dashed=True)
-        made = box(narrow, token, Rect(206, y - 16, 110, 32), tone="query", size=SMALL)
-        arrow(narrow, (icon.right[0] + 5, y), made.left)
-        arrow(narrow, made.right, (333, below.y), via=[(333, y)], head=number == len(FIELDS) - 1)
-    return drawing
-
-
-def _gone(drawing: Drawing, label: str, where: Rect) -> Rect:
-    drawing.rect(where, tone="muted", dashed=True)
-    drawing.text(where.centre, label, size=SMALL, tone="muted")
-    return where
-
-
-def _icon(drawing: Drawing, field: str, centre: Point) -> Rect:
-    """A small sign of a field, 54 wide and 42 high."""
-    where = Rect(centre[0] - 27, centre[1] - 21, 54, 42)
-    x, y = where.x, where.y
-    if field == "images":
-        drawing.rect(where, radius=5)
-        drawing.path(
-            f"M{x + 4} {y + 38}L{x + 19} {y + 16}L{x + 29} {y + 29}L{x + 36} {y + 20}L{x + 50} {y + 38}Z",
-            tone="key",
-            filled=True,
-            opacity=0.6,
-        )
-        drawing.circle((x + 41, y + 11), 4.5, tone="query", fill="currentColor", stroke=0)
-    elif field == "text":
-        for row, width in enumerate((54, 42, 50, 28)):
-            drawing.rect(Rect(x, y + 2 + 11 * row, width, 5), tone="key", radius=2.5, stroke=0, wash=0.6)
-    elif field == "tables":
-        drawing.rect(Rect(x, y, 54, 11), tone="key", radius=0, stroke=0, wash=0.6)
-        inner = "".join(f"M{x} {y + 10.5 * row}h54" for row in (1, 2, 3))
-        drawing.path(inner + "".join(f"M{x + 18 * column} {y}v42" for column in (1, 2)), stroke=1, opacity=0.5)
-        drawing.rect(where, radius=3)
-    elif field == "graphs":
-        nodes = [(x + 6, y + 10), (x + 26, y + 36), (x + 32, y + 8), (x + 48, y + 28)]
-        edges = "".join(
-            f"M{nodes[a][0]} {nodes[a][1]}L{nodes[b][0]} {nodes[b][1]}" for a, b in ((0, 1), (0, 2), (1, 2), (2, 3))
-        )
-        drawing.path(edges, stroke=1.2, opacity=0.6)
-        for node in nodes:
-            drawing.circle(node, 5.5, tone="key", fill="currentColor", stroke=0)
-    else:
-        for bar, height in enumerate((10, 22, 36, 18, 30, 42, 24, 34, 14)):
-            drawing.rect(
-                Rect(x + 6 * bar + 0.5, centre[1] - height / 2, 4, height), tone="key", radius=2, stroke=0, wash=0.6
-            )
-    return where
 
 
 def patches() -> Drawing:
@@ -263,12 +176,12 @@ def windows() -> Drawing:
     arrow(narrow, (175, 504), (175, 522), tone="muted")
     for on, x, y, next_line in ((drawing, 200.0, 262.0, False), (narrow, 71.0, 800.0, True)):
         on.rect(Rect(x, y - 8, 16, 16), tone="query", radius=3, stroke=0, wash=1)
-        on.text((x + 24, y), "asks", size=SMALL, anchor="start")
+        on.text((x + 24, y), "query", size=SMALL, anchor="start")
         x, y = (x, y + 26) if next_line else (x + 74, y)
         on.circle((x + 8, y), 3.5, tone="query", fill="currentColor", stroke=0)
         on.text(
             (x + 24, y),
-            "may be asked" if next_line else "may be asked: same window, same colour",
+            "its keys" if next_line else "its keys: same window, same colour",
             size=SMALL,
             anchor="start",
         )
@@ -330,9 +243,9 @@ def axial() -> Drawing:
         narrow.place(part, 71, 256 * number)
     for on, x, y in ((drawing, 200.0, 262.0), (narrow, 86.0, 788.0)):
         on.rect(Rect(x, y - 8, 16, 16), tone="query", radius=3, stroke=0, wash=1)
-        on.text((x + 24, y), "asks", size=SMALL, anchor="start")
+        on.text((x + 24, y), "query", size=SMALL, anchor="start")
         on.circle((x + 82, y), 3.5, tone="query", fill="currentColor", stroke=0)
-        on.text((x + 98, y), "may be asked", size=SMALL, anchor="start")
+        on.text((x + 98, y), "its keys", size=SMALL, anchor="start")
     return drawing
 
 
