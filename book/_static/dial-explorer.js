@@ -24,7 +24,7 @@
       Object.assign(this, { ...start, pair: Math.min(2, query.length / 2 - 1), base: 0, way: 0, pairing: 0 });
       const options = { legend: true };
       this.choices = {
-        way: choice({ ...options, label: "Clocks", options: bases[0].ways.map(({ name }) => name), onChoose: (way) => this.choose({ way }) }),
+        way: choice({ ...options, label: "Frequencies", options: bases[0].ways.map(({ name }) => name), onChoose: (way) => this.choose({ way }) }),
         base: choice({
           ...options,
           label: "Base \u03b8",
@@ -65,17 +65,20 @@
       return this.pairing ? [2 * pair, 2 * pair + 1] : [pair, pair + this.data.query.length / 2];
     }
 
-    /** The score of the rotated query and the rotated key, `offset` positions apart. */
-    score(offset) {
+    /** What one pair adds to the score of the rotated query and the rotated key, `offset` positions apart. */
+    term(pair, offset) {
       const { query, key } = this.data;
       const { frequencies, scale } = this.clock;
-      return frequencies.reduce((sum, frequency, pair) => {
-        const [a, b] = this.columns(pair);
-        const angle = offset * scale * frequency;
-        const along = query[a] * key[a] + query[b] * key[b];
-        const across = query[a] * key[b] - query[b] * key[a];
-        return sum + along * Math.cos(angle) + across * Math.sin(angle);
-      }, 0);
+      const [a, b] = this.columns(pair);
+      const angle = offset * scale * frequencies[pair];
+      const along = query[a] * key[a] + query[b] * key[b];
+      const across = query[a] * key[b] - query[b] * key[a];
+      return along * Math.cos(angle) + across * Math.sin(angle);
+    }
+
+    /** The score of the rotated query and the rotated key, `offset` positions apart: the sum over the pairs. */
+    score(offset) {
+      return this.clock.frequencies.reduce((sum, _, pair) => sum + this.term(pair, offset), 0);
     }
 
     render() {
@@ -117,15 +120,19 @@
       this.dial.replaceChildren(make("p", { className: "de-title" }, `pair ${this.pair}: columns ${a} and ${b}`), picture, legend);
     }
 
-    /** The score of all pairs for every distance, grey where training has not been. */
+    /** The score and the term of the chosen pair for every distance, grey where training has not been. */
     drawChart() {
       const { longest, trained } = this.data;
       const offsets = Array.from({ length: 2 * longest + 1 }, (_, i) => i - longest);
       const scores = offsets.map((offset) => this.score(offset));
-      const low = Math.min(0, ...scores);
-      const high = Math.max(0, ...scores);
+      const terms = offsets.map((offset) => this.term(this.pair, offset));
+      const low = Math.min(0, ...scores, ...terms);
+      const high = Math.max(0, ...scores, ...terms);
       const at = (offset, value) => [50 + (48 * offset) / longest, 4 + (92 * (high - value)) / (high - low || 1)];
-      const points = offsets.map((offset, i) => at(offset, scores[i]).map((c) => c.toFixed(2)).join(",")).join(" ");
+      const curve = (name, values) => {
+        const points = offsets.map((offset, i) => at(offset, values[i]).map((c) => c.toFixed(2)).join(",")).join(" ");
+        return draw("polyline", { class: `de-curve de-${name}`, points });
+      };
       const edge = Math.min(trained / this.clock.scale, longest);
       const unseen = [-1, 1].map((side) => {
         const [from, to] = [at(side * edge, 0)[0], at(side * longest, 0)[0]];
@@ -145,7 +152,8 @@
         ...unseen,
         draw("line", { class: "de-axis", x1: 2, x2: 98, y1: zero, y2: zero }),
         draw("line", { class: "de-axis", x1: 50, x2: 50, y1: 2, y2: 98 }),
-        draw("polyline", { class: "de-curve", points }),
+        curve("score", scores),
+        curve("term", terms),
         draw("path", { class: "de-dot", d: `M${x.toFixed(2)} ${y.toFixed(2)}h0` }),
       );
       const scale = make(
@@ -155,7 +163,15 @@
         make("span", {}, "m \u2212 n"),
         make("span", {}, `${longest}`),
       );
-      this.chart.replaceChildren(make("p", { className: "de-title" }, "score of all pairs; grey: never trained"), picture, scale);
+      const title = make(
+        "p",
+        { className: "de-title" },
+        make("span", { className: "de-name de-score" }, "score, sum of all pairs, thin"),
+        " \u00b7 ",
+        make("span", { className: "de-name de-term" }, `pair ${this.pair} alone, thick`),
+        " \u00b7 grey: distances that training has not shown",
+      );
+      this.chart.replaceChildren(title, picture, scale);
     }
 
     /** What the figure shows, in two or three sentences. */
@@ -167,7 +183,8 @@
       const unseen = Math.abs(offset) * scale >= trained ? " Training has never shown this distance." : "";
       return (
         `Query at ${this.m}, key at ${this.n}, so m \u2212 n = ${decimal(offset, 0)}. Pair ${this.pair} turns by ${decimal(turn)} radians ` +
-        `between them; all ${frequencies.length} pairs together give the score ${decimal(this.score(offset))}.${unseen}`
+        `between them and adds ${decimal(this.term(this.pair, offset))}; all ${frequencies.length} pairs together give the score ` +
+        `${decimal(this.score(offset))}.${unseen}`
       );
     }
   }

@@ -217,7 +217,9 @@ def test_pooling_explains_a_part_of_what_the_cnn_tolerates(values: dict[str, Any
     assert min(run[0] for name in runs for run in runs[name]) > 0.93, "both read digits that have not moved"
     assert 0.17 < mean([run[1] for run in runs["flat"]]) < 0.33, "about a quarter"
     assert gain > 0.03, "better than without pooling"
-    assert mean([run[1] for run in runs["flat"]]) > mean([run[2] for run in RECORD["digits"]["ways"]["patches of 2"]["right"]])
+    assert mean([run[1] for run in runs["flat"]]) > mean(
+        [run[2] for run in RECORD["digits"]["ways"]["patches of 2"]["right"]]
+    )
     assert half > 0.05, "the interval is wide"
 
 
@@ -270,7 +272,11 @@ def test_a_move_by_a_patch_keeps_the_patches_and_a_move_by_a_pixel_does_not(expe
 def test_a_bag_of_patches_does_not_mind_a_move_by_a_patch() -> None:
     ways = RECORD["digits"]["ways"]
     bag, ordered = ways["no positions"]["right"], ways["patches of 2"]["right"]
-    percent("reaches 73% without positions and 98% with them", mean([run[0] for run in bag]), mean([run[0] for run in ordered]))
+    percent(
+        "reaches 73% without positions and 98% with them",
+        mean([run[0] for run in bag]),
+        mean([run[0] for run in ordered]),
+    )
     percent("its accuracy is still 71%", mean([run[2] for run in bag]))
     assert max(run[2] for run in ordered) < 0.17
     assert max(run[1] for run in bag) < 0.25
@@ -279,7 +285,9 @@ def test_a_bag_of_patches_does_not_mind_a_move_by_a_patch() -> None:
 def test_recorded_scenes_are_told_as_they_were() -> None:
     found = {way: [run["found"] for run in runs] for way, runs in RECORD["scenes"].items()}
     percent(
-        "finds 93% with matching, in both runs, and 22% in the given order.", *set(found["matched"]), mean(found["in order"])
+        "finds 93% with matching, in both runs, and 22% in the given order.",
+        *set(found["matched"]),
+        mean(found["in order"]),
     )
     percent("makes it 36%", found["in order, longer"][0])
     percent("22% against 93%", mean(found["in order"]), mean(found["matched"]))
@@ -303,7 +311,9 @@ def test_recorded_tables_are_told_as_they_were() -> None:
             difference, half = interval(tables[name][one], tables[name][other])
             assert abs(difference) < half, "every interval contains 0"
     diabetes = tables["diabetes"]
-    check("by 0.073 ± 0.024 in explained variance", *interval(diabetes["linear"], diabetes["feature tokens"]), form=".3f")
+    check(
+        "by 0.073 ± 0.024 in explained variance", *interval(diabetes["linear"], diabetes["feature tokens"]), form=".3f"
+    )
 
 
 def test_another_size_costs_accuracy_until_the_model_is_tuned(values: dict[str, Any]) -> None:
