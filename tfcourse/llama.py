@@ -485,7 +485,7 @@ class Latency(NamedTuple):
     seconds: float
     """Seconds."""
     bound: Literal["compute", "bandwidth"]
-    """The slower of the two clocks."""
+    """The larger of the two times."""
 
 
 def inference_latency(

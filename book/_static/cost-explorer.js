@@ -1,7 +1,7 @@
 /*
- * <cost-explorer>: what a Llama and its caches weigh, how long its next token takes, and which clock it waits for; made by
+ * <cost-explorer>: what a Llama and its caches weigh, how long its next token takes, and what it waits for; made by
  * tfcourse.lessons.explorers.costs. All arithmetic is done here, and tests compare it with tfcourse.llama. Memory is shown in GiB, rates in powers
- * of ten. Sums run at the card's rate in bfloat16, however many bytes a number is kept in.
+ * of ten. Sums run at the GPU's rate in bfloat16, however many bytes a number is kept in.
  *
  * Keyboard: a tab stop with arrows for each choice, and native sliders.
  */
@@ -48,13 +48,13 @@
           options: BYTES.map(String),
           onChoose: (bytes) => this.choose({ bytes }),
         }),
-        card: choice({ ...options, label: "Card", options: cards.map(({ name }) => name), onChoose: (card) => this.choose({ card }) }),
+        card: choice({ ...options, label: "GPU", options: cards.map(({ name }) => name), onChoose: (card) => this.choose({ card }) }),
       };
       this.sliders = {
         shared: slider({ label: "key/value heads", max: models[0].shared.length - 1, onInput: (shared) => this.choose({ shared }) }),
         length: slider({ label: "context length", min: SHORTEST, max: longest, onInput: (length) => this.choose({ length }) }),
         batch: slider({ label: "texts in the batch", max: LARGEST_BATCH, onInput: (batch) => this.choose({ batch }) }),
-        many: slider({ label: "cards", min: 1, max: MOST_CARDS, onInput: (many) => this.choose({ many }) }),
+        many: slider({ label: "GPUs", min: 1, max: MOST_CARDS, onInput: (many) => this.choose({ many }) }),
       };
       const elements = (controls) => Object.values(controls).map(({ element }) => element);
       this.bar = make("div", { className: "co-memory" });
@@ -169,14 +169,14 @@
         ...row("texts that fit", most.toLocaleString("en-GB")),
         ...row("a token of each text", `${short(1e3 * seconds)} ms`),
         ...row("tokens per second", short(batch / seconds)),
-        ...row("clock of the FLOP", `${short(1e3 * computing)} ms`),
-        ...row("clock of the bytes", `${short(1e3 * moving)} ms`),
-        ...row("the slower one", bound),
-        ...row("ridge of the card", `${short(ridge)} FLOP/byte`),
+        ...row("time of the FLOP", `${short(1e3 * computing)} ms`),
+        ...row("time of the bytes", `${short(1e3 * moving)} ms`),
+        ...row("the longer one", bound),
+        ...row("ridge of the GPU", `${short(ridge)} FLOP/byte`),
       );
     }
 
-    /** The roof of one card, and where on it the weights, the caches and a prompt lie. */
+    /** The roof of one GPU, and where on it the weights, the caches and a prompt lie. */
     drawChart({ card, ridge, points }) {
       const log = Math.log10;
       const scale = (value, [low, high], from, to) => from + ((to - from) * (clamp(value, low, high) - low)) / (high - low);
@@ -227,7 +227,7 @@
         ),
       );
       this.chart.replaceChildren(
-        make("p", { className: "co-title" }, "FLOP per second that one card can reach"),
+        make("p", { className: "co-title" }, "FLOP per second that one GPU can reach"),
         picture,
         make("p", { className: "co-legend" }, ...legend),
       );
@@ -240,7 +240,7 @@
       return (
         `${model.name} with ${plural(shared, "key/value head", "key/value heads")}, ${plural(batch, "text", "texts")} of ` +
         `${length.toLocaleString("en-GB")} tokens on ${many} × ${card.name}: ${room}; ${others}. ` +
-        `A token of each text takes ${short(1e3 * seconds)} ms. The clock of the ${bound} is the slower one.`
+        `A token of each text takes ${short(1e3 * seconds)} ms. The ${bound} take longer.`
       );
     }
   }

@@ -15,7 +15,7 @@ from tfcourse.data import recorded_grouped_queries
 from tfcourse.lessons.figures.scenes import ch13_grouped_query as drawings
 from tfcourse.llama import Llama, decode_cost, kv_cache_bytes, largest_batch, llama_parameters
 
-from .lesson import Lesson, described
+from .lesson import ROOT, Lesson, described
 
 # Labels that known mistakes name, and what a student is then told to read.
 HEADINGS = {
@@ -25,7 +25,7 @@ HEADINGS = {
     "many-to-few": "Fewer heads for a trained model",
     "gated-bends": "SwiGLU: a gated feed-forward network",
     "llama-counted": "Llama in full, and its parameters",
-    "two-clocks": "Two clocks: the roofline model",
+    "roofline": "The roofline model",
     "generate-with-llama": "Generating text",
     "prefill-and-decode": "Prefill and decode",
     "what-goes-wrong-13": "What goes wrong",
@@ -46,12 +46,14 @@ ASKED = {
     "many": "list(step('8B', 8_192, 256))",
     "crossings": "{n: compute_bound_from(n) for n in (64, 256, 380, 400, 512, 8_192)}",
     "per_token": "[step('8B', 8_192, n)[0] / n for n in (14, 59, 256)]",
+    "tiles": "[attention_flops / h100['peak_flops'], 4 * score_bytes / h100['bandwidth'], tile_bytes / h100['bandwidth']]",
     "days": "[days, hours / 16_384 / 24, rate]",
     "exchange": "[reading, exchanges, sent]",
     "visible": "visible.tolist()",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN: set[str] = {
+    "--new-tokens 80 --top-p 0.8 --seed 1",
     "base 10,000",
     "base 500,000",
     "the longest text of 131,072 tokens",
@@ -67,7 +69,7 @@ GIVEN: set[str] = {
     "pre-training on 16,384 H100s",
     "after 8,192 tokens of one text",
     "989 / 3.35 = 295",
-    "With 8,192 tokens, 14 caches take as long to read as the weights.",
+    "With 8,192 tokens, 14 caches take as long to read as the weights",
     "How many texts of 8,192 tokens",
     "a prompt of 8,192 tokens is a batch of 8,192,",
     "| 128,000 rows in the embedding |",
@@ -82,7 +84,7 @@ GIVEN: set[str] = {
     "with one text of 8,192 tokens?",
     "$(9 + 16) / 2 = 12.5$, whose root is 3.54, so it becomes $(0.85, 1.13)$",
     r"\mathrm{silu}(2) = 1.76$ and $\mathrm{silu}(-2) = -0.24$",
-    "with probability 0.8, independently of the others, a pass writes $1 + 0.8 + 0.8^2 + 0.8^3 + 0.8^4$ = 3.36 words",
+    "with probability 0.8, independently of the others, a pass writes $1 + 0.8 + 0.8^2 + 0.8^3 + 0.8^4$ = 3.36 tokens",
     "of width 128 would need 32,768",
     "which would need 2,048,",
     "For one text of 8,192 tokens that is 15.0 + 4.3 = 19.3 GFLOP and 15.0 + 1.1 = 16.1 GB.",
@@ -140,7 +142,7 @@ def test_drawings_can_be_drawn() -> None:
         drawings.stacked_queries,
         drawings.gate,
         drawings.whole_llama,
-        drawings.clocks,
+        drawings.step_times,
         drawings.cached_attention,
         drawings.prefill,
         drawings.speculation,
@@ -149,7 +151,7 @@ def test_drawings_can_be_drawn() -> None:
         assert "<svg" in draw().to_html(alt="A drawing of the chapter that a test looks at and no reader does.")
 
 
-def test_clocks_show_the_step_that_the_lesson_computes() -> None:
+def test_bars_show_the_step_that_the_lesson_computes() -> None:
     counts = llama_parameters(*SIZES["8B"])
     weights = counts.attention + counts.feed_forward + counts.output
     cost = decode_cost(weights, 32, 32, 8, 128, 8_192)
@@ -207,10 +209,10 @@ def test_enable_gqa_is_grouped_attention_and_copies_in_the_plain_backend_alone(v
     assert allocated[SDPBackend.MATH] > 2 * 4 * 4 * k.numel(), "keys and values, four times each"
 
 
-def test_eleven_cards_hold_405b() -> None:
+def test_eleven_gpus_hold_405b() -> None:
     needed = 2 * sum(llama_parameters(*SIZES["405B"])) + kv_cache_bytes(126, 8, 128, 8_192)
     assert math.ceil(needed / 80e9) == 11
-    check("(Eleven: 816 GB on cards of 80 GB.)", needed / 1e9, form=".0f")
+    check("(Eleven: 816 GB on GPUs of 80 GB.)", needed / 1e9, form=".0f")
 
 
 def test_stream_grows_and_the_last_norm_brings_it_back() -> None:
@@ -256,8 +258,7 @@ def test_a_batch_waits_for_its_caches(values: dict[str, Any]) -> None:
 
 def test_short_texts_become_compute_bound_and_long_ones_never_do(values: dict[str, Any]) -> None:
     crossings = values["crossings"]
-    check("Texts of 64 tokens need 353, texts of 256 tokens need 848.", crossings["64"], form="d")
-    check("Texts of 64 tokens need 353, texts of 256 tokens need 848.", crossings["256"], form="d")
+    assert crossings["64"] < crossings["256"], "the longer the texts, the larger the batch"
     assert crossings["512"] is None
     assert crossings["8192"] is None
     counts = llama_parameters(*SIZES["8B"])
@@ -277,11 +278,9 @@ def test_short_texts_become_compute_bound_and_long_ones_never_do(values: dict[st
 
 def test_batches_beyond_14_gain_at_most_a_factor_of_two(values: dict[str, Any]) -> None:
     at_14, at_59, at_256 = values["per_token"]
-    check("the step costs 0.64 ms per token,", at_14)
-    check("at 59 it costs 0.40,", at_59)
-    check("at 256 it costs 0.34,", at_256)
     least = 1e3 * kv_cache_bytes(32, 8, 128, 8_192) / CARD["bandwidth"]
-    check("no batch gets below 0.32,", least)
+    alone = values["steps"]["8B"][0]
+    check("| milliseconds per token | 4.80 | 0.64 | 0.40 | 0.34 | 0.32 |", alone, at_14, at_59, at_256, least)
     assert at_14 / least < 2
 
 
@@ -300,6 +299,31 @@ def test_exchanges_cost_their_start_and_not_their_bytes(values: dict[str, Any]) 
     assert 1e3 * sent / 450e9 < 0.02, "almost no time"
     check("the exchanges would take 1.6 ms,", exchanges * 0.01, form=".1f")
     assert exchanges * 0.01 / reading == pytest.approx(0.3, abs=0.03), "almost a third"
+
+
+def test_stored_scores_are_memory_bound_and_tiles_are_not(values: dict[str, Any]) -> None:
+    arithmetic, scores, tiles = values["tiles"]
+    assert tiles < arithmetic < scores
+    assert arithmetic == pytest.approx(4 * 4096 * 8_192**2 / CARD["peak_flops"])
+    assert scores == pytest.approx(4 * 32 * 8_192**2 * 2 / CARD["bandwidth"])
+    counts = llama_parameters(*SIZES["8B"])
+    matrices = 2 * 8_192 * (counts.attention + counts.feed_forward) / 32
+    assert (matrices + 4 * 4096 * 8_192**2) / CARD["peak_flops"] > tiles, "the layer becomes compute-bound"
+
+
+def test_rule_of_acceptance_draws_from_the_large_model() -> None:
+    large, small = torch.rand(2, 6, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
+    accepted = (large / small).clamp(max=1)
+    rest = (large - small).clamp(min=0)
+    drawn = small * accepted + (small * (1 - accepted)).sum() * rest / rest.sum()
+    torch.testing.assert_close(drawn, large)
+
+
+def test_text_of_the_llama_is_the_recorded_one() -> None:
+    record = json.loads((ROOT / "experiments" / "results" / "llama_writes.json").read_text(encoding="utf-8"))
+    for part in (record["command"].partition(" --record")[0], record["generate"], record["text"]):
+        assert part in SOURCE, part
+    assert f"({round(record['parameters'] / 1e3)} thousand parameters" in PROSE
 
 
 def test_a_cache_saves_passes_and_changes_no_text(values: dict[str, Any]) -> None:
@@ -380,7 +404,7 @@ def test_cache_intensity_is_the_number_of_heads_that_share(name: str) -> None:
 def test_recorded_runs_are_told_as_they_were() -> None:
     means = {groups: sum(found) / len(found) for groups, found in RECORD["losses"].items()}
     noise = max(max(found) - min(found) for found in RECORD["losses"].values())
-    check("the four means lie within 0.04 nats,", max(means.values()) - min(means.values()))
+    check("The four means lie within 0.04 nats,", max(means.values()) - min(means.values()))
     check("differ by up to 0.05.", noise)
     pairs = [
         few - many
@@ -390,9 +414,6 @@ def test_recorded_runs_are_told_as_they_were() -> None:
     assert min(pairs) > 0, "worse in all six pairs"
     check("by 0.033 nats on average.", sum(pairs) / 6, form=".3f")
     tuned = {way: sum(run[1] for run in runs) / len(runs) for way, runs in RECORD["conversion"].items()}
-    check(
-        "2.29 for the mean and 2.20 for the first, against 2.46.", tuned["mean 2"], tuned["first 2"], tuned["fresh 2"]
-    )
     check("far from the original model's 1.78:", means["8"])
     for heads in (1, 2):
         assert tuned[f"first {heads}"] < tuned[f"mean {heads}"] < tuned[f"fresh {heads}"]

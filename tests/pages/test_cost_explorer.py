@@ -60,7 +60,7 @@ def set_up(page: Any, name: str, shared: int, length: int, batch: int, width: in
     slide(page, "key/value heads", shared.bit_length() - 1)
     slide(page, "context length", length.bit_length() - 1)
     slide(page, "texts in the batch", batch.bit_length() - 1)
-    page.get_by_role("slider", name="cards", exact=True).fill(str(many))
+    page.get_by_role("slider", name="GPUs", exact=True).fill(str(many))
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
@@ -81,8 +81,8 @@ def test_numbers_are_those_of_the_chapters_functions(open_page: Open, setting: t
     assert counted["texts that fit"] == f"{most:,}"
     assert number(counted["a token of each text"]) == pytest.approx(1e3 * latency.seconds, rel=0.005)
     assert number(counted["tokens per second"]) == pytest.approx(batch / latency.seconds, rel=0.005)
-    assert number(counted["clock of the FLOP"]) == pytest.approx(1e3 * cost.flops / card.peak / many, rel=0.005)
-    assert counted["the slower one"] == {"compute": "FLOP", "bandwidth": "bytes"}[latency.bound]
+    assert number(counted["time of the FLOP"]) == pytest.approx(1e3 * cost.flops / card.peak / many, rel=0.005)
+    assert counted["the longer one"] == {"compute": "FLOP", "bandwidth": "bytes"}[latency.bound]
     weighed = [number(part) for part in page.locator(".co-memory .co-legend span").all_text_contents()]
     assert weighed == pytest.approx(
         [sum(counts) * width / GIB, cost.cache_bytes / GIB, many * card.memory / GIB], rel=0.005
@@ -112,7 +112,7 @@ def test_points_lie_where_flop_and_bytes_put_them(open_page: Open, setting: tupl
 def test_a_card_that_is_too_small_is_said(open_page: Open) -> None:
     page = open_page(llamas())
     assert "it fits; 59 such texts would. A token of each text takes 4.80 ms." in said(page)
-    assert said(page).endswith("The clock of the bytes is the slower one.")
+    assert said(page).endswith("The bytes take longer.")
     page.get_by_role("radio", name="405B", exact=True).click()
     assert "it does not fit; not even one such text would." in said(page)
     assert page.locator(".co-much").text_content() == "does not fit"

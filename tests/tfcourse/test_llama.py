@@ -275,7 +275,7 @@ def test_one_more_token_costs_what_the_plan_of_the_machine_says() -> None:
     assert decode_cost(weights, 32, 32, 8, 128, 8192, batch=3).weight_bytes == cost.weight_bytes
 
 
-def test_the_slower_clock_counts_and_devices_share_both() -> None:
+def test_the_longer_time_counts_and_devices_share_both() -> None:
     assert inference_latency(10.0, 1.0, peak_flops=5.0, bandwidth=1.0) == (2.0, "compute")
     assert inference_latency(10.0, 4.0, peak_flops=5.0, bandwidth=1.0, n_devices=2) == (2.0, "bandwidth")
     assert inference_latency(5.0, 1.0, peak_flops=5.0, bandwidth=1.0).bound == "compute", "equal"

@@ -1,4 +1,4 @@
-"""The check of ``inference_latency``: the slower of two clocks."""
+"""The check of ``inference_latency``: the larger of two times."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def anything(draw: Draw) -> Case:
 INFERENCE_LATENCY = Exercise(
     reference=llama.inference_latency,
     rows=(
-        rows.numbers(1.25, computing, moving, gradients=False, title="The slower clock counts, and is named."),
+        rows.numbers(1.25, computing, moving, gradients=False, title="The larger time counts, and is named."),
         rows.numbers(
             0.75, shared, shared_sums, name="devices", gradients=False, title="Devices share both kinds of work."
         ),

@@ -27,18 +27,16 @@ def written(record: dict[str, Any]) -> list[nodes.Node]:
     """Return a record as nodes.
 
     Args:
-        record: what ``experiments/llama_writes.py`` wrote: commands, sizes, losses in nats per character, and the text.
+        record: what ``experiments/llama_writes.py`` wrote: commands, sizes, losses in nats per token, and the text.
     """
     training = (
         f"The first command trains a Llama of {record['parameters']:,} parameters for {record['steps']:,} steps on Python's language "
-        f"reference, one token per character, and saves it as a checkpoint. On text that it has not read, its loss fell from "
-        f"{record['untrained_loss']:.2f} to {record['loss']:.2f} nats per character. The second command lets it write:"
+        f"reference, in a vocabulary of byte pairs, and saves it as a checkpoint. On text that it has not read, its loss fell from "
+        f"{record['untrained_loss']:.2f} to {record['loss']:.2f} nats per token. The second command lets it write:"
     )
     # A reader trains their own, and has no record to renew.
     commands = f"{record['command'].partition(' --record')[0]}\n{record['generate']}"
-    note = (
-        "This is what that run wrote. It is sampled text of a very small model: read its spelling, not its statements."
-    )
+    note = "This is what that run wrote. It is sampled text of a very small model: read its words and phrases, not its statements."
     return [
         nodes.paragraph("", training),
         nodes.literal_block(commands, commands, language="shell"),

@@ -1,4 +1,4 @@
-"""Count the bytes of a Llama and its caches, and time its next token on a card: the cost calculator.
+"""Count the bytes of a Llama and its caches, and time its next token on a GPU: the cost calculator.
 
 `cost_explorer` makes a figure to play with (see `tfcourse.lessons.explorers.base`), with tables of sizes and of milliseconds where no
 script runs.
@@ -31,7 +31,7 @@ MOST_MODELS = 4
 
 @dataclass(frozen=True)
 class Card:
-    """A graphics card: what its data sheet says, without sparsity.
+    """A GPU: what its data sheet says, without sparsity.
 
     Attributes:
         name: its name.
@@ -177,18 +177,18 @@ class CostExplorer(Explorer):
         sizes = table("GiB at 2 bytes per number", columns, weights, cell=number, corner="model")
         times = table("Milliseconds", [card.name for card in self.cards], milliseconds, cell=number, corner="one text")
         return folded("GiB of weights and of a text's cache, 2 bytes per number", sizes, unfolded=True) + folded(
-            "Milliseconds for a token of one text, with the bandwidth of one card", times
+            "Milliseconds for a token of one text, with the bandwidth of one GPU", times
         )
 
     def summary(self) -> str:
         """How many models and cards there are."""
-        return f"{len(self.models)} models, {len(self.cards)} cards, contexts of up to {2**self.longest:,} tokens"
+        return f"{len(self.models)} models, {len(self.cards)} GPUs, contexts of up to {2**self.longest:,} tokens"
 
 
 def cost_explorer(
     sizes: Mapping[str, Sequence[int]], *, caption: str, cards: Sequence[Card] = CARDS, card: int = 1
 ) -> CostExplorer:
-    """Show the bytes of a Llama and its caches on a card, the time of the next token, and the clock that it waits for.
+    """Show the bytes of a Llama and its caches on a GPU, the time of the next token, and what it waits for.
 
     Leave the result as the last value of a notebook cell. With the course's script the reader chooses a model, its key/value heads, the
     context, the batch, bytes per number and cards; without it there are tables of the models as they are given.

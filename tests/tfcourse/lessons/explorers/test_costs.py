@@ -66,7 +66,7 @@ def test_tables_and_summary_stand_in_for_the_figure() -> None:
     assert "<td>14.96</td><td>1.00</td><td>16.00</td><td>4.00</td><td>64.00</td>" in shown.plain()
     seconds = [1e3 * shown.models[0].latency(card, 8, 8_192).seconds for card in CARDS]
     assert "".join(f"<td>{number:.2f}</td>" for number in seconds) in shown.plain()
-    assert shown.summary() == "3 models, 3 cards, contexts of up to 131,072 tokens"
+    assert shown.summary() == "3 models, 3 GPUs, contexts of up to 131,072 tokens"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
-"""The drawings of chapter 13: shared heads, a layer, its attention and its network, and what a card reads and computes."""
+"""The drawings of chapter 13: shared heads, a layer, its attention and its network, and what a GPU reads and computes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -188,43 +187,48 @@ def _narrow_llama(drawing: Drawing, names: Sequence[str], notes: Sequence[str]) 
     drawing.text((302, 76), "caches", size=SMALL, tone="key")
 
 
-def clocks() -> Drawing:
-    """Draw one step of writing on a card: two clocks run at once, one for bytes and one for FLOP.
+def step_times() -> Drawing:
+    """Draw one step of generation on a GPU: how long it reads and how long it computes.
 
     Returns:
-        The drawing: memory and arithmetic, and a dial for each that takes 5 ms to go round.
+        The drawing: memory and arithmetic, and a bar for each on a scale of 5 ms.
     """
-    narrow = Drawing(350, 352)
+    narrow = Drawing(350, 330)
     drawing = Drawing(700, 186, narrow=narrow)
-    memory = box(drawing, "memory", Rect(8, 52, 128, 60), note="weights, caches", tone="key")
-    device = box(drawing, "arithmetic", Rect(306, 52, 158, 60), note="989 · 10^{12} FLOP/s", tone="query")
+    memory = box(drawing, "memory", Rect(8, 12, 128, 60), note="weights, caches", tone="key")
+    device = box(drawing, "arithmetic", Rect(306, 12, 158, 60), note="989 · 10^{12} FLOP/s", tone="query")
     arrow(drawing, memory.right, device.left, stroke=5, tone="key")
-    drawing.text((219, 62), "3.35 · 10^{12} bytes/s", size=SMALL, tone="key")
+    drawing.text((219, 22), "3.35 · 10^{12} bytes/s", size=SMALL, tone="key")
     above = box(narrow, "memory", Rect(20, 10, 158, 60), note="weights, caches", tone="key")
     under = box(narrow, "arithmetic", Rect(20, 122, 158, 60), note="989 · 10^{12} FLOP/s", tone="query")
     arrow(narrow, above.bottom, under.top, stroke=5, tone="key")
     narrow.text((112, 97), "3.35 · 10^{12} bytes/s", size=SMALL, tone="key", anchor="start")
-    for on, left, right, y in ((drawing, 536, 646, 76), (narrow, 100, 250, 258)):
-        _dial(on, (left, y), BYTES_MS, "key", f"{STEP_GB} GB\n{BYTES_MS} ms")
-        _dial(on, (right, y), FLOP_MS, "query", f"{STEP_GFLOP} GFLOP\n{FLOP_MS} ms")
+    _bars(drawing, (190.0, 100.0), 72.0)
+    _bars(narrow, (134.0, 214.0), 40.0)
     return drawing
 
 
-def _dial(drawing: Drawing, centre: Point, elapsed: float, tone: Tone, label: str) -> None:
-    """A dial of 5 ms, shaded as far as its hand has come."""
-    radius, (x, y) = 44.0, centre
-    angle = 2 * math.pi * elapsed / 5.0
-    tip = (x + radius * math.sin(angle), y - radius * math.cos(angle))
-    large = int(angle > math.pi)
-    sector = f"M{x} {y}L{x} {y - radius}A{radius} {radius} 0 {large} 1 {tip[0]:.2f} {tip[1]:.2f}Z"
-    drawing.path(sector, tone=tone, filled=True, opacity=0.25)
-    drawing.circle(centre, radius, tone=tone)
-    for tick in range(5):
-        turn = 2 * math.pi * tick / 5
-        ends = [(x + r * math.sin(turn), y - r * math.cos(turn)) for r in (radius - 6, radius)]
-        drawing.path(f"M{ends[0][0]:.2f} {ends[0][1]:.2f}L{ends[1][0]:.2f} {ends[1][1]:.2f}", tone=tone)
-    drawing.path(f"M{x} {y}L{tip[0]:.2f} {tip[1]:.2f}", tone=tone, stroke=2.6)
-    drawing.text((x, y + radius + 26), label, size=SMALL, tone=tone)
+def _bars(drawing: Drawing, corner: Point, millisecond: float) -> None:
+    """Two bars below each other, and their axis from 0 to 5 ms."""
+    (x, y), height = corner, 20.0
+    rows: tuple[tuple[str, float, Tone], ...] = (
+        (f"read {STEP_GB} GB", BYTES_MS, "key"),
+        (f"{STEP_GFLOP} GFLOP", FLOP_MS, "query"),
+    )
+    for number, (label, milliseconds, tone) in enumerate(rows):
+        top = y + 30 * number
+        drawing.text((x - 8, top + height / 2), label, size=SMALL, anchor="end")
+        bar = Rect(x, top, max(milliseconds * millisecond, 1.5), height)
+        drawing.rect(bar, tone=tone, radius=0, stroke=0, wash=0.35 if milliseconds > 2.5 else 1)
+        beyond = bar.right[0] + 8 if milliseconds < 2.5 else bar.x + 52
+        drawing.text(
+            (beyond, bar.centre[1]), f"{milliseconds} ms", size=SMALL, anchor="start" if milliseconds < 2.5 else "end"
+        )
+    axis = y + 62
+    drawing.path(f"M{x} {axis}h{5 * millisecond}", stroke=1)
+    for tick in range(6):
+        drawing.path(f"M{x + tick * millisecond} {axis}v4", stroke=1)
+        drawing.text((x + tick * millisecond, axis + 14), f"{tick}" if tick < 5 else "5 ms", size=SMALL, tone="muted")
 
 
 def stacked_queries() -> Drawing:
