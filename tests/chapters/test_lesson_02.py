@@ -69,6 +69,7 @@ ASKED = {
     "short": "((lengths <= 4).double().mean().item())",
     "by_length": "by_length",
     "counts": "counts_of",
+    "by_token": "by_token",
     "dates": "dates",
     "iso": "[[*date_words.encode(pair.source), *iso_words.encode(pair.target)] for pair in written.values()]",
     "date_unseen": "data.date_split(day)",
@@ -312,6 +313,8 @@ def test_plain_model_loses_with_length_and_the_one_that_looks_back_does_not(valu
     assert back[-1] == 1, "translates all of the longest numbers"
     assert "of which the exam has only 19 and the training few" in PROSE
     assert values["counts"][0] == 19
+    tokens = values["by_token"]
+    assert tokens["looks back"] > tokens["plain"] > 0.5, "the plain model gets more than half right"
     assert min(back) == back[0]
     assert values["short"] < 0.1
     few, many = values["steps"]
