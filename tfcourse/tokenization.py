@@ -198,18 +198,10 @@ def bpe_encode(word: str, merges: Sequence[tuple[str, str]]) -> list[str]:
     Source:
         Sennrich et al. 2016, section 3.2.
     """
-    return _merge_in_order(list(word), _ranks(merges))
-
-
-def _ranks(merges: Sequence[tuple[str, str]]) -> dict[tuple[str, ...], int]:
-    """Return how early each pair was learnt; a pair that occurs twice has its first rank."""
-    return {tuple(pair): rank for rank, pair in reversed(list(enumerate(merges)))}
-
-
-def _merge_in_order(symbols: list[str], ranks: Mapping[tuple[str, ...], int]) -> list[str]:
-    """Merge the pair with the lowest rank, again and again, until no neighbouring pair has one."""
+    ranks = {tuple(pair): rank for rank, pair in reversed(list(enumerate(merges)))}
+    symbols = list(word)
     while len(symbols) > 1:
-        first = min(pairwise(symbols), key=lambda pair: ranks.get(pair, float("inf")))
+        first = min(pairwise(symbols), key=lambda pair: ranks.get(pair, len(merges)))
         if first not in ranks:
             break
         symbols = merge_pair(symbols, first)
@@ -241,12 +233,11 @@ def encode_text(
     """
     spelling = byte_characters()
     ids = {symbol: number for number, symbol in enumerate(vocabulary)}
-    ranks = _ranks(merges)  # once per text: GPT-2 has 50,000 merges
     cuts: dict[str, list[int]] = {}
     pieces = pre_tokenize(text)
     for piece in set(pieces):
         spelled = "".join(spelling[byte] for byte in piece.encode("utf-8"))
-        cuts[piece] = [ids[symbol] for symbol in _merge_in_order(list(spelled), ranks)]
+        cuts[piece] = [ids[symbol] for symbol in bpe_encode(spelled, merges)]
     return [number for piece in pieces for number in cuts[piece]]
 
 
