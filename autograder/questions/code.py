@@ -1,0 +1,127 @@
+"""Read the definition of a function or class, and compile it, also with changes, in a copy of its namespace."""
+
+from __future__ import annotations
+
+import __future__
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, TypeAlias
+
+Definition: TypeAlias = ast.FunctionDef | ast.ClassDef
+
+_FLAGS = __future__.annotations.compiler_flag
+# Decorators that change what a function does, and therefore stay. Others register or wrap it, which must not happen twice.
+_KEPT_DECORATORS = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "staticmethod", "dataclass")
+
+
+class NoSourceError(LookupError):
+    """The code of a function or class cannot be found, or cannot be compiled a second time."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """One function or class with its source.
+
+    Attributes:
+        name: the name of its exercise.
+        source: its definition at the left margin, without decorators of the course's own.
+        namespace: the global names that it uses.
+    """
+
+    name: str
+    source: str
+    namespace: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, candidate: Callable[..., Any]) -> Code:
+        """Read the code of a function or class, which may be defined in a notebook's cell.
+
+        Raises:
+            NoSourceError: if there is no source, or the code uses variables of a function around it.
+        """
+        function = next(_functions(candidate), None)
+        name = str(getattr(candidate, "__name__", ""))
+        if function is None:
+            raise NoSourceError(f"{name or 'this object'} has no code in Python")
+        if any(inner.__closure__ and inner.__code__.co_freevars != ("__class__",) for inner in _functions(candidate)):
+            raise NoSourceError(f"{name} is defined inside another function")
+        lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
+        node = _definition("".join(lines), function.__code__, isinstance(candidate, type))
+        if node is None:
+            raise NoSourceError(f"the source of {name} cannot be read")
+        first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+        text = textwrap.dedent("".join(lines[first - 1 : node.end_lineno])).rstrip("\n")
+        return cls(name, without_own_decorators(text), function.__globals__)
+
+    @property
+    def filename(self) -> str:
+        """The file name of the compiled code, which identifies its frames."""
+        return f"<code of {self.name}>"
+
+    @property
+    def tree(self) -> Definition:
+        """The syntax tree of the definition."""
+        node = ast.parse(self.source).body[0]
+        assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        return node
+
+    def compiled(self, changed: str | ast.Module | None = None, extra: Mapping[str, Any] | None = None) -> Any:
+        """Run the definition, or a changed one, and return the function or class.
+
+        Args:
+            changed: the changed source or tree.
+            extra: further global names.
+
+        Raises:
+            Exception: whatever the definition raises.
+        """
+        namespace = {**self.namespace, **(extra or {})}
+        code = compile(self.source if changed is None else changed, self.filename, "exec", _FLAGS, dont_inherit=True)
+        exec(code, namespace)
+        made = namespace[self.tree.name]
+        if made.__name__ != self.name:
+            made.__name__ = self.name
+        return made
+
+
+def without_own_decorators(source: str) -> str:
+    """Return a definition without decorators that register or wrap it."""
+    node = ast.parse(source).body[0]
+    assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    lines = source.split("\n")
+    for item in reversed(node.decorator_list):
+        if not any(name in ast.unparse(item) for name in _KEPT_DECORATORS):
+            del lines[item.lineno - 1 : item.end_lineno]
+    return "\n".join(lines)
+
+
+def _functions(candidate: Any) -> Iterator[FunctionType]:
+    """Yield a function without its decorators, or the methods of a class."""
+    if isinstance(candidate, type):
+        for value in vars(candidate).values():
+            inner = getattr(value, "__func__", value)
+            if inspect.isfunction(inspect.unwrap(inner) if callable(inner) else inner):
+                yield inspect.unwrap(inner)
+    elif inspect.isfunction(function := inspect.unwrap(candidate)):
+        yield function
+
+
+def _definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
+    """Return the definition in a file or cell that holds a code object: the function itself, or the class around a method."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    kind = ast.ClassDef if is_class else ast.FunctionDef
+    found: Definition | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, kind) and (is_class or node.name == code.co_name):
+            first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+            if first <= code.co_firstlineno <= (node.end_lineno or first):
+                found = node
+    return found

@@ -1,0 +1,116 @@
+"""Choose inputs among the visible questions of a check, and describe them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from autograder.checking.difference import dtype_text
+from autograder.checking.request import Request, Value, content, tensors_in
+from autograder.checking.sheet import Sheet
+from autograder.checking.value_text import MOST_NUMBERS, format_value
+
+_USUAL = ("torch.float32", "torch.int64")
+_LONGEST = 360
+_MOST_INPUTS = 4
+_ROUNDED = 8
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of a question.
+
+    Attributes:
+        request: the call.
+        text: the input as students read it.
+        complete: whether the text gives every number.
+    """
+
+    request: Request
+    text: str
+    complete: bool
+
+
+def visible_inputs(sheet: Sheet) -> list[Input]:
+    """Return some different inputs of a sheet's visible questions, first those whose sizes differ most.
+
+    Raises:
+        ValueError: if the sheet has hidden questions.
+    """
+    if sheet.plain is not None:
+        raise ValueError("questions are made from visible inputs only")
+    found: dict[Hashable, Input] = {}
+    for section in sheet.sections:
+        for probe, expected in zip(section.probes, section.expected, strict=True):
+            for request, answer in zip(probe.requests, expected, strict=True):
+                if request.action == "call" and not answer.error and not request.training:
+                    item = described(_rounded(request))
+                    if len(item.text) <= _LONGEST:
+                        found.setdefault(content(item.request), item)
+    ordered = sorted(found.values(), key=lambda item: -_different_sizes(item.request))
+    small = [item for item in ordered if item.complete]
+    chosen = {id(item): item for item in (*ordered[: _MOST_INPUTS - 1], *small[:1], *ordered[:_MOST_INPUTS])}
+    return list(chosen.values())[:_MOST_INPUTS]
+
+
+def _different_sizes(request: Request) -> float:
+    """Return how many different sizes above 1 the arguments have, and less where an axis has the size of another."""
+    tensors = tensors_in({**(request.init or {}), **request.arguments})
+    within = [size for tensor in tensors for size in tensor.shape]
+    repeated = sum(len(tensor.shape) - len(set(tensor.shape)) for tensor in tensors)
+    unusual = sum(str(tensor.dtype) == "torch.float64" for tensor in tensors)
+    return len({size for size in within if size > 1}) - 2 * repeated - unusual
+
+
+def _rounded(request: Request) -> Request:
+    """Return a request whose few numbers have one decimal, so that its text gives them exactly."""
+    floats = [tensor for tensor in tensors_in(dict(request.arguments)) if tensor.is_floating_point()]
+    if not floats or sum(tensor.numel() for tensor in floats) > _ROUNDED or request.state or request.props:
+        return request
+
+    def change(tensor: Tensor) -> Tensor:
+        return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
+
+    return replace(request.map_tensors(change))
+
+
+def described(request: Request) -> Input:
+    """Return a request with its text."""
+    parts = [f"{name} = {value_text(value)}" for name, value in (request.init or {}).items()]
+    arguments = [f"{name} = {value_text(value)}" for name, value in request.arguments.items()]
+    arguments += [f"{name} = a {prop['kind']}" for name, prop in (request.props or {}).items() if "kind" in prop]
+    text = ", ".join(arguments) or "no arguments"
+    if request.method:
+        text = f"{request.method}({text})"
+    if parts:
+        text = f"constructor: {', '.join(parts)}; call: {text}"
+    complete = not request.props and not request.state and all(map(is_complete, request.arguments.values()))
+    return Input(request, text, complete)
+
+
+def value_text(value: Value) -> str:
+    """Return an argument as text: its numbers if they are few, otherwise its shape and its dtype where that is unusual."""
+    if isinstance(value, Tensor):
+        text = format_value(value) if is_complete(value) else f"a tensor {tuple(value.shape)}"
+        return text if str(value.dtype) in _USUAL else f"{text} of {dtype_text(value)}"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key!r}: {value_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        ends = "()" if isinstance(value, tuple) else "[]"
+        return ends[0] + ", ".join(map(value_text, value)) + ends[1]
+    return repr(value)
+
+
+def is_complete(value: Value) -> bool:
+    """Return whether the text of a value gives every number exactly."""
+    tensors = tensors_in(value)
+    return all(tensor.numel() <= MOST_NUMBERS and _is_short(tensor) for tensor in tensors)
+
+
+def _is_short(tensor: Tensor) -> bool:
+    if not tensor.is_floating_point():
+        return True
+    return all(math.isinf(number) or float(f"{number:.4g}") == round(number, 6) for number in tensor.flatten().tolist())

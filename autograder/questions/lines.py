@@ -1,0 +1,135 @@
+"""Say which lines and expressions of a definition can be asked about."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+_LONGEST_EXPRESSION = 60
+# Their line events come once per round or twice, which is an accident of the interpreter.
+_SEVERAL_EVENTS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
+_BLOCKS = (ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef, ast.Match, ast.AsyncFor, ast.AsyncWith)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that can be asked about.
+
+    Attributes:
+        line: its line within the definition, from 1.
+        names: the variables that it assigns.
+        raises: whether it raises an error.
+        countable: whether Python reports its line exactly once each time that it runs.
+    """
+
+    line: int
+    names: tuple[str, ...] = ()
+    raises: bool = False
+    countable: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parts of a definition.
+
+    Attributes:
+        statements: the statements by line.
+        docstring: the lines of docstrings.
+        owner: the first line of each physical line's statement.
+    """
+
+    statements: Mapping[int, Statement]
+    docstring: frozenset[int] = frozenset()
+    owner: Mapping[int, int] = field(default_factory=dict)
+
+
+def layout(tree: ast.AST) -> Layout:
+    """Return the statements and docstrings of a definition."""
+    statements: dict[int, Statement] = {}
+    docstring: set[int] = set()
+    owner: dict[int, int] = {}
+    shared: set[int] = set()
+    for node in _statements(tree):
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        if _is_text(node):
+            docstring.update(lines)
+        elif not isinstance(node, _BLOCKS):
+            lines = range(node.lineno, node.lineno + 1) if isinstance(node, ast.If) else lines
+            shared |= set(lines) & set(owner)
+            owner.update(dict.fromkeys(lines, node.lineno))
+            statements[node.lineno] = _statement(node, len(lines) == 1)
+    return Layout({line: one for line, one in statements.items() if line not in shared}, frozenset(docstring), owner)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements inside functions, in order."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.ClassDef):
+            yield from (item for item in function.body if _is_text(item))
+        elif isinstance(function, ast.FunctionDef):
+            waiting: list[ast.AST] = list(function.body)
+            while waiting:
+                node = waiting.pop(0)
+                if isinstance(node, ast.stmt):
+                    yield node
+                if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                    waiting = [
+                        *(c for c in ast.iter_child_nodes(node) if isinstance(c, (ast.stmt, ast.excepthandler))),
+                        *waiting,
+                    ]
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _statement(node: ast.stmt, single: bool) -> Statement:
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+        targets = [node.target]
+    names = [item.id for target in targets for item in ast.walk(target) if _is_stored(item)]
+    inner = [node.test] if isinstance(node, ast.If) else [node]
+    simple = single and not any(isinstance(item, _SEVERAL_EVENTS) for part in inner for item in ast.walk(part))
+    return Statement(node.lineno, tuple(dict.fromkeys(names)), isinstance(node, ast.Raise), simple)
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def expressions(source: str, tree: ast.Module) -> dict[int, tuple[int, str]]:
+    """Return the expressions whose values can be recorded, by the identity of their nodes: their line and their text."""
+    found: dict[int, tuple[int, str]] = {}
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            for statement in function.body:
+                for node in _expressions(statement):
+                    text = ast.get_source_segment(source, node) or ""
+                    if text and "\n" not in text and len(text) <= _LONGEST_EXPRESSION:
+                        found[id(node)] = (node.lineno, text)
+    return found
+
+
+# Where a value may not be replaced by a call: it is stored to, called, or only written down.
+_PARTS_LEFT_OUT = {"targets", "target", "annotation", "returns", "decorator_list", "args_of_function"}
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.JoinedStr, ast.Assert, ast.Raise, ast.Match)):
+        return
+    is_value = isinstance(node, (ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.IfExp, ast.Compare))
+    if is_value and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        assert isinstance(node, ast.expr)
+        yield node
+    for name, value in ast.iter_fields(node):
+        if name in _PARTS_LEFT_OUT:
+            continue
+        if name == "func":
+            # Of `x.transpose(1, 2)` only x can be recorded; the method itself has no shape.
+            value = getattr(value, "value", None)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, ast.AST) and not isinstance(item, ast.expr_context):
+                yield from _expressions(item)
