@@ -96,6 +96,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         *("checking", "authoring", "submission", "record", "feedback", "grading"),
     ),
     "mutation": (*BASE, *_DECIDING),
+    "questions": ("checking", "checks", "mutation"),
     "selftest": (*BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "roster", "grading", "mutation", "submission"),
     "commands": (
         *(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfcourse.lessons import OwnCode
 
 __version__ = "0.4.0"
-__all__ = ["__version__", "check", "use"]
+__all__ = ["__version__", "check", "quiz", "use"]
 
 
 def check(
@@ -44,6 +44,27 @@ def check(
     """
     verdict: Verdict = _installed_check()(candidate, hidden=hidden, seed=seed, device=device)
     return verdict
+
+
+def quiz(candidate: Callable[..., Any], *, seed: int | None = None) -> None:
+    """Answer three questions about your own code of an exercise, at the keyboard.
+
+    The questions come from running your code: the shape of a value after a line, how
+    often a line runs, what the check says with one line changed. Nothing is recorded.
+
+    Args:
+        candidate: your function or class, which must earn nine tenths of its points; the
+            exercise is found by its name.
+        seed: decides which questions are asked; by default every call asks others.
+
+    Raises:
+        RuntimeError: if no quiz is installed.
+        LookupError: if no exercise has the candidate's name.
+    """
+    quizzes = tuple(entry_points(group="tfcourse.quizzes"))
+    if not quizzes:
+        raise RuntimeError("no quiz is installed: install the course's package again")
+    quizzes[0].load()(candidate, seed=seed)
 
 
 def use(notebook: str | Path) -> OwnCode:

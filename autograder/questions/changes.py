@@ -5,29 +5,30 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from autograder.checking.example import example
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Section, Sheet, ask, first_wrong
-from autograder.checking.subject import LocalSubject
 from autograder.mutation.operators import Mutation, mutations
 from autograder.questions.code import Code
 from autograder.questions.inputs import Input
 from autograder.questions.results import result_text
-from autograder.questions.trace import Tracer
+from autograder.questions.trace import LimitedSubject, TooLongError, Tracer
 
 # Outcomes that are no row of the check.
 NOTHING, ERROR = "nothing", "error"
-# How many changes are tried; each runs the check up to the first row that fails.
-MOST_CHANGES = 18
+# How many changes are tried: each runs the check up to the first row that fails. After the first few, the cost of their requests decides,
+# too: a request of a model, which is built for each of them, costs as much as its weights.
+MOST_CHANGES, _FEWEST_CHANGES = 16, 6
+_MOST_COST, _WEIGHTS_OF_A_REQUEST = 300, 8
 # Judges whose examples the check itself shows.
 _SHOWN = ("matches", "matches_part", "shapes", "answers")
 _STEPS, _SECONDS = 300_000, 10.0
 _LONGEST = 110
-# They insert functions of the course, and detached gradients are rarely what a line is about.
-_LEFT_OUT = (".detach() added", ".to() added")
+# Operators that insert functions of the course, by the names of these functions: the methods that students know take their places.
+_METHODS = {"detached": "detach()", "rounded": "to(torch.float32)"}
 REMOVED, ALWAYS = "(removed)", "(its block always runs)"
 
 
@@ -54,15 +55,27 @@ class Change:
 
 def try_changes(code: Code, sheet: Sheet, inputs: Sequence[Input]) -> list[Change]:
     """Change a definition in some places, one at a time, and return what the check says."""
-    tried = []
-    for mutation in _some(mutations(code.source, guards=False), code.source):
+    tried, asked = [], Cost()
+    for mutation in map(_with_methods, _some(mutations(code.source, guards=False), code.source)):
         shown = _shown(code, mutation)
         if shown is not None:
-            change = _try(code, mutation, shown, sheet, inputs)
+            change = _try(code, mutation, shown, sheet, inputs, asked)
             tried += [change] if change else []
-        if len(tried) == MOST_CHANGES:
+        if len(tried) == MOST_CHANGES or (len(tried) >= _FEWEST_CHANGES and asked.cost > _MOST_COST):
             break
     return tried
+
+
+@dataclass
+class Cost:
+    """What the requests so far cost. Unlike time it is the same in every run, and so are the changes that are tried."""
+
+    cost: float = 0.0
+
+    def add(self, section: Section) -> None:
+        """Add the requests of a row."""
+        for probe in section.probes:
+            self.cost += sum(1 + len(request.state or ()) / _WEIGHTS_OF_A_REQUEST for request in probe.requests)
 
 
 def _some(candidates: Sequence[Mutation], key: str) -> Iterator[Mutation]:
@@ -70,18 +83,33 @@ def _some(candidates: Sequence[Mutation], key: str) -> Iterator[Mutation]:
     rng = random.Random(key)
     by_line: dict[int, list[Mutation]] = {}
     for mutation in candidates:
-        if mutation.operator not in _LEFT_OUT:
-            by_line.setdefault(mutation.line, []).append(mutation)
+        by_line.setdefault(mutation.line, []).append(mutation)
     for group in by_line.values():
         rng.shuffle(group)
     for turn in zip_longest(*by_line.values()):
         yield from (mutation for mutation in turn if mutation is not None)
 
 
+def _with_methods(mutation: Mutation) -> Mutation:
+    """Return a mutation with methods of tensors in the place of the course's functions that do the same."""
+    if "__import__" not in mutation.code:
+        return mutation
+    return replace(mutation, code=ast.unparse(_Methods().visit(ast.parse(mutation.code))))
+
+
+class _Methods(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        method = _METHODS.get(node.func.attr) if isinstance(node.func, ast.Attribute) else None
+        if method is None or "__import__" not in ast.unparse(node.func):
+            return self.generic_visit(node)
+        return ast.parse(f"({ast.unparse(node.args[0])}).{method}", mode="eval").body
+
+
 def _shown(code: Code, mutation: Mutation) -> tuple[int, str, str] | None:
     """Return the line, the statement and the changed statement; None if they cannot be shown on one line."""
     if mutation.before.startswith("if "):
-        owner = next((node for node in ast.walk(code.tree) if _is_condition(node, mutation)), None)
+        conditions = (node for node in ast.walk(code.tree) if isinstance(node, ast.If))
+        owner = next((node for node in conditions if node.lineno == mutation.line), None)
         if owner is None or owner.orelse:
             return None
         after = REMOVED if mutation.after == "pass" else ALWAYS
@@ -96,10 +124,6 @@ def _shown(code: Code, mutation: Mutation) -> tuple[int, str, str] | None:
     return line, before, REMOVED if after == "pass" else after
 
 
-def _is_condition(node: ast.AST, mutation: Mutation) -> bool:
-    return isinstance(node, ast.If) and node.lineno == mutation.line
-
-
 def _heads(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield the line of every statement, and the statement as text without its block."""
     for node in ast.walk(tree):
@@ -109,36 +133,43 @@ def _heads(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _try(
-    code: Code, mutation: Mutation, shown: tuple[int, str, str], sheet: Sheet, inputs: Sequence[Input]
+    code: Code,
+    mutation: Mutation,
+    shown: tuple[int, str, str],
+    sheet: Sheet,
+    inputs: Sequence[Input],
+    asked: Cost,
 ) -> Change | None:
     with Tracer(code.filename, steps=_STEPS, seconds=_SECONDS) as limits:
         try:
-            changed = code.compiled(mutation.code)
-        except BaseException:
+            subject = LimitedSubject(code.compiled(mutation.code), limits)
+            results = {
+                number: result_text(subject.observe(item.request))
+                for number, item in enumerate(inputs)
+                if item.complete
+            }
+            outcome, seen = _outcome(sheet, subject, asked)
+        except (Exception, TooLongError):  # a definition that cannot be run, or runs too long
             return None
-        subject = LocalSubject(changed)
-        results = {
-            number: result_text(subject.observe(item.request)) for number, item in enumerate(inputs) if item.complete
-        }
-        outcome, seen = _outcome(sheet, subject)
     if limits.failed:
         return None
     return Change(*shown, outcome, seen, {number: text for number, text in results.items() if text})
 
 
-def _outcome(sheet: Sheet, subject: LocalSubject) -> tuple[str, str]:
+def _outcome(sheet: Sheet, subject: LimitedSubject, asked: Cost) -> tuple[str, str]:
     first = sheet.sections[0].probes[0].requests[0]
     plain: Observation = subject.observe(first)
     if plain.error:
         return ERROR, f"the first call of the check raises {plain.error}"
     for section in sheet.sections:
+        asked.add(section)
         seen = _seen(section, subject)
         if seen:
             return section.aspect, seen
     return NOTHING, "every row of the check passes"
 
 
-def _seen(section: Section, subject: LocalSubject) -> str:
+def _seen(section: Section, subject: LimitedSubject) -> str:
     """Return what is wrong in the first failing question of a row, or an empty text."""
     failure = first_wrong(section, (ask(subject, [[probe]])[0][0] for probe in section.probes))
     if failure is None:

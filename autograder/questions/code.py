@@ -1,8 +1,8 @@
 """Read the definition of a function or class, and compile it, also with changes, in a copy of its namespace."""
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import inspect
 import linecache

@@ -10,7 +10,7 @@ from autograder.checking.sheet import Sheet
 from autograder.questions.changes import Change, try_changes
 from autograder.questions.code import Code
 from autograder.questions.inputs import visible_inputs
-from autograder.questions.lines import Statement, layout
+from autograder.questions.lines import Statement, layout, uses_sets
 from autograder.questions.results import result_text
 from autograder.questions.trace import Point, watched_run
 
@@ -114,13 +114,17 @@ def gather(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. They depend on the code only."""
     parts = layout(code.tree)
     inputs = visible_inputs(sheet)
+    steady = not uses_sets(code.tree)
     runs = []
     for number, item in enumerate(inputs):
         run = watched_run(code, parts, item.request)
         if run is not None:
             result = result_text(run.answer) if item.complete else ""
             parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
-            runs.append(RunFacts(item.text, item.complete, number, result, run.points, run.counts, parameters))
+            # The order of a set may decide which line runs and what a variable holds, but no shape.
+            points = tuple(point for point in run.points if steady or point.sort == "shape")
+            counts = run.counts if steady else {}
+            runs.append(RunFacts(item.text, item.complete, number, result, points, counts, parameters))
     return Facts(
         exercise=sheet.exercise,
         source=code.source,

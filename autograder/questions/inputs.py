@@ -58,8 +58,10 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
 
 def _different_sizes(request: Request) -> float:
     """Return how many different sizes above 1 the arguments have, and less where an axis has the size of another."""
-    tensors = tensors_in({**(request.init or {}), **request.arguments})
+    arguments = {**(request.init or {}), **request.arguments}
+    tensors = tensors_in(arguments)
     within = [size for tensor in tensors for size in tensor.shape]
+    within += [value for value in arguments.values() if type(value) is int]
     repeated = sum(len(tensor.shape) - len(set(tensor.shape)) for tensor in tensors)
     unusual = sum(str(tensor.dtype) == "torch.float64" for tensor in tensors)
     return len({size for size in within if size > 1}) - 2 * repeated - unusual

@@ -113,15 +113,33 @@ def expressions(source: str, tree: ast.Module) -> dict[int, tuple[int, str]]:
     return found
 
 
+# Expressions whose shape is that of their first part.
+_SAME_SHAPE = ("shape", "to", "float", "double", "clone", "contiguous", "detach")
 # Where a value may not be replaced by a call: it is stored to, called, or only written down.
-_PARTS_LEFT_OUT = {"targets", "target", "annotation", "returns", "decorator_list", "args_of_function"}
+_PARTS_LEFT_OUT = {"targets", "target", "annotation"}
+
+
+def _attribute(node: ast.AST) -> str:
+    """Return the attribute that an expression looks up or calls, or an empty text."""
+    inner = node.func if isinstance(node, ast.Call) else node
+    return inner.attr if isinstance(inner, ast.Attribute) else ""
+
+
+_UNORDERED = {"set", "frozenset", "id", "hash"}
+
+
+def uses_sets(tree: ast.AST) -> bool:
+    """Return whether a definition makes sets, whose order is another one in every process."""
+    nodes = list(ast.walk(tree))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return bool(names & _UNORDERED) or any(isinstance(node, (ast.Set, ast.SetComp)) for node in nodes)
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
     if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.JoinedStr, ast.Assert, ast.Raise, ast.Match)):
         return
     is_value = isinstance(node, (ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.IfExp, ast.Compare))
-    if is_value and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    if is_value and isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and _attribute(node) not in _SAME_SHAPE:
         assert isinstance(node, ast.expr)
         yield node
     for name, value in ast.iter_fields(node):

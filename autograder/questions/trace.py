@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from types import FrameType
 from typing import Any, Self
@@ -125,6 +125,7 @@ class Tracer:
         return self
 
     def __exit__(self, *reason: object) -> None:
+        # A tracing function that raises is removed by Python.
         self.failed |= sys.gettrace() is not self._trace
         sys.settrace(self._before)
         self._last.clear()
@@ -186,6 +187,31 @@ class _Recorder:
         return [Point(*places[number], False, visit, *described) for number, visit, described in self._seen]
 
 
+class LimitedSubject(LocalSubject):
+    """A function or class in this process that answers no request after one has run too long: Python then stops tracing.
+
+    Args:
+        candidate: the function or class.
+        limits: the active limits.
+    """
+
+    def __init__(self, candidate: Callable[..., Any], limits: Tracer) -> None:
+        super().__init__(candidate)
+        self._limits = limits
+
+    def observe(self, request: Request) -> Observation:
+        """Do what the request asks and tell what happened.
+
+        Raises:
+            TooLongError: if the limits have been exceeded.
+        """
+        if not self._limits.failed:
+            observation = super().observe(request)
+        if self._limits.failed:
+            raise TooLongError("the code runs too long to be asked about")
+        return observation
+
+
 def describe(value: Any) -> tuple[str, str] | None:
     """Return the sort and the text of a value; None if it is neither a tensor nor short and plain."""
     if isinstance(value, Tensor):
@@ -205,8 +231,3 @@ def _is_plain(value: Any) -> bool:
     return 0 < len(items) <= 12 and all(
         type(item) in (int, str, bool) or (type(item) in (tuple, list) and _is_plain(item)) for item in items
     )
-
-
-def as_call(request: Request) -> Request:
-    """Return a request that only calls."""
-    return replace(request, action="call", wrt=())

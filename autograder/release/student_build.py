@@ -39,7 +39,13 @@ tfcourse = autograder.checking.validate:main
 
 [tfcourse.checks]
 checks = autograder.checking.recorded:check
+
+[tfcourse.quizzes]
+quiz = autograder.questions.with_recordings:quiz
 """
+# Besides ``autograder.checking``: the questions about students' own code, and the operators that change a line of it.
+_NOT_FOR_STUDENTS = "with_reference.py"
+_OPERATORS = ("__init__", "expressions", "guards", "operators", "places", "statements")
 
 
 def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
@@ -163,9 +169,11 @@ def _with_version(text: str, version: str) -> str:
 
 
 def _engine_files(site: str) -> dict[str, bytes]:
-    """Return the package ``autograder.checking``, the only part of the autograder for students."""
+    """Return the parts of the autograder for students: the engine of the checks, and the questions about their own code."""
     folder = Path(str(autograder.__file__)).parent
     paths = [folder / "__init__.py", *sorted((folder / "checking").rglob("*.py"))]
+    paths += [path for path in sorted((folder / "questions").glob("*.py")) if path.name != _NOT_FOR_STUDENTS]
+    paths += [folder / "mutation" / f"{name}.py" for name in _OPERATORS]
     files = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
     files["autograder/checking/stamp.py"] = (
         '"""Which release of the checks this package has, and where the course\'s site is published."""\n\n'

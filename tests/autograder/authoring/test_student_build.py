@@ -97,6 +97,7 @@ def test_the_wheel_is_named_and_described_as_what_it_is(small: Any, wheels: dict
     assert {entry.group: entry.value for entry in distribution.entry_points} == {
         "console_scripts": "autograder.checking.validate:main",
         "tfcourse.checks": "autograder.checking.recorded:check",
+        "tfcourse.quizzes": "autograder.questions.with_recordings:quiz",
     }
 
 
