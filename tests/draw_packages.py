@@ -19,7 +19,7 @@ BANDS = {
     "chapters": ("authoring", "release", "site"),
     "submissions": ("submission", "roster", "collecting", "enrolment"),
     "execution": (*(name for name in ALLOWED if name.partition(".")[0] == "engine"), "cluster"),
-    "grades": ("record", "feedback", "grading", "reports", "marking"),
+    "grades": ("record", "feedback", "grading", "reports", "marking", "viva"),
     "at the front": ("selftest", "commands"),
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4

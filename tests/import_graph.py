@@ -97,6 +97,17 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "mutation": (*BASE, *_DECIDING),
     "questions": ("checking", "checks", "mutation"),
+    "viva": (
+        *BASE,
+        *_ENGINE,
+        "checking",
+        "collecting",
+        "grading",
+        "questions",
+        "record",
+        "roster",
+        "submission",
+    ),
     "selftest": (*BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "roster", "grading", "mutation", "submission"),
     "commands": (
         *(
@@ -111,7 +122,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
             "marking",
             "record",
         ),
-        *("release", "reports", "selftest", "site", "submission", "tfcourse"),
+        *("release", "reports", "selftest", "site", "submission", "tfcourse", "viva"),
     ),
 }
 # A module, and a package that it may import all the same: `tfcourse.use` brings a lesson's code when it is called.

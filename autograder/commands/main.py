@@ -38,6 +38,7 @@ COMMANDS = (
     "regrade",
     "choose",
     "mark",
+    "viva",
     "replay",
     "solve",
     "report",

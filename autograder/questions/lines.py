@@ -90,14 +90,11 @@ def _statement(node: ast.stmt, single: bool) -> Statement:
         targets = node.targets
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         targets = [node.target]
-    names = [item.id for target in targets for item in ast.walk(target) if _is_stored(item)]
+    inside = [item for target in targets for item in ast.walk(target) if isinstance(item, ast.Name)]
+    names = [item.id for item in inside if isinstance(item.ctx, ast.Store)]
     inner = [node.test] if isinstance(node, ast.If) else [node]
     simple = single and not any(isinstance(item, _SEVERAL_EVENTS) for part in inner for item in ast.walk(part))
     return Statement(node.lineno, tuple(dict.fromkeys(names)), isinstance(node, ast.Raise), simple)
-
-
-def _is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def expressions(source: str, tree: ast.Module) -> dict[int, tuple[int, str]]:
