@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from autograder.checking.example import example
-from autograder.checking.request import Observation
+from autograder.checking.request import Observation, WrongResultError
 from autograder.checking.sheet import Section, Sheet, ask, first_wrong
 from autograder.mutation.operators import Mutation, mutations
 from autograder.questions.code import Code
@@ -151,9 +151,14 @@ def _try(
             outcome, seen = _outcome(sheet, subject, asked)
         except (Exception, TooLongError):  # a definition that cannot be run, or runs too long
             return None
-    if limits.failed:
+    if limits.failed or (outcome == ERROR and _has_no_method(seen)):
         return None
     return Change(*shown, outcome, seen, {number: text for number, text in results.items() if text})
+
+
+def _has_no_method(seen: str) -> bool:
+    """Return whether a change called a method of tensors on something else, which nobody would write."""
+    return any(f"has no attribute '{method.partition('(')[0]}'" in seen for method in _METHODS.values())
 
 
 def _outcome(sheet: Sheet, subject: LimitedSubject, asked: Cost) -> tuple[str, str]:
@@ -180,4 +185,10 @@ def _seen(section: Section, subject: LimitedSubject) -> str:
         shown = example(probe.judge, probe.requests, observations, expected, probe.options)
     except Exception:  # what a student returns may be made to break a comparison
         shown = ""
-    return f"{message}\n{shown}" if shown and probe.judge in _SHOWN else message
+    # The check's own error types are no types that students know.
+    told = (
+        shown
+        and probe.judge in _SHOWN
+        and not any(WrongResultError.__name__ in (one.error or "") for one in observations)
+    )
+    return f"{message}\n{shown}" if told else message

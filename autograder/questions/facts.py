@@ -9,10 +9,13 @@ from typing import Any
 from autograder.checking.sheet import Sheet
 from autograder.questions.changes import Change, try_changes
 from autograder.questions.code import Code
-from autograder.questions.inputs import visible_inputs
-from autograder.questions.lines import Statement, layout, uses_sets
+from autograder.questions.inputs import Input, turned, visible_inputs
+from autograder.questions.lines import Layout, Statement, layout, uses_sets
 from autograder.questions.results import result_text
 from autograder.questions.trace import Point, watched_run
+
+# The sorts of values that sizes decide.
+_OF_SIZES = ("shape", "int", "tuple")
 
 
 @dataclass(frozen=True)
@@ -114,17 +117,8 @@ def gather(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. They depend on the code only."""
     parts = layout(code.tree)
     inputs = visible_inputs(sheet)
-    steady = not uses_sets(code.tree)
-    runs = []
-    for number, item in enumerate(inputs):
-        run = watched_run(code, parts, item.request)
-        if run is not None:
-            result = result_text(run.answer) if item.complete else ""
-            parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
-            # The order of a set may decide which line runs and what a variable holds, but no shape.
-            points = tuple(point for point in run.points if steady or point.sort == "shape")
-            counts = run.counts if steady else {}
-            runs.append(RunFacts(item.text, item.complete, number, result, points, counts, parameters))
+    found = [_run(code, parts, item, number) for number, item in enumerate(inputs)]
+    runs = [run for run in found if run is not None]
     return Facts(
         exercise=sheet.exercise,
         source=code.source,
@@ -134,6 +128,27 @@ def gather(code: Code, sheet: Sheet) -> Facts:
         runs=tuple(runs),
         changes=tuple(try_changes(code, sheet, inputs)) if runs else (),
     )
+
+
+def _run(code: Code, parts: Layout, item: Input, number: int) -> RunFacts | None:
+    """Return what one input shows, as far as the text of the input and the code tell it."""
+    run = watched_run(code, parts, item.request)
+    if run is None:
+        return None
+    # The order of a set may decide which line runs and what a variable holds, but no shape.
+    steady = not uses_sets(code.tree)
+    counts = dict(run.counts) if steady else {}
+    points = [point for point in run.points if steady or point.sort == "shape"]
+    if not item.complete:
+        # Only sizes are told. What changes with the numbers cannot be asked for.
+        other = watched_run(code, parts, turned(item.request))
+        same = set(other.points) if other is not None else set()
+        counts = counts if other is not None and other.counts == run.counts else {}
+        points = [point for point in points if point.sort in _OF_SIZES and (point in same or other is None)]
+        points = [point for point in points if point.sort == "shape" or other is not None]
+    result = result_text(run.answer) if item.complete else ""
+    parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
+    return RunFacts(item.text, item.complete, number, result, tuple(points), counts, parameters)
 
 
 def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:

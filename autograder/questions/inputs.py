@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from autograder.checking.difference import dtype_text
-from autograder.checking.request import Request, Value, content, tensors_in
+from autograder.checking.request import Request, Value, content, map_value, tensors_in
 from autograder.checking.sheet import Sheet
 from autograder.checking.value_text import MOST_NUMBERS, format_value
 
@@ -17,6 +17,8 @@ _USUAL = ("torch.float32", "torch.int64")
 _LONGEST = 360
 _MOST_INPUTS = 4
 _ROUNDED = 8
+# Longer lists and texts are cut, and then the input is not complete.
+_MOST_ITEMS, _LONGEST_TEXT, _SHOWN_ITEMS = 24, 160, 4
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def _rounded(request: Request) -> Request:
     def change(tensor: Tensor) -> Tensor:
         return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
 
-    return replace(request.map_tensors(change))
+    return request.map_tensors(change)
 
 
 def described(request: Request) -> Input:
@@ -102,14 +104,37 @@ def value_text(value: Value) -> str:
         return "{" + ", ".join(f"{key!r}: {value_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (tuple, list)):
         ends = "()" if isinstance(value, tuple) else "[]"
+        if len(value) > _MOST_ITEMS:
+            return f"{ends[0]}{', '.join(map(value_text, value[:_SHOWN_ITEMS]))}, …{ends[1]} of {len(value)} items"
         return ends[0] + ", ".join(map(value_text, value)) + ends[1]
     return repr(value)
 
 
 def is_complete(value: Value) -> bool:
     """Return whether the text of a value gives every number exactly."""
+    if isinstance(value, (str, tuple, list, Mapping)) and not _is_small(value):
+        return False
     tensors = tensors_in(value)
     return all(tensor.numel() <= MOST_NUMBERS and _is_short(tensor) for tensor in tensors)
+
+
+def _is_small(value: Value) -> bool:
+    """Return whether a text or a container is shown as a whole."""
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_TEXT
+    items = [*value.keys(), *value.values()] if isinstance(value, Mapping) else value
+    if not isinstance(items, (list, tuple)):
+        return True
+    return len(items) <= _MOST_ITEMS and all(map(_is_small, items))
+
+
+def turned(request: Request) -> Request:
+    """Return a request whose tensors have other numbers and the same sizes: each is turned round."""
+    return replace(request, arguments={name: map_value(value, _flipped) for name, value in request.arguments.items()})
+
+
+def _flipped(tensor: Tensor) -> Tensor:
+    return tensor.flip(-1) if tensor.ndim else tensor
 
 
 def _is_short(tensor: Tensor) -> bool:

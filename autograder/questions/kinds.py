@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 from autograder.questions.changes import ALWAYS, ERROR, NOTHING, REMOVED, Change
 from autograder.questions.facts import Facts, RunFacts
@@ -33,10 +34,16 @@ def values(facts: Facts, rng: random.Random) -> Iterator[Question]:
 
 def _about_points(facts: Facts, rng: random.Random, kind: str, fits: Callable[[Point], bool]) -> Iterator[Question]:
     for run in rng.sample(facts.runs, len(facts.runs)):
-        usable = [point for point in run.points if fits(point) and not _is_told(point, facts, run)]
+        first = {(point.line, point.text): point.shown for point in run.points if not point.visit}
+        usable = [
+            point
+            for point in run.points
+            # A later visit is worth a question where it is different from the first.
+            if fits(point) and not _is_told(point) and (not point.visit or first[point.line, point.text] != point.shown)
+        ]
         by_sort = {sort: list(group) for sort, group in groupby(sorted(usable, key=_sort), key=_sort)}
         for sort in rng.sample(list(by_sort), len(by_sort)):
-            question = _about_one_point(facts, run, by_sort[sort], sort, kind, rng)
+            question = _about_one_point(run, by_sort[sort], sort, kind, rng)
             if question is not None:
                 yield question
 
@@ -45,31 +52,30 @@ def _sort(point: Point) -> str:
     return point.sort
 
 
-def _is_told(point: Point, facts: Facts, run: RunFacts) -> bool:
+def _is_told(point: Point) -> bool:
     """Return whether a value is written in the code or is a size of the input by its name alone."""
     return point.shown == point.text or (point.sort == "int" and point.text.isidentifier() and not point.after)
 
 
 def _about_one_point(
-    facts: Facts, run: RunFacts, points: Sequence[Point], sort: str, kind: str, rng: random.Random
+    run: RunFacts, points: Sequence[Point], sort: str, kind: str, rng: random.Random
 ) -> Question | None:
     answers = list(dict.fromkeys(point.shown for point in points))
     real = rng.sample(answers, min(OPTIONS, len(answers)))
-    options = filled(real, sort, rng)
+    options = filled(real, sort, run.input)
     if options is None:
         return None
     key = rng.choice(real)
     point = rng.choice([point for point in points if point.shown == key])
     order, index = shuffled(options, key, rng)
-    times = sum(other.line == point.line and other.text == point.text for other in points)
-    when = f" the {_TIMES[point.visit]} time" if times > 1 or point.visit else ""
-    noun = {"shape": "shape", "value": "value"}[kind]
-    place = (
-        f"which {noun} does `{point.text}` have after line {point.line} has run{when}"
+    repeated = any((one.line, one.text, one.visit) == (point.line, point.text, 1) for one in run.points)
+    when = f" the {_TIMES[point.visit]} time" if repeated else ""
+        place = (
+        f"which {kind} does `{point.text}` have after line {point.line} has run{when}"
         if point.after
-        else f"which {noun} does `{point.text}` have in line {point.line}{', when it runs' + when if when else ''}"
+        else f"which {kind} does `{point.text}` have in line {point.line}{', when it runs' + when if when else ''}"
     )
-    told = f"Run on this input, line {point.line} gives `{point.text}` the {noun} {point.shown}{when and f' {when.strip()}'}."
+    told = f"Run on this input, line {point.line} gives `{point.text}` the {kind} {point.shown}{when and f' {when.strip()}'}."
     return Question(kind, f"{point.line} {point.text}", f"For {run.input}: {place}?", order, index, told)
 
 
@@ -82,7 +88,7 @@ def counts(facts: Facts, rng: random.Random) -> Iterator[Question]:
             continue
         real = list(dict.fromkeys(lines.values()))
         real = rng.sample(real, min(OPTIONS, len(real)))
-        options = filled([str(count) for count in real], "int", rng)
+        options = filled([str(count) for count in real], "int", run.input)
         if options is not None:
             key = rng.choice(real)
             line = rng.choice([line for line, count in lines.items() if count == key])
@@ -195,15 +201,21 @@ def _change_text(change: Change) -> str:
 
 
 def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask what comes out for a small input; the wrong options are what changed lines return."""
+    """Ask what comes out for a small input, of the code as it is or with one line changed; the options are what these return."""
     for run in rng.sample(facts.runs, len(facts.runs)):
-        wrong = [change.results.get(run.number, "") for change in facts.changes]
-        wrong = list(dict.fromkeys(text for text in wrong if text and text != run.result))
-        if run.result and len(wrong) >= OPTIONS - 1:
-            options = [run.result, *rng.sample(wrong, OPTIONS - 1)]
-            order, index = shuffled(options, run.result, rng)
-            told = f"Run on this input, your code returns {run.result}."
-            yield Question("result", run.input, f"For {run.input}: what is returned?", order, index, told, generic=True)
+        changed = {text: change for change in facts.changes if (text := change.results.get(run.number, ""))}
+        if not run.result or len({run.result, *changed}) < OPTIONS:
+            continue
+        options = rng.sample([run.result, *sorted(text for text in changed if text != run.result)], OPTIONS)
+        key = rng.choice(options)
+        order, index = shuffled(options, key, rng)
+        if key == run.result:
+            text, topic, told = f"For {run.input}: what is returned?", run.input, "Run on this input, your code returns"
+        else:
+            change = changed[key]
+            text = f"{_change_sentence(change)}\n   What does the changed code return for {run.input}?"
+            topic, told = _change_topic(change), "Run on this input, the changed code returns"
+        yield Question("result", topic, text, order, index, f"{told} {key}.", generic=key == run.result)
 
 
 def parameters(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -214,7 +226,7 @@ def parameters(facts: Facts, rng: random.Random) -> Iterator[Question]:
         if not real:
             continue
         real = rng.sample(real, min(OPTIONS, len(real)))
-        options = filled([str(count) for count in real], "int", rng)
+        options = filled([str(count) for count in real], "int", run.input)
         if options is None:
             continue
         key = rng.choice(real)
@@ -226,14 +238,7 @@ def parameters(facts: Facts, rng: random.Random) -> Iterator[Question]:
         yield Question("parameters", f"{name} {run.number}", text, order, index, told, generic=True)
 
 
-# The kinds, with the more telling ones first.
-KINDS: tuple[Callable[[Facts, random.Random], Iterator[Question]], ...] = (
-    changed_lines,
-    shapes,
-    responsible_lines,
-    counts,
-    values,
-    branches,
-    results,
-    parameters,
-)
+Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
+KINDS: tuple[Kind, ...] = (changed_lines, shapes, responsible_lines, counts, values, results, parameters)
+# They are asked where the others do not give enough questions: a line that does not run is often told by its looks.
+LAST_KINDS: tuple[Kind, ...] = (branches,)

@@ -16,23 +16,27 @@ OPTIONS = 4
 _ATTEMPTS = 200
 
 
-def filled(real: Sequence[str], sort: str, rng: random.Random) -> list[str] | None:
+def filled(real: Sequence[str], sort: str, context: str) -> list[str] | None:
     """Return four different options that contain the given ones; None if no mistakes are known for their sort.
+
+    The same answers in the same context are filled with the same mistakes. Else a program that sees the questions of a whole class could
+    tell the answers, which occur often, from mistakes that were drawn anew each time.
 
     Args:
         real: at most four answers that the code gives.
         sort: the sort of the answers, as ``trace.describe`` names it.
-        rng: the source of choices.
+        context: the input.
     """
     edit = _EDITS.get(sort)
     options = list(dict.fromkeys(real))[:OPTIONS]
     if not options or (edit is None and len(options) < OPTIONS):
         return None
-    for _ in range(_ATTEMPTS):
+    for attempt in range(_ATTEMPTS):
         if len(options) == OPTIONS:
             break
         assert edit is not None
-        other = edit(rng.choice(options), rng)
+        rng = random.Random(f"{context} {attempt}")
+        other = edit(rng.choice(sorted(options)), rng)
         if other is not None and other not in options:
             options.append(other)
     return options if len(options) == OPTIONS else None

@@ -14,7 +14,7 @@ class Question:
 
     Attributes:
         kind: the kind, such as ``"shape"``.
-        topic: what it is about within its kind: two questions of a student have different topics.
+        topic: what it is about within its kind: where there are enough questions, those of a student have different topics.
         text: the question.
         options: the options, in the order in which they stand.
         key: the index of the right option.
