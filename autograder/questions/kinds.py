@@ -39,7 +39,9 @@ def _about_points(facts: Facts, rng: random.Random, kind: str, fits: Callable[[P
             point
             for point in run.points
             # A later visit is worth a question where it is different from the first.
-            if fits(point) and not _is_told(point) and (not point.visit or first[point.line, point.text] != point.shown)
+            if fits(point)
+            and not _is_told(point)
+            and (not point.visit or first.get((point.line, point.text)) != point.shown)
         ]
         by_sort = {sort: list(group) for sort, group in groupby(sorted(usable, key=_sort), key=_sort)}
         for sort in rng.sample(list(by_sort), len(by_sort)):
@@ -68,9 +70,10 @@ def _about_one_point(
     key = rng.choice(real)
     point = rng.choice([point for point in points if point.shown == key])
     order, index = shuffled(options, key, rng)
-    repeated = any((one.line, one.text, one.visit) == (point.line, point.text, 1) for one in run.points)
-    when = f" the {_TIMES[point.visit]} time" if repeated else ""
-        place = (
+    again = any((one.line, one.text, one.visit) == (point.line, point.text, 1) for one in run.points)
+    once = not point.visit and not again and run.counts.get(point.line, 2) < 2
+    when = "" if once else f" the {_TIMES[point.visit]} time"
+    place = (
         f"which {kind} does `{point.text}` have after line {point.line} has run{when}"
         if point.after
         else f"which {kind} does `{point.text}` have in line {point.line}{', when it runs' + when if when else ''}"
