@@ -76,7 +76,7 @@ def _edited_items(text: str, rng: random.Random) -> str | None:
     elif choice == "exchange" and len(items) > 1:
         i, j = rng.sample(range(len(items)), 2)
         items[i], items[j] = items[j], items[i]
-    elif len(items) <= 3:
+    elif 0 < len(items) <= 3:
         items.append(rng.choice(items))
     return repr(type(value)(items)) if items else None
 
