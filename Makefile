@@ -32,7 +32,7 @@ site: $(READY)
 	$(RUN)/tfcourse build $(SITE)
 
 # The machinery's exhaustive part: attacks, the corpus of odd files, the engine, one page of each kind.
-DEEP := tests/semester tests/students tests/attacks tests/corpus tests/faults tests/nbgrader tests/pages tests/pretend tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
+DEEP := tests/semester tests/questions tests/students tests/attacks tests/corpus tests/faults tests/nbgrader tests/pages tests/pretend tests/site tests/autograder/cluster tests/autograder/engine tests/autograder/grading
 # A process per core, at most four, for each takes a gigabyte; one thread each, or they wait for each other's. A file's tests stay together: they
 # share what is slow to make, such as the built site (tests/scheduling.py). Their order, which tests/conftest.py gives, is kept.
 PYTEST := OMP_NUM_THREADS=1 $(RUN)/pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "not nbgrader and not audit"

@@ -36,7 +36,9 @@ _COUNT = re.compile(r"For (?P<input>.*): how often does line (?P<line>\d+) run\?
 _BRANCH = re.compile(r"For (?P<input>.*): which of these lines (?P<verb>does not run|runs)\?", re.DOTALL)
 _RESULT = re.compile(r"For (?P<input>.*): what is returned\?", re.DOTALL)
 _PARAMETERS = re.compile(r"For (?P<input>.*): how many numbers can (?P<part>.*) learn\?", re.DOTALL)
-_WHICH = re.compile(r"Each of these changes one line of your code. With which one does the check say: (?P<outcome>.*)\?")
+_WHICH = re.compile(
+    r"Each of these changes one line of your code. With which one does the check say: (?P<outcome>.*)\?"
+)
 _RETURNED = re.compile(r"(?P<change>.*)\n   What does the changed code return for (?P<input>.*)\?", re.DOTALL)
 _SAYS = re.compile(r"(?P<change>.*)\n   What does the check say of the changed code\?", re.DOTALL)
 
@@ -110,11 +112,15 @@ class Author:
             indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
             before = self._source.split("\n")[: node.lineno - 1]
             after = self._source.split("\n")[node.end_lineno or 0 :]
-            source = "\n".join([*before, indent + text[0], *text[1:], f"{indent}see_of_the_author({found['text']})", *after])
+            source = "\n".join(
+                [*before, indent + text[0], *text[1:], f"{indent}see_of_the_author({found['text']})", *after]
+            )
         else:
             number = int(found["line"])
             line = self._source.split("\n")[number - 1]
-            source = self._with(number, number, [line.replace(found["text"], f"see_of_the_author({found['text']})", 1).strip()])
+            # In an assignment to a part of a tensor, the value stands on the right.
+            before, text, after = line.rpartition(found["text"]) if "] = " in line else line.partition(found["text"])
+            source = self._with(number, number, [f"{before}see_of_the_author({text}){after}".strip()])
         LocalSubject(self._made(source, see)).observe(self._inputs[found["input"]])
         return str(seen[TIMES[found["time"] or "first"]])
 
@@ -136,7 +142,9 @@ class Author:
     def _changed(self, sentence: str) -> str:
         if found := re.fullmatch(r"Line (\d+), `(.*)`, is removed( with its block)?\.", sentence):
             return self._replaced(int(found[1]), "pass", whole=True)
-        if found := re.fullmatch(r"The block under line (\d+), `(.*)`, always runs, whatever the condition\.", sentence):
+        if found := re.fullmatch(
+            r"The block under line (\d+), `(.*)`, always runs, whatever the condition\.", sentence
+        ):
             return self._replaced(int(found[1]), "if True:")
         found = re.fullmatch(r"Line (\d+), `(.*)`, is changed to `(.*)`\.", sentence)
         assert found is not None, sentence

@@ -1,0 +1,89 @@
+"""The questions about every reference and every alternative, answered by an author in another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder.checks import exercise, exercises
+from autograder.questions.choose import questions
+from autograder.questions.code import Code, NoSourceError
+from autograder.questions.facts import Facts, gather
+from tests.questions.author import solutions
+
+# Solutions that give fewer than four questions, by exercise and number (0: the reference), and why.
+FEWER = {
+    ("encode_text", 0): "it goes through a set, whose order is another one in every process, and hands all work on",
+    ("pre_tokenize", 1): "a pattern of the package regex, and one comprehension over its matches",
+    ("score_to_text", 0): "one line of arithmetic within a text",
+    ("interpolate_positions", 0): "one call",
+}
+# Alternatives that no student could write at the top level of a cell: subclasses without code, and functions within functions.
+NO_SOURCE = ("has no code in Python", "is defined inside another function")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Callable[[str, int, list[tuple[str, tuple[str, ...]]]], list[str]]]:
+    """Yield a function that asks the author in a process with other hashes of texts."""
+    program = Path(__file__).with_name("author.py")
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def answers(name: str, number: int, asked: list[tuple[str, tuple[str, ...]]]) -> list[str]:
+            order = json.dumps({"exercise": name, "number": number, "questions": asked})
+            process.stdin.write(f"{order}\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            found: list[str] = json.loads(process.stdout.readline())  # type: ignore[union-attr]
+            return found
+
+        yield answers
+        process.stdin.close()
+
+
+def facts_of(name: str) -> dict[int, Facts]:
+    found, refused = {}, {}
+    for number, solution in enumerate(solutions(name)):
+        try:
+            found[number] = gather(Code.of(solution), exercise(name).sheet())
+        except NoSourceError as error:
+            refused[number] = str(error)
+    assert 0 not in refused, "a reference has source"
+    assert all(reason.endswith(NO_SOURCE) for reason in refused.values())
+    return found
+
+
+@pytest.mark.parametrize("name", list(exercises()))
+def test_the_author_answers_four_questions_and_every_key_is_the_author_s(name, ask) -> None:
+    for number, facts in facts_of(name).items():
+        chosen = questions(facts, "one")
+        assert len(chosen) == 4 or (name, number) in FEWER, f"solution {number} gives {len(chosen)} questions"
+        assert sum(one.generic for one in chosen) <= 1
+        # The second execution is in another process, and the options have another order.
+        asked = [*chosen, *questions(facts, "another")]
+        answers = ask(name, number, [(one.text, tuple(reversed(one.options))) for one in asked])
+        assert [(one.text, one.answer) for one in asked] == [
+            (one.text, answer) for one, answer in zip(asked, answers, strict=True)
+        ]
+
+
+def test_solutions_with_fewer_questions_exist() -> None:
+    assert {name for name, _ in FEWER} <= set(exercises())
