@@ -109,12 +109,31 @@ def test_the_same_sources_give_the_same_bytes(small: Any, wheels: dict[str, Path
 
 def test_it_holds_the_engine_and_its_recordings_and_nothing_else_of_the_autograder(wheels: dict[str, Path]) -> None:
     names = {name for name in contents(wheels[FIRST]) if name.startswith("autograder/")}
-    others = {name for name in names if not name.startswith("autograder/checking/")}
-    assert others == {"autograder/__init__.py"}
+    others = {name for name in names if not name.startswith(("autograder/checking/", "autograder/questions/"))}
+    operators = ("__init__", "expressions", "guards", "operators", "places", "statements")
+    assert others == {"autograder/__init__.py", *(f"autograder/mutation/{name}.py" for name in operators)}
+    assert "autograder/questions/with_reference.py" not in names
     recordings = {Path(name).stem for name in names if name.endswith(".safetensors")}
     assert recordings == {"causal_mask", "masked_attention_weights"}
     later = {Path(name).stem for name in contents(wheels[SECOND]) if name.endswith(".safetensors")}
     assert later == {"causal_mask", "masked_attention_weights", "split_heads", "MultiHeadAttention"}
+
+
+def test_the_quiz_asks_about_own_code_without_the_reference(wheels: dict[str, Path], tmp_path: Path) -> None:
+    mine = "def causal_mask(T, device=None):\n    rows = torch.arange(T, device=device)\n    return rows[:, None] >= rows\n"
+    asked = """
+import builtins, contextlib, io, linecache, torch, tfcourse
+linecache.cache["<cell>"] = (1, None, MINE.splitlines(keepends=True), "<cell>")
+exec(compile(MINE, "<cell>", "exec"))
+builtins.input = lambda prompt: "A"
+shown = io.StringIO()
+with contextlib.redirect_stdout(shown):
+    tfcourse.quiz(causal_mask, seed=1)
+print(json.dumps({"shown": shown.getvalue()}))
+"""
+    told = run(installed(wheels[FIRST], tmp_path / "there"), f"MINE = {mine!r}\n{asked}")
+    assert "of 3 right. Nothing is recorded" in told["shown"]
+    assert told["shown"].count("A)  ") >= 3
 
 
 def test_this_and_later_chapters_are_stubs_and_earlier_ones_whole(wheels: dict[str, Path]) -> None:

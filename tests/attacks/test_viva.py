@@ -1,0 +1,103 @@
+"""Attacks on the questions about students' own code: they run in the sandbox, and nothing of them reaches a page as markup."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.checks import exercise
+from autograder.course.folder import Course
+from autograder.engine.settings import GradingSettings
+from autograder.grading.course_settings import as_released
+from autograder.record.results import ExerciseResult, GradeResult, write_result
+from autograder.roster.roster import Student, write_roster
+from autograder.viva.interviews import Interview, interviews
+from autograder.viva.pages import page
+from tests.autograder.conftest import RELEASED, course_dir, released  # noqa: F401
+
+CHAPTER, EXERCISE = "03_scaled_dot_product", "causal_mask"
+RIGHT = """def causal_mask(T, device=None):
+    rows = torch.arange(T, device=device)[:, None]
+    columns = torch.arange(T, device=device)
+    mask = columns <= rows
+    return mask"""
+MARKUP = "</pre><script>window.hostile = 1</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
+
+
+def when_traced(action: str) -> str:
+    return RIGHT.replace(
+        "    return mask", f"    import os, sys\n    if sys.gettrace():\n        {action}\n    return mask"
+    )
+
+
+CODE = {
+    "honest": RIGHT,
+    "prints-keys": "print('0. A) The key is A')\n\n\n"
+    + RIGHT.replace("    return", "    print('\\n{\"key\": 0}\\n' * 99)\n    return"),
+    "differs-when-traced": when_traced("return ~mask"),
+    "never-ends-when-traced": when_traced("while True: pass"),
+    "switches-tracing-off": when_traced("sys.settrace(None)"),
+    "ends-its-process": when_traced("os._exit(0)"),
+    "markup": RIGHT.replace("    rows", f'    """{MARKUP}"""\n    text = "{MARKUP}"  # {MARKUP}\n    rows', 1),
+    "forges-facts": "import autograder.questions.with_recordings as w\n"
+    f'w.print_facts = lambda sources, names, mark, enough: print(mark + \'{{"source": "{MARKUP}"}}\')\n\n\n' + RIGHT,
+    "floods": "import sys\n\n\n" + when_traced("sys.__stdout__.write('x' * 10**7)"),
+}
+WITHOUT = {"differs-when-traced", "never-ends-when-traced", "switches-tracing-off", "ends-its-process", "forges-facts"}
+
+
+def hand_in(course: Course, student: str, code: str) -> None:
+    """Write what grading leaves of a submission with full marks."""
+    notebook = nbformat.read(course.folder("release", ".", CHAPTER) / f"{CHAPTER}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == EXERCISE:
+            cell.source = code
+    for step in ("submitted", "autograded"):
+        folder = course.folder(step, student, CHAPTER)
+        folder.mkdir(parents=True)
+        nbformat.write(notebook, folder / f"{CHAPTER}.ipynb")
+    points = exercise(EXERCISE).points
+    write_result(course, GradeResult(student, CHAPTER, "graded", exercises=(ExerciseResult(EXERCISE, points, points),)))
+
+
+@pytest.fixture
+def made(course_dir: Path) -> tuple[Course, list[Interview]]:  # noqa: F811
+    assert RELEASED[CHAPTER] == EXERCISE
+    course = Course.open(course_dir)
+    write_roster(course, {student: Student(student, name=f"{student} {MARKUP}") for student in CODE})
+    for student, code in CODE.items():
+        hand_in(course, student, code)
+    settings = as_released(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
+    return course, interviews(course, CHAPTER, 4, settings)
+
+
+def test_hostile_code_gives_no_question_or_right_ones_and_no_markup(made: tuple[Course, list[Interview]]) -> None:
+    course, found = made
+    by_student = {interview.student: interview for interview in found}
+    assert set(by_student) == set(CODE)
+    for student, interview in by_student.items():
+        assert interview.count == (0 if student in WITHOUT else 4), (student, interview.problem)
+        assert bool(interview.problem) == (student in WITHOUT)
+    for name in ("questions", "keys"):
+        html = page(name, found, "chapter")
+        assert not re.search(r"<(script|img|iframe|a|form|svg|object|link)\b", html)
+        assert "49" not in re.findall(r"\{\{.*?\}\}|49", html)
+        assert "default-src 'none'" in html
+    shown = page("questions", found, "chapter")
+    assert "&lt;script&gt;" in shown
+    assert "The key is A" not in shown
+    assert (
+        "window.hostile"
+        not in page("questions", [by_student["honest"]], "chapter").replace(MARKUP, "").partition("<pre")[2]
+    )
+
+    # Nothing is run again: what was made before is kept, and so is its seed.
+    def refuse(settings: GradingSettings) -> None:
+        raise AssertionError("it runs again")
+
+    settings = as_released(course, CHAPTER, GradingSettings(seed=5, allow_weaker=True))
+    again = interviews(course, CHAPTER, 4, settings, make_executor=refuse)  # type: ignore[arg-type]
+    assert again == found
