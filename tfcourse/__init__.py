@@ -55,7 +55,7 @@ def quiz(candidate: Callable[..., Any], *, seed: int | None = None) -> None:
     Args:
         candidate: your function or class, which must earn nine tenths of its points; the
             exercise is found by its name.
-        seed: decides which questions are asked; by default every call asks others.
+        seed: selects the questions; by default every call has other ones.
 
     Raises:
         RuntimeError: if no quiz is installed.

@@ -42,14 +42,17 @@ def viva(chapter: str, course_dir: Path | None, questions: int, jobs: int | None
     settings = as_released(course, name, settings_for(course, jobs, "cpu", allow_weaker, None))
     total = sum(result.status == "graded" for result in read_results(course, name))
     with progress_bar("viva", total) as step:
-        made = interviews(course, name, questions, settings, report=step)
-    page, keys = write_pages(made, folder_of(course, name), title=name)
-    lacking = [item for item in made if item.problem]
-    lines = [f"questions for {sum(bool(item.parts) for item in made)} of {len(made)} students: {page}", f"keys: {keys}"]
+        sheets = interviews(course, name, questions, settings, report=step)
+    page, keys = write_pages(sheets, folder_of(course, name), title=name)
+    lacking = [item for item in sheets if item.problem]
+    lines = [
+        f"questions for {sum(bool(item.parts) for item in sheets)} of {len(sheets)} students: {page}",
+        f"keys: {keys}",
+    ]
     lines += [f"  {item.student}: {item.problem}" for item in lacking]
     data = {
         "questions": page,
         "keys": keys,
-        "students": {item.student: {"questions": item.count, "problem": item.problem} for item in made},
+        "students": {item.student: {"questions": item.count, "problem": item.problem} for item in sheets},
     }
     return CommandResult(data, "\n".join(lines))

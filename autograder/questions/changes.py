@@ -34,7 +34,7 @@ REMOVED, ALWAYS = "(removed)", "(its block always runs)"
 
 @dataclass(frozen=True)
 class Change:
-    """A changed line, and what the check says of the code with it.
+    """A changed line, and the verdict of the check on the code with it.
 
     Attributes:
         line: the line.
@@ -68,7 +68,7 @@ def try_changes(code: Code, sheet: Sheet, inputs: Sequence[Input]) -> list[Chang
 
 @dataclass
 class Cost:
-    """What the requests so far cost. Unlike time it is the same in every run, and so are the changes that are tried."""
+    """The cost of the requests so far. Unlike time, it is the same in every run, so every run tries the same changes."""
 
     cost: float = 0.0
 
@@ -79,7 +79,7 @@ class Cost:
 
 
 def _some(candidates: Sequence[Mutation], key: str) -> Iterator[Mutation]:
-    """Yield mutations in an order in which every line has its turn; the order depends on the code only."""
+    """Yield mutations in an order in which every line has its turn; only the code decides the order."""
     rng = random.Random(key)
     by_line: dict[int, list[Mutation]] = {}
     for mutation in candidates:

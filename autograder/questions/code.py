@@ -78,7 +78,7 @@ class Code:
             extra: further global names.
 
         Raises:
-            Exception: whatever the definition raises.
+            Exception: the error of the definition.
         """
         namespace = {**self.namespace, **(extra or {})}
         code = compile(self.source if changed is None else changed, self.filename, "exec", _FLAGS, dont_inherit=True)

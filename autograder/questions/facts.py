@@ -114,7 +114,7 @@ def _change(data: Mapping[str, Any]) -> Change:
 
 
 def gather(code: Code, sheet: Sheet) -> Facts:
-    """Run a definition on visible inputs, as it is and with changed lines, and return the facts. They depend on the code only."""
+    """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
     parts = layout(code.tree)
     inputs = visible_inputs(sheet)
     found = [_run(code, parts, item, number) for number, item in enumerate(inputs)]
@@ -131,7 +131,7 @@ def gather(code: Code, sheet: Sheet) -> Facts:
 
 
 def _run(code: Code, parts: Layout, item: Input, number: int) -> RunFacts | None:
-    """Return what one input shows, as far as the text of the input and the code tell it."""
+    """Return the facts of one input that follow from its text and the code."""
     run = watched_run(code, parts, item.request)
     if run is None:
         return None

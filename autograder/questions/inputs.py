@@ -1,4 +1,4 @@
-"""Choose inputs among the visible questions of a check, and describe them."""
+"""Choose inputs among the visible tests of a check, and describe them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Input:
 
 
 def visible_inputs(sheet: Sheet) -> list[Input]:
-    """Return some different inputs of a sheet's visible questions, first those whose sizes differ most.
+    """Return some different inputs of a sheet's visible tests, first those whose sizes differ most.
 
     Raises:
-        ValueError: if the sheet has hidden questions.
+        ValueError: if the sheet has hidden tests.
     """
     if sheet.plain is not None:
         raise ValueError("questions are made from visible inputs only")

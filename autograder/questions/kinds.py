@@ -131,7 +131,7 @@ def _line_text(facts: Facts, line: int) -> str:
 
 
 def changed_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask what the check says of the code with one line changed."""
+    """Ask for the verdict of the check on the code with one line changed."""
     by_outcome = _by_outcome(facts.changes)
     if len(by_outcome) < 2:
         return

@@ -55,7 +55,8 @@ def layout(tree: ast.AST) -> Layout:
         if _is_text(node):
             docstring.update(lines)
         elif not isinstance(node, _BLOCKS):
-            lines = range(node.lineno, node.lineno + 1) if isinstance(node, ast.If) else lines
+            if isinstance(node, ast.If):
+                lines = range(node.lineno, (node.test.end_lineno or node.lineno) + 1)
             shared |= set(lines) & set(owner)
             owner.update(dict.fromkeys(lines, node.lineno))
             statements[node.lineno] = _statement(node, len(lines) == 1)

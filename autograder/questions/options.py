@@ -2,7 +2,7 @@
 
 Wherever the code gives four different answers at four places, these are the options, and the place is chosen after them: each option is
 as likely to be the key as any other. Otherwise answers that plausible mistakes give fill the set: axes exchanged, an axis forgotten or
-added, a number off by one. Each of them starts from any option, right or wrong, so that the key is not the one that all others resemble.
+added, a number off by one. Each of them starts from any option, right or wrong, so that the others do not all resemble the key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def filled(real: Sequence[str], sort: str, context: str) -> list[str] | None:
     """Return four different options that contain the given ones; None if no mistakes are known for their sort.
 
     The same answers in the same context are filled with the same mistakes. Else a program that sees the questions of a whole class could
-    tell the answers, which occur often, from mistakes that were drawn anew each time.
+    tell the answers, which occur often, from mistakes that differ in every question.
 
     Args:
         real: at most four answers that the code gives.

@@ -14,7 +14,7 @@ class Question:
 
     Attributes:
         kind: the kind, such as ``"shape"``.
-        topic: what it is about within its kind: where there are enough questions, those of a student have different topics.
+        topic: what it is about within its kind: the questions of a student have different topics, if there are enough of them.
         text: the question.
         options: the options, in the order in which they stand.
         key: the index of the right option.

@@ -25,8 +25,8 @@ def ask_about(candidate: Callable[..., Any], sheet: Sheet, seed: int | None = No
 
     Args:
         candidate: the function or class.
-        sheet: the visible questions of its check.
-        seed: decides which questions are asked; by default every call asks others.
+        sheet: the visible tests of its check.
+        seed: selects the questions; by default every call has other ones.
     """
     verdict = decide(sheet, LocalSubject(candidate))
     if verdict.score < ENOUGH * verdict.max_score:

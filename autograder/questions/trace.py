@@ -1,7 +1,7 @@
 """Run a definition on one input and record what its lines and expressions compute, under limits of steps and time.
 
-Code that switches tracing off, runs too long, or answers otherwise while it is watched gives no run, and so no question: the answers of a
-traced run and of a recorded run must equal the answer of a plain one.
+Code that switches tracing off, runs too long, or answers otherwise under observation gives no run, and therefore no question. The answers
+of a traced run and of a recorded run must equal the answer of a plain run.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Tracer:
             self._last.pop(frame, None)
         elif event in ("line", "return"):
             if self._parts is not None:
-                self._record(frame, self._parts)
+                self._record(frame, event, self._parts)
             if event == "line":
                 self._count(frame)
             else:
@@ -154,10 +154,12 @@ class Tracer:
             self._steps, self.failed = -1, True
             raise TooLongError("the code runs too long to be asked about")
 
-    def _record(self, frame: FrameType, parts: Layout) -> None:
+    def _record(self, frame: FrameType, event: str, parts: Layout) -> None:
         line = parts.owner.get(self._last.get(frame, 0), 0)
         statement = parts.statements.get(line)
-        if statement is None or parts.owner.get(frame.f_lineno) == line != frame.f_lineno:
+        # A statement of several lines goes back and forth between them before it is done; a comprehension has a frame of its own.
+        inside = event == "line" and parts.owner.get(frame.f_lineno) == line and frame.f_lineno != self._last[frame]
+        if statement is None or inside or frame.f_code.co_name.startswith("<"):
             return
         for name in statement.names:
             visit = self._visits[line, name]

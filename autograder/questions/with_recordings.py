@@ -22,7 +22,7 @@ def quiz(candidate: Callable[..., Any], *, seed: int | None = None) -> None:
 
     Args:
         candidate: your function or class; the exercise is found by its name.
-        seed: decides which questions are asked; by default every call asks others.
+        seed: selects the questions; by default every call has other ones.
 
     Raises:
         LookupError: if this build has no exercise of that name.

@@ -69,7 +69,7 @@ class Interview:
         student: the student's id.
         name: the student's name, or the id.
         parts: the questions by definition.
-        problem: why there are fewer questions than were asked for, or empty.
+        problem: why there are too few questions, or empty.
         made_from: a hash of everything that the questions depend on.
     """
 
@@ -100,7 +100,7 @@ def interviews(
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
 ) -> list[Interview]:
-    """Return the questions for every student of a graded chapter, ordered by student. Those that were made before are kept.
+    """Return the questions for every student of a graded chapter, ordered by student. Earlier questions about the same code are kept.
 
     Args:
         course: the course.

@@ -121,7 +121,9 @@ class Author:
             number = int(found["line"])
             line = self._source.split("\n")[number - 1]
             # In an assignment to a part of a tensor, the value stands on the right.
-            before, text, after = line.rpartition(found["text"]) if "] = " in line else line.partition(found["text"])
+            places = [item.span() for item in re.finditer(rf"(?<!\w){re.escape(found['text'])}(?!\w)", line)]
+            first, last = places[-1 if "] = " in line else 0]
+            before, text, after = line[:first], line[first:last], line[last:]
             source = self._with(number, number, [f"{before}see_of_the_author({text}){after}".strip()])
         LocalSubject(self._made(source, see)).observe(self._inputs[found["input"]])
         return str(seen[TIMES[found["time"] or "first"]])
@@ -165,6 +167,8 @@ class Author:
         node = self._statement(line)
         block = getattr(node, "body", None)
         last = block[0].lineno - 1 if block and not whole else node.end_lineno
+        if block and not whole and block[0].lineno == line:  # a block on the line of its head
+            new = f"{new} {self._source.split(chr(10))[line - 1][block[0].col_offset :]}"
         return self._with(line, max(line, last or line), [new])
 
     def _says(self, source: str) -> str:
