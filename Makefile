@@ -10,7 +10,7 @@ DEMO   := $(patsubst chapters/%/,%,$(wildcard $(patsubst %,chapters/%_*/,01 03 0
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo site test test-deep test-chapter test-nbgrader test-pages lint lock sync clean help
+.PHONY: demo site test test-deep test-chapter test-nbgrader test-pages test-questions lint lock sync clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ test-chapter: $(READY)
 ## make test-nbgrader   nbgrader's own tests, with the engine switched on; takes minutes
 test-nbgrader: $(READY)
 	$(RUN)/pytest -m nbgrader tests/nbgrader
+
+## make test-questions   all questions about all solutions, answered by a second program; takes ten minutes
+test-questions: $(READY)
+	OMP_NUM_THREADS=1 $(RUN)/pytest -m audit tests/questions
 
 ## make test-pages      every page of the site in a browser, in light and dark; takes minutes
 test-pages: $(READY)

@@ -113,7 +113,8 @@ def _shown(code: Code, mutation: Mutation) -> tuple[int, str, str] | None:
         if owner is None or owner.orelse:
             return None
         after = REMOVED if mutation.after == "pass" else ALWAYS
-        return (mutation.line, mutation.before, after) if len(mutation.before) <= _LONGEST else None
+        before = _as_written(code, mutation.line, mutation.before)
+        return (mutation.line, before, after) if len(before) <= _LONGEST else None
     old, new = (list(_heads(ast.parse(text))) for text in (code.source, mutation.code))
     differing = [(a, b) for a, b in zip(old, new, strict=False) if a[1] != b[1]]
     if len(old) != len(new) or len(differing) != 1:
@@ -121,7 +122,14 @@ def _shown(code: Code, mutation: Mutation) -> tuple[int, str, str] | None:
     (line, before), (_, after) = differing[0]
     if max(len(before), len(after)) > _LONGEST or "\n" in before + after or before.startswith(("def ", "class ", "@")):
         return None
+    before, after = (_as_written(code, line, text) for text in (before, after))
     return line, before, REMOVED if after == "pass" else after
+
+
+def _as_written(code: Code, line: int, text: str) -> str:
+    """Return a statement as its line has it: ``elif`` is an ``if`` inside ``else`` to Python's parser."""
+    is_elif = code.source.split("\n")[line - 1].lstrip().startswith("elif ")
+    return f"el{text}" if is_elif and text.startswith("if ") else text
 
 
 def _heads(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -26,7 +26,7 @@ from autograder.release.student_module import student_module
 from autograder.static_analysis.definitions import ModuleSource, find_definition, module_source
 
 # The date of this version, because a wheel's bytes must not depend on the clock. tests/test_repository.py compares it with CITATION.cff.
-RELEASED = (2026, 11, 26)
+RELEASED = (2026, 11, 28)
 CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
 # The extras that the package itself recommends for generating text and loading weights. The others are for lecturers.

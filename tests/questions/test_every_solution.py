@@ -1,4 +1,7 @@
-"""The questions about every reference and every alternative, answered by an author in another process."""
+"""The questions about every reference and every alternative, answered by an author in another process.
+
+It takes ten minutes: ``make test-questions``. A sample of it is in tests/autograder/questions.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,13 @@ from autograder.questions.code import Code, NoSourceError
 from autograder.questions.facts import Facts, gather
 from tests.questions.author import solutions
 
+pytestmark = pytest.mark.audit
+
 # Solutions that give fewer than four questions, by exercise and number (0: the reference), and why.
 FEWER = {
     ("encode_text", 0): "it goes through a set, whose order is another one in every process, and hands all work on",
+    ("lstm_forward", 1): "one call that hands everything on",
+    ("pre_tokenize", 0): "it goes through a set",
     ("pre_tokenize", 1): "a pattern of the package regex, and one comprehension over its matches",
     ("score_to_text", 0): "one line of arithmetic within a text",
     ("interpolate_positions", 0): "one call",
