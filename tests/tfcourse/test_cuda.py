@@ -30,7 +30,7 @@ from tfcourse.translation import beam_search, greedy_decode
 # Where there is no CUDA, these tests run on the pretend accelerator of tests/pretend/.
 DEVICE = "cuda" if torch.cuda.is_available() else "pretend"
 # Texts, pictures and pages: what they make is on the CPU, whatever it is made of.
-NO_EXERCISES = {"data", "explorers", "figures", "lessons", "number_names", "pretrained"}
+NO_EXERCISES = {"data", "dtypes", "lessons", "number_names", "pretrained"}
 MODULES = [
     importlib.import_module(f"tfcourse.{info.name}")
     for info in pkgutil.iter_modules(tfcourse.__path__)

@@ -38,8 +38,7 @@ NAMES = list(exercises())
 # Modules of the course's package that lessons use and nobody is asked to write.
 NOT_EXERCISES = {
     "data",
-    "explorers",
-    "figures",
+    "dtypes",
     "lessons",
     "number_names",
     "pretrained",
