@@ -78,10 +78,10 @@ def test_other_mistakes_keep_what_they_keep_on_the_cpu(accelerator: str) -> None
 
 def test_a_result_that_was_brought_to_the_cpu_is_not_right(accelerator: str) -> None:
     def gelu(x: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.gelu(x).cpu()
+        return (x * (1 + torch.erf(x / 2**0.5)) / 2).cpu()
 
     verdict = check(gelu, device=accelerator)
-    assert [finding.aspect for finding in verdict.findings if not finding.passed and finding.aspect == "device"]
+    assert [finding.aspect for finding in verdict.findings if not finding.passed and "device" in finding.aspect]
 
 
 def test_a_mask_that_stayed_on_the_cpu_is_told_as_such(accelerator: str) -> None:
