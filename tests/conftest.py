@@ -36,6 +36,17 @@ FLAGS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Let PyTorch run on one thread, which is faster for small tensors."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that picks what is about one chapter."""
     parser.addoption(

@@ -17,12 +17,12 @@ FORMER_NAMES = {
 def as_declared(candidate: Callable[..., Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the arguments under the names that the candidate declares.
 
-    An argument keeps its name if the candidate declares it, or declares the former one neither; so the message about a missing argument
-    has today's name.
+    An argument gets its former name only if the candidate declares that name and not the present one. A candidate that declares neither
+    fails with the present name in the message.
 
     Args:
         candidate: the function or class of a submission.
-        arguments: the arguments by their names of today.
+        arguments: the arguments by their present names.
     """
     if FORMER_NAMES.keys().isdisjoint(arguments):
         return arguments

@@ -28,13 +28,12 @@ from autograder.questions.code import Code
 from autograder.questions.facts import Facts
 from autograder.questions.lines import layout
 from autograder.questions.question import Question
+from autograder.questions.quiz import ENOUGH
 from autograder.record.results import GradeResult, read_results
 from autograder.roster.roster import read_roster
 from autograder.viva.definitions import own_definitions, printed_facts, with_questions
 
-# From this share of an exercise's points on, its code can be asked about.
-ENOUGH = 0.9
-# The exercises whose code is run for a student; the second one, only if the first does not give enough questions.
+# The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
 _MOST_EXERCISES = 3
 # Definitions with fewer lines than this come last.
 _FEW_LINES = 4

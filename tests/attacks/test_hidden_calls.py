@@ -71,8 +71,9 @@ def test_a_hidden_call_earns_nothing(
     assert verdict.score <= honest_score, [finding.message for finding in verdict.findings]
 
 
-def test_calls_that_fail_from_the_first_on_earn_nothing(honest_score: float, count: int) -> None:
-    assert honest_score == 0 if count == 0 else honest_score < 6
+def test_only_honest_calls_earn_points(sheet: Sheet, honest_score: float, count: int) -> None:
+    # Four honest calls are enough for the plain case, which is the first row, and for nothing else.
+    assert honest_score == (sheet.sections[0].points if count else 0)
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())

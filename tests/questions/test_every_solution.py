@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from autograder.checks import exercise, exercises
 from autograder.questions.choose import questions
@@ -21,7 +20,7 @@ from autograder.questions.code import Code, NoSourceError
 from autograder.questions.facts import Facts, gather
 from tests.questions.author import solutions
 
-pytestmark = pytest.mark.audit
+pytestmark = [pytest.mark.audit, pytest.mark.usefixtures("one_thread")]
 
 # Solutions that give fewer than four questions, by exercise and number (0: the reference), and why.
 FEWER = {
@@ -34,14 +33,6 @@ FEWER = {
 }
 # Alternatives that no student could write at the top level of a cell: subclasses without code, and functions within functions.
 NO_SOURCE = ("has no code in Python", "is defined inside another function")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from autograder.checking.draw import Case
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
-from autograder.checking.verdict import NOT_JUDGED
+from autograder.checking.verdict import NOT_JUDGED, Finding
 from autograder.checks import check
 from autograder.checks import exercise as known_exercise
 
@@ -53,6 +53,11 @@ def test_a_row_of_numbers_gives_all_its_points_or_none_and_a_side_row_by_right_n
     assert inputs.passed
     assert (inputs.message, inputs.is_reduced) == ("as it should be", True)
     assert "These 4 rows pay in proportion to the right numbers: 1.89 of 2.5 points." in str(verdict)
+
+
+def test_a_row_whose_points_are_rounded_is_not_reduced():
+    assert not Finding("loops", "No loop.", 0.125, True, "as it should be", earned=0.12).is_reduced
+    assert Finding("loops", "No loop.", 0.125, True, "as it should be", earned=0.11).is_reduced
 
 
 def test_code_without_a_right_number_earns_nothing_by_doing_nothing(verdict_on):

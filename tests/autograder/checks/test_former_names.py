@@ -1,4 +1,4 @@
-"""A submission whose stub has an argument's former name is judged like one with the name of today."""
+"""A submission that uses the former name of an argument is judged like one that uses the present name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from autograder.checking.former_names import as_declared
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 
-# Exercises of chapters that version 0.2.0 had already with another name, and those that shared it later. `vocab_size` is no new name in
-# the others, which ask for a list of tokens under "vocabulary".
+# The exercises whose size of a vocabulary was called `vocabulary` up to version 0.3.
 RENAMED = (
     "NeuralProbabilisticLM",
     "Seq2Seq",
@@ -50,7 +49,7 @@ def test_a_stub_of_an_earlier_version_keeps_its_points(name: str) -> None:
     assert verdict.passed, str(verdict)
 
 
-def test_a_name_that_the_code_declares_neither_way_stays() -> None:
+def test_an_argument_keeps_its_name_unless_only_the_former_one_is_declared() -> None:
     def neither(size: int) -> int:
         return size
 

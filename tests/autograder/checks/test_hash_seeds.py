@@ -1,4 +1,4 @@
-"""The same questions and answers in every process, whatever order its sets have: of strings, as in chapter 06, that order differs."""
+"""Questions and answers do not depend on the order of sets, which differs between processes if the items are strings, as in chapter 06."""
 
 from __future__ import annotations
 

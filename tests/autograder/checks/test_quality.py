@@ -11,7 +11,7 @@ import pkgutil
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -32,6 +32,8 @@ from autograder.checks import check, exercise, exercises
 from autograder.release.answer_keys import record_answer_keys
 from autograder.release.student_build import CACHE as RECORDINGS
 from autograder.selftest import quality
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 ROOT = Path(__file__).parents[3]
 NAMES = list(exercises())
@@ -63,15 +65,6 @@ ERRORS_BY_NATURE = {
 
 every_exercise = pytest.mark.parametrize("name", NAMES)
 visible_and_hidden = pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """Tensors this small are faster on one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """The small task of chapter 05: who trains reaches it, who does not does not, in time; and the prompt says so."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -16,18 +15,11 @@ from autograder.checks.ch05_transformer.training_loop import LARGEST_LOSS, LEAST
 from autograder.engine.settings import GradingSettings
 from tfcourse.training import training_loop, training_step
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 PROMPT = " ".join(
     (Path(__file__).parents[3] / "chapters" / "05_transformer" / "exercises.md").read_text(encoding="utf-8").split()
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Tensors this small are faster on one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def verdict(loop: Any, seed: int) -> str | None:

@@ -6,7 +6,7 @@ import difflib
 import json
 import linecache
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,6 +20,8 @@ from autograder.questions.options import filled
 from autograder.questions.question import Question, numbered_code, question_text
 from autograder.questions.quiz import ask_about
 from autograder.questions.with_recordings import recorded_sheet
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Short and long, functions and classes, tensors and texts: the deep set asks about all exercises and all their alternatives.
 SAMPLE = (
@@ -40,14 +42,6 @@ def causal_mask(T, device=None):
     mask = columns <= rows
     return mask
 '''
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def written(source: str, name: str, cell: str = "<cell>") -> Any:
