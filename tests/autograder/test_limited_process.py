@@ -6,14 +6,19 @@ import json
 import operator
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from autograder import limited_process
 from autograder.limited_process import FailedCallError, LimitedProcess
 
+ROOT = Path(__file__).parents[2]
 # It takes exponential time.
 BACKTRACKING = "(a*)*b"
 
@@ -48,6 +53,21 @@ def test_a_signal_that_the_caller_ignores_ends_the_call_all_the_same() -> None:
     finally:
         signal.signal(signal.SIGPROF, before)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="this system has no signal for a pipe that nobody reads")
+def test_a_process_whose_caller_was_killed_ends_without_a_traceback() -> None:
+    request = {"module": "operator", "function": "add", "arguments": [1, 1], "options": {}, "seconds": 5}
+    started = subprocess.Popen(
+        [sys.executable, "-m", "autograder.limited_process"], stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=ROOT
+    )
+    assert started.stdin is not None and started.stdout is not None and started.stderr is not None
+    with started:
+        started.stdout.close()
+        started.stdin.write(json.dumps(request).encode() + b"\n")
+        started.stdin.flush()
+        assert started.stderr.read() == b""
+    assert started.returncode == -signal.SIGPIPE
 
 
 def test_limits_are_counted_for_each_call_alone(process: LimitedProcess) -> None:
