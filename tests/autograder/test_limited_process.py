@@ -61,7 +61,9 @@ def test_a_process_whose_caller_was_killed_ends_without_a_traceback() -> None:
     started = subprocess.Popen(
         [sys.executable, "-m", "autograder.limited_process"], stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=ROOT
     )
-    assert started.stdin is not None and started.stdout is not None and started.stderr is not None
+    assert started.stdin is not None
+    assert started.stdout is not None
+    assert started.stderr is not None
     with started:
         started.stdout.close()
         started.stdin.write(json.dumps(request).encode() + b"\n")

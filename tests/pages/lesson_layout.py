@@ -10,9 +10,11 @@ COLUMNS, LINES = 80, 20
 SCREENS_WITHOUT_PICTURE = 4
 QUESTIONS = 3
 
+# The tables at a lesson's end are for looking up: the last stretch ends where they begin.
+_REFERENCE = "Shapes at a glance"
 # An answer ends with the next paragraph that is no figure's caption, or the next heading.
 # What a caption says is not looked at: it must not tell.
-_MEASURE = """([columns, lines]) => {
+_MEASURE = """([columns, lines, reference]) => {
     const article = document.querySelector('.bd-article');
     const seen = (selector) => [...article.querySelectorAll(selector)].filter(part => part.checkVisibility());
     const rows = (part) => part.textContent.trimEnd().split('\\n');
@@ -42,7 +44,9 @@ _MEASURE = """([columns, lines]) => {
             part => !part.parentElement.closest('svg') && (part.matches('img, svg') || part.localName.endsWith('-explorer')))
         .map(part => part.getBoundingClientRect()).filter(box => box.height > 60)
         .map(box => [box.top + window.scrollY, box.bottom + window.scrollY]).sort((a, b) => a[0] - b[0]);
-    const ends = [...pictures, [article.getBoundingClientRect().bottom + window.scrollY, 0]];
+    const tables = [...article.querySelectorAll('h2')].find(head => head.textContent.startsWith(reference));
+    const end = (tables ? tables.getBoundingClientRect().top : article.getBoundingClientRect().bottom) + window.scrollY;
+    const ends = [...pictures.filter(([begin]) => begin < end), [end, 0]];
     const gaps = [];
     let last = top;
     for (const [begin, end] of ends) {
@@ -75,7 +79,7 @@ class Debts:
         told: questions whose answer is visible beside them, or is nowhere.
         questions: questions that are missing to three.
         first_picture: 1 if less than half of the first picture stands on the first screen.
-        gaps: stretches of four screens or more without a picture.
+        gaps: stretches of four screens or more without a picture, before the tables for looking up.
     """
 
     wide_code: int = 0
@@ -90,7 +94,7 @@ class Debts:
 
 def debts(page: Any) -> tuple[Debts, str]:
     """Return what a lesson owes, and where; the page shows the lesson at 1280 × 900."""
-    seen = page.evaluate(_MEASURE, [COLUMNS, LINES])
+    seen = page.evaluate(_MEASURE, [COLUMNS, LINES, _REFERENCE])
     gaps = [
         f"{height} px from {begin} px" for begin, height in seen["gaps"] if height >= SCREENS_WITHOUT_PICTURE * SCREEN
     ]
