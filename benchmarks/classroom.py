@@ -1,4 +1,4 @@
-"""The course that is measured: chapter 03's real assignment, with the submissions of an invented class."""
+"""The course that is measured: a chapter's real assignment, with the submissions of an invented class."""
 
 from __future__ import annotations
 
@@ -23,42 +23,45 @@ class Classroom:
     Attributes:
         course: its folder.
         students: who has handed something in, in order.
+        chapter: the folder of the chapter that is graded.
     """
 
     course: Course
     students: tuple[str, ...]
+    chapter: str = CHAPTER
 
     def submission(self, student: str) -> Path:
         """Return a student's notebook."""
-        return self.course.folder("submitted", student, CHAPTER) / f"{CHAPTER}.ipynb"
+        return self.course.folder("submitted", student, self.chapter) / f"{self.chapter}.ipynb"
 
     def sanitised(self) -> dict[str, str]:
         """Return the notebooks as workers get them."""
-        with GradebookWriter(self.course, CHAPTER, configured(self.course)) as books:
+        with GradebookWriter(self.course, self.chapter, configured(self.course)) as books:
             return {student: books.sanitise(student, self.submission(student)) for student in self.students}
 
     def package(self) -> str:
         """Return the students' wheel."""
-        return str(next(self.course.folder("student", chapter=CHAPTER).glob("*.whl")))
+        return str(next(self.course.folder("student", chapter=self.chapter).glob("*.whl")))
 
 
-def classroom(folder: Path, students: int, *, ordinary: bool = True) -> Classroom:
+def classroom(folder: Path, students: int, *, chapter: str = CHAPTER, ordinary: bool = True) -> Classroom:
     """Make a course with a class in it.
 
     Args:
         folder: where.
         students: how many submissions.
+        chapter: the chapter's folder.
         ordinary: only such as stock nbgrader can grade: late or on time, right, wrong or unfinished, but undamaged.
     """
     course = Course.open(folder, create=True)
-    assign(PROJECT, course, [CHAPTER])
-    made = sample_class(PROJECT, course, [CHAPTER], students=students + 4 if ordinary else students)
-    chosen = [student.id for student in made if not ordinary or _is_ordinary(student)][:students]
+    assign(PROJECT, course, [chapter])
+    made = sample_class(PROJECT, course, [chapter], students=students + 4 if ordinary else students)
+    chosen = [student.id for student in made if not ordinary or _is_ordinary(student, chapter)][:students]
     for student in made:
         if student.id not in chosen:
             shutil.rmtree(course.folder("submitted", student.id), ignore_errors=True)
-    return Classroom(course, tuple(chosen))
+    return Classroom(course, tuple(chosen), chapter)
 
 
-def _is_ordinary(student: SampleStudent) -> bool:
-    return student.chapters[CHAPTER].oddity in ("", "late")
+def _is_ordinary(student: SampleStudent, chapter: str) -> bool:
+    return student.chapters[chapter].oddity in ("", "late")

@@ -1,6 +1,6 @@
 """Submissions per second: stock ``nbgrader autograde`` and ``tfcourse autograde``, on the same submissions, in one run.
 
-    python benchmarks/grading.py [--students 60] [--stock 3] [--rounds 3] [--json FILE]
+    python benchmarks/grading.py [--students 60] [--stock 3] [--rounds 3] [--chapter 05] [--json FILE]
 
 Stock nbgrader grades a copy of the course whose configuration is untouched; its test cells work, for the course's package is installed.
 Ours grades with the full sandbox and the checker deciding, and writes feedback besides. The last row is the least that the machinery can
@@ -25,9 +25,10 @@ from statistics import median
 from time import monotonic, perf_counter, time
 
 import nbformat
-from classroom import CHAPTER, Classroom, classroom
+from classroom import CHAPTER, PROJECT, Classroom, classroom
 from measure import Figures, Processors, Target, adopt_orphans, cost_of, wait_for_orphans
 
+from autograder.authoring.chapter import find_chapter
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
@@ -51,23 +52,25 @@ def main() -> None:
         "--stock", type=int, default=3, help="of these, how many stock nbgrader grades too (default: 3)"
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often every way has its turn (default: 3)")
+    parser.add_argument("--chapter", default=CHAPTER, help="the chapter, as a number or a folder (default: 03)")
     parser.add_argument("--json", type=Path, help="where to write the figures for write_docs.py")
     options = parser.parse_args()
     if not 2 <= options.stock <= options.students or options.students < 4 * _WARM or options.rounds < 1:
         parser.error(f"--stock must be 2 or more, --students at least that and {4 * _WARM}, --rounds 1 or more")
     os.environ["PATH"] = os.pathsep.join([str(BIN), os.environ.get("PATH", os.defpath)])
     with tempfile.TemporaryDirectory(prefix="tfcourse-benchmark-") as folder:
-        room = classroom(Path(folder) / "course", options.students)
+        room = classroom(Path(folder) / "course", options.students, chapter=find_chapter(PROJECT, options.chapter).name)
         figures = compare(room, Path(folder) / "stock", options.stock, options.rounds)
     figures.command = (
         f"python benchmarks/grading.py --students {options.students} --stock {options.stock} --rounds {options.rounds}"
+        + (f" --chapter {options.chapter}" if options.chapter != CHAPTER else "")
     )
     figures.tell(options.json)
 
 
 def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: int) -> Figures:
     """Measure every way of grading, and return the table."""
-    _prepare_stock(room, stock_folder, stock_students)
+    prepare_stock(room, stock_folder, stock_students)
     count = len(room.students)
     ways = {
         "stock nbgrader autograde": Way(stock_students, lambda: stock_nbgrader(room, stock_folder, stock_students)),
@@ -81,7 +84,7 @@ def compare(room: Classroom, stock_folder: Path, stock_students: int, rounds: in
         for name, way in ways.items():
             way.turns.append(way.take())
             print(f"round {number + 1}: {name}: steady {way.turns[-1].steady:.3f} s each", file=sys.stderr, flush=True)
-        seconds_alone.append(one_submission(alone))
+        seconds_alone.append(one_submission(alone, room.chapter))
         print(f"round {number + 1}: one submission: {seconds_alone[-1]:.2f} s", file=sys.stderr, flush=True)
     stock, one, two, _ = ways.values()
     columns = (
@@ -180,7 +183,7 @@ class Way:
         return median(self.ratios(other, of))
 
 
-def _prepare_stock(room: Classroom, folder: Path, students: int) -> None:
+def prepare_stock(room: Classroom, folder: Path, students: int) -> None:
     """Make a copy of the course for stock nbgrader, with some of the students."""
     shutil.copytree(room.course.root, folder)
     (folder / CONFIG_NAME).write_text(_STOCK_CONFIG, encoding="utf-8")
@@ -190,10 +193,10 @@ def _prepare_stock(room: Classroom, folder: Path, students: int) -> None:
 
 def stock_nbgrader(room: Classroom, folder: Path, students: int) -> Turn:
     """Let stock nbgrader grade some students."""
-    command = [BIN / "nbgrader", "autograde", CHAPTER, "--force"]
+    command = [BIN / "nbgrader", "autograde", room.chapter, "--force"]
     one = cost_of([*command, f"--student={room.students[0]}"], cwd=folder)
     several = cost_of(command, cwd=folder)
-    graded = list((folder / "autograded").glob(f"*/{CHAPTER}/{CHAPTER}.ipynb"))
+    graded = list((folder / "autograded").glob(f"*/{room.chapter}/{room.chapter}.ipynb"))
     if len(graded) != students:
         raise RuntimeError(f"stock nbgrader graded {len(graded)} of {students} submissions")
     return Turn(several.wall, several.cpu, (several.wall - one.wall) / (students - 1))
@@ -201,11 +204,20 @@ def stock_nbgrader(room: Classroom, folder: Path, students: int) -> Turn:
 
 def tfcourse(room: Classroom, jobs: int) -> Turn:
     """Let our command grade all students."""
-    command = [BIN / "tfcourse", "autograde", CHAPTER, "--force", "--jobs", str(jobs), "--course", room.course.root]
+    command = [
+        BIN / "tfcourse",
+        "autograde",
+        room.chapter,
+        "--force",
+        "--jobs",
+        str(jobs),
+        "--course",
+        room.course.root,
+    ]
     begin = time()
     with Processors() as processors:
         cost = cost_of(command)
-    results = read_results(room.course, CHAPTER)
+    results = read_results(room.course, room.chapter)
     isolation = {result.provenance.isolation for result in results if result.provenance}
     if len(results) != len(room.students) or isolation != {"sandbox"}:
         raise RuntimeError(
@@ -213,7 +225,7 @@ def tfcourse(room: Classroom, jobs: int) -> Turn:
         )
     times = sorted(
         datetime.fromisoformat(event["time"]).timestamp()
-        for event in events(room.course, CHAPTER)[_last_run(room) :]
+        for event in events(room.course, room.chapter)[_last_run(room) :]
         if event["event"] == RECORDED
     )
     first = len(times) // _WARM
@@ -229,10 +241,10 @@ def _with_one_submission(room: Classroom, folder: Path) -> Course:
     return Course.open(folder)
 
 
-def one_submission(course: Course) -> float:
+def one_submission(course: Course, chapter: str) -> float:
     """Grade one submission, write its feedback page, and return the seconds of the whole command."""
     shutil.rmtree(course.folder("feedback"), ignore_errors=True)
-    command = [BIN / "tfcourse", "autograde", CHAPTER, "--force", "--course", course.root]
+    command = [BIN / "tfcourse", "autograde", chapter, "--force", "--course", course.root]
     seconds = cost_of(command).wall
     if len(list(course.folder("feedback").glob("*/*/*.html"))) != 1:
         raise RuntimeError(f"no feedback page in {course.folder('feedback')}")
@@ -241,7 +253,7 @@ def one_submission(course: Course) -> float:
 
 def _last_run(room: Classroom) -> int:
     """Return where the journal's last run begins."""
-    names = [event["event"] for event in events(room.course, CHAPTER)]
+    names = [event["event"] for event in events(room.course, room.chapter)]
     return len(names) - 1 - names[::-1].index("run begins")
 
 
