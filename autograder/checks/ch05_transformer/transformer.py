@@ -56,9 +56,14 @@ def tied(draw: Draw) -> Case:
     return translator(draw)
 
 
+def one_layer(draw: Draw) -> Case:
+    """The same, with one layer a stack."""
+    return translator(draw, n_layers=1)
+
+
 def tied_encoder(draw: Draw) -> Case:
     """Its encoder."""
-    return encoding(translator(draw, n_layers=1))
+    return encoding(one_layer(draw))
 
 
 def masked(draw: Draw) -> Case:
@@ -155,7 +160,7 @@ def longer(draw: Draw, size: int) -> Case:
 
 def device_and_loops(points: float) -> Row:
     """Return the row of two manners."""
-    loops, device = rows.no_loop(points, longer, over="examples or positions"), rows.device(points, tied)
+    loops, device = rows.no_loop(points, longer, over="examples or positions"), rows.device(points, pre_norm)
     title = "It runs on the device of its inputs, and there is no Python loop over examples or positions."
     row = joined(loops, device)
     return replace(row, name="device and loops", title=title)
@@ -186,7 +191,8 @@ def _parameter(name: str, **init: Any) -> Maker:
 def usual_layers(draw: Draw) -> Case:
     """A narrow model with as many layers and heads as there usually are; its weights fit no other number of layers."""
     init: dict[str, Any] = {"source_vocab_size": V, "target_vocab_size": V, "d_model": 8, "d_ff": 2}
-    return replace(tied(draw), init=init, state=draw.weights(transformer.Transformer(**init)))
+    state = draw.weights(transformer.Transformer(**init))
+    return Case({"target": "embedding.weight"}, init=init, state=state, method="get_parameter")
 
 
 _NETWORK = "feed_forward.up_proj.weight"
@@ -280,5 +286,5 @@ TRANSFORMER = Exercise(
         ),
     ),
     forbidden=ATTENTION,
-    rule_case=(tied, pre_norm),
+    rule_case=(one_layer, pre_norm),
 )

@@ -141,6 +141,7 @@ GPT = Exercise(
             not_training,
             hardly_dropped,
             name="dropout",
+            gradients=False,
             title="In training dropout falls on the embeddings and in every block.",
         ),
         rows.Row(
@@ -151,7 +152,7 @@ GPT = Exercise(
             side=True,
         ),
         rows.inputs_kept(0.75, going_on),
-        rows.device(0.5, beginning),
+        rows.device(0.5, one_more),
         rows.errors(
             0.75,
             as_long_as_the_table,

@@ -67,6 +67,12 @@ def padded(draw: Draw) -> Case:
     return case.with_arguments(source_mask=draw.mask(*case.arguments["source"].shape))
 
 
+def padded_layer(draw: Draw) -> Case:
+    """The same, with one layer a stack."""
+    case = model(draw, n_layers=1)
+    return case.with_arguments(source_mask=draw.mask(*case.arguments["source"].shape))
+
+
 def gated(draw: Draw) -> Case:
     """A gate and a separate output matrix: version 1.1."""
     return model(draw, gated=True, tie_weights=False, n_layers=1)
@@ -159,9 +165,9 @@ T5 = Exercise(
             _as_drawn,
             side=True,
         ),
-        rows.device(0.25, model),
+        rows.device(0.25, one_text),
         rows.no_loop(0.75, longer, over="examples or positions"),
     ),
     forbidden=ATTENTION,
-    rule_case=(model, padded),
+    rule_case=(one_text, padded_layer),
 )

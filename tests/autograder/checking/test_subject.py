@@ -529,6 +529,34 @@ def test_a_result_on_another_device_is_not_said_to_have_been_raised():
     )
 
 
+def test_a_layer_whose_weights_are_read_one_by_one_is_made_once_and_no_other_question_meets_it():
+    made = []
+
+    class Counted(Scaler):
+        def __init__(self, width):
+            super().__init__(width)
+            self.shift = nn.Parameter(torch.rand(width))
+            made.append(self)
+
+        def forward(self, x):
+            self.row.data.zero_()
+            return super().forward(x)
+
+    subject = LocalSubject(Counted)
+    row, shift, again = (
+        Request("call", {"target": name}, init={"width": width}, method="get_parameter")
+        for name, width in (("row", 3), ("shift", 3), ("row", 3))
+    )
+    first, second = subject.observe(row), subject.observe(shift)
+    assert len(made) == 1
+    assert not torch.equal(first.outputs["output"], second.outputs["output"])
+    subject.observe(Request("call", {"x": X}, init={"width": 3}))
+    assert len(made) == 2
+    torch.testing.assert_close(subject.observe(again).outputs["output"], first.outputs["output"], rtol=0, atol=0)
+    subject.observe(replace(row, init={"width": 2}))
+    assert len(made) == 3
+
+
 def test_what_several_aspects_ask_is_done_once_and_what_is_almost_the_same_is_done():
     called = []
 
