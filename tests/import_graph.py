@@ -103,6 +103,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "checking",
         "collecting",
         "grading",
+        "marking",
         "questions",
         "record",
         "roster",

@@ -28,7 +28,7 @@ from autograder.course.exercise_rules import ExerciseRule
 from autograder.course.known_names import known_assignments, known_people
 from autograder.course.times import whole_days_late
 from autograder.course.total_rule import TotalRule
-from autograder.course.viva_names import viva_assignment
+from autograder.course.viva_plan import VivaPlan, viva_assignment
 from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
@@ -77,18 +77,6 @@ class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
     weight: Weight | None = None
     canvas: str = ""
     exercises: dict[str, ExerciseRule] = {}
-
-
-class VivaPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A course's plan for the conversations about one chapter.
-
-    Attributes:
-        weight: their weight in the total; 0 if they do not count.
-        canvas: the heading of their column in Canvas's gradebook; empty for the name of their assignment.
-    """
-
-    weight: Weight = 0.0
-    canvas: str = ""
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):

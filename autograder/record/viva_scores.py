@@ -16,8 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
-from autograder.course.viva_names import viva_assignment
+from autograder.course.viva_plan import viva_assignment
 from autograder.errors import CourseError
+from autograder.gradebook.nbgrader_log import silence_warnings
 from autograder.gradebook.transactions import TransactionalGradebook
 from autograder.record.viva_journal import Conversation, VivaJournal
 
@@ -41,7 +42,7 @@ def write_viva_scores(course: Course, chapter: str) -> None:
     begun = {student: conversation for student, conversation in recorded.items() if conversation.begun}
     book = TransactionalGradebook(course.gradebook_url, course.config().CourseDirectory.get("course_id", ""))
     try:
-        with book:
+        with silence_warnings(), book:
             _write(book, viva_assignment(chapter), begun)
     except (SQLAlchemyError, InvalidEntry) as error:
         raise as_course_error(error, course.gradebook_url) or _unwritten(course, error) from error

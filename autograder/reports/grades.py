@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.course.viva_names import without_vivas
+from autograder.course.viva_plan import without_vivas
 from autograder.enrolment.enrol import enrolled_students, group_submitters
 from autograder.enrolment.standing import counts_for
 from autograder.errors import CourseError

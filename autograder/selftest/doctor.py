@@ -202,7 +202,7 @@ def _books(course_dir: Path) -> Item:
 
 
 def _gradebook(course: Course) -> str:
-    from autograder.course.viva_names import without_vivas
+    from autograder.course.viva_plan import without_vivas
     from autograder.gradebook.reader import open_gradebook
 
     with open_gradebook(course) as gradebook:

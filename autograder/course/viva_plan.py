@@ -1,10 +1,25 @@
-"""Name the assignment that holds the answers of a chapter's conversations in the gradebook."""
+"""Say how the conversations about a chapter count, and name the assignment that holds their answers in the gradebook."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 _ENDING = "_viva"
+
+
+class VivaPlan(Struct, frozen=True, forbid_unknown_fields=True):
+    """A course's plan for the conversations about one chapter.
+
+    Attributes:
+        weight: their weight in the total; 0 if they do not count.
+        canvas: the heading of their column in Canvas's gradebook; empty for the name of their assignment.
+    """
+
+    weight: Annotated[float, Meta(ge=0, le=1000)] = 0.0
+    canvas: str = ""
 
 
 def viva_assignment(chapter: str) -> str:
