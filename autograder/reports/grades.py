@@ -55,6 +55,7 @@ class Grade:
         number: the student's number at the institution, from the class list, or empty.
         login: the student's login, from the class list, or empty.
         section: the student's section, from the class list, or empty.
+        viva: whether this is the grade of the conversation about a chapter. Without a conversation it is missing, and does not count as 0.
     """
 
     student: str
@@ -80,6 +81,7 @@ class Grade:
     number: str = ""
     login: str = ""
     section: str = ""
+    viva: bool = False
 
     @property
     def score(self) -> float:
