@@ -102,6 +102,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         *_ENGINE,
         "checking",
         "collecting",
+        "feedback",
         "grading",
         "marking",
         "questions",

@@ -67,6 +67,8 @@ def viva(
     from autograder.viva.interviews import folder_of, usual_count
     from autograder.viva.pages import write_pages
 
+    if not live and (marker is not None or port or no_browser):
+        raise click.UsageError("--marker, --port and --no-browser belong to --live.")
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
     sheets = _sheets(course, name, questions or usual_count(course, name), jobs, allow_weaker)

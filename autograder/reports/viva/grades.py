@@ -71,5 +71,5 @@ def missing_conversations(grades: Iterable[Grade], form: str) -> list[str]:
         more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
         if absent:
             who = ", ".join(absent[:_NAMED])
-            lines.append(f"{name}: {len(absent)} had no conversation, which is missing and {shown}: {who}{more}")
+            lines.append(f"{name}: {len(absent)} had no conversation, {shown}: {who}{more}")
     return lines

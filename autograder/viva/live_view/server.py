@@ -11,6 +11,7 @@ from tornado.web import HTTPError
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.feedback.markup import in_code
 from autograder.marking.local_server import LocalApplication, LocalHandler, PageFileHandler
 from autograder.questions.question import LETTERS, Question, numbered_code
 from autograder.record.viva_journal import Conversation, VivaAnswer, VivaJournal
@@ -84,7 +85,7 @@ class VivaHandler(LocalHandler):
 
     def show_page(self, template: str, **values: Any) -> None:
         """Render a template with what both pages use."""
-        shared = {"problem": self.application.problem, "address_of": address_of}
+        shared = {"problem": self.application.problem, "address_of": address_of, "in_code": in_code}
         self.show(template, **shared, **values)
 
 
