@@ -56,7 +56,7 @@ def viva(
     writes a page of questions per student to print, and the keys. Questions that were made before are kept.
 
     With --live a page on this machine shows the questions, records the answers and then shows the keys. Answers go into nbgrader's
-    gradebook as an assignment of their own.
+    gradebook as a separate assignment.
 
     Example:
       tfcourse viva 03 --questions 4

@@ -38,8 +38,8 @@ class Conversation:
 
     Attributes:
         student: the student's id.
-        questions: the sheet of questions that was used, as :attr:`autograder.viva.interviews.Interview.made_from` names it.
-        asked: the number of questions on the sheet.
+        sheet: the sheet of questions, as :attr:`autograder.viva.interviews.Interview.made_from` names it.
+        question_count: the number of questions on the sheet.
         answers: the answers by the number of the question, from 0.
         note: the note of the person who asked, or empty.
         marker: the name of the person who recorded last.
@@ -47,8 +47,8 @@ class Conversation:
     """
 
     student: str
-    questions: str = ""
-    asked: int = 0
+    sheet: str = ""
+    question_count: int = 0
     answers: Mapping[int, VivaAnswer] = field(default_factory=dict)
     note: str = ""
     marker: str = ""
@@ -67,23 +67,23 @@ class Conversation:
     @property
     def finished(self) -> bool:
         """Whether every question was answered."""
-        return self.begun and len(self.answers) >= self.asked
+        return self.begun and len(self.answers) >= self.question_count
 
     @property
     def share(self) -> float:
         """The right answers divided by the number of questions; 0 before the first answer."""
-        return self.right / self.asked if self.asked else 0.0
+        return self.right / self.question_count if self.question_count else 0.0
 
     @property
     def exercises(self) -> tuple[str, ...]:
-        """The exercises whose code was asked about, each once."""
+        """The exercises that the answered questions are about, each once."""
         return tuple(dict.fromkeys(answer.exercise for _, answer in sorted(self.answers.items())))
 
     @property
     def version(self) -> str:
         """A hash of the state: an entry is refused if another person has recorded something since the page was loaded."""
         answers = {number: answer.option for number, answer in sorted(self.answers.items())}
-        state = json.dumps([self.questions, answers, self.note])
+        state = json.dumps([self.sheet, answers, self.note])
         return hashlib.sha256(state.encode()).hexdigest()[:16]
 
 
@@ -119,24 +119,24 @@ class VivaJournal:
         return self.conversations().get(student, Conversation(student))
 
     def answer(
-        self, student: str, marker: str, questions: str, asked: int, number: int, answer: VivaAnswer | None
+        self, student: str, marker: str, sheet: str, question_count: int, number: int, answer: VivaAnswer | None
     ) -> None:
         """Record an answer; it is on the disk when this returns.
 
         Args:
             student: the student's id.
             marker: the name of the person who records it.
-            questions: the sheet of questions. Answers on another sheet no longer count.
-            asked: the number of questions on the sheet.
+            sheet: the sheet of questions. Answers on another sheet no longer count.
+            question_count: the number of questions on the sheet.
             number: the number of the question, from 0.
             answer: the answer; None takes an answer back.
         """
         content = None if answer is None else vars(answer)
-        sheet = {"questions": questions, "asked": asked}
-        self._append({"student": student, "marker": marker, **sheet, "number": number, "answer": content})
+        fields = {"sheet": sheet, "question_count": question_count, "number": number}
+        self._append({"student": student, "marker": marker, **fields, "answer": content})
 
     def note(self, student: str, marker: str, text: str) -> None:
-        """Record a note, which replaces the one before."""
+        """Record a note. It replaces the student's earlier note."""
         self._append({"student": student, "marker": marker, "note": text})
 
     def _append(self, line: Mapping[str, Any]) -> None:
@@ -150,13 +150,12 @@ class VivaJournal:
 
 def _after(before: Conversation, line: Mapping[str, Any]) -> Conversation:
     """Return a conversation after one line of the journal."""
-    known = replace(before, marker=str(line["marker"]), time=str(line["time"]))
+    after = replace(before, marker=str(line["marker"]), time=str(line["time"]))
     if "note" in line:
-        return replace(known, note=str(line["note"]))
-    questions = str(line["questions"])
-    answers = dict(before.answers) if questions == before.questions else {}
-    answers.pop(int(line["number"]), None)
-    if (answer := line["answer"]) is not None:
-        given = VivaAnswer(str(answer["exercise"]), int(answer["option"]), bool(answer["right"]))
-        answers[int(line["number"])] = given
-    return replace(known, questions=questions, asked=int(line["asked"]), answers=answers)
+        return replace(after, note=str(line["note"]))
+    sheet, number = str(line["sheet"]), int(line["number"])
+    answers = dict(before.answers) if sheet == before.sheet else {}
+    answers.pop(number, None)
+    if (content := line["answer"]) is not None:
+        answers[number] = VivaAnswer(str(content["exercise"]), int(content["option"]), bool(content["right"]))
+    return replace(after, sheet=sheet, question_count=int(line["question_count"]), answers=answers)

@@ -1,4 +1,4 @@
-"""Write the answers of conversations into the gradebook, as an assignment of their own.
+"""Write the answers of conversations into the gradebook, as a separate assignment.
 
 The gradebook is derived from the journal, and can be written again at any time. Points that a person has given in the formgrader stay.
 A student without an answer has no submission: the conversation is missing, and does not count as 0.
@@ -51,7 +51,7 @@ def write_viva_scores(course: Course, chapter: str) -> None:
 
 
 def _write(book: TransactionalGradebook, name: str, begun: Mapping[str, Conversation]) -> None:
-    best = max((conversation.asked for conversation in begun.values()), default=1)
+    best = max((conversation.question_count for conversation in begun.values()), default=1)
     _make_assignment(book, name, best)
     for student in begun.keys() - _grades(book, name).keys():
         book.update_or_create_student(student)

@@ -73,7 +73,7 @@ class Interview:
         parts: the questions by definition.
         problem: why there are too few questions, or empty.
         made_from: a hash of everything that the questions depend on.
-        wanted: the number of questions that were asked for.
+        requested: the number of questions that the lecturer has chosen.
     """
 
     student: str
@@ -81,7 +81,7 @@ class Interview:
     parts: tuple[Part, ...] = ()
     problem: str = ""
     made_from: str = ""
-    wanted: int = USUAL
+    requested: int = USUAL
 
     @property
     def questions(self) -> list[tuple[str, Question]]:
@@ -103,7 +103,7 @@ def usual_count(course: Course, chapter: str) -> int:
     """Return the number of questions per student that was chosen last for a chapter."""
     try:
         newest = max((folder_of(course, chapter) / "students").glob("*.json"), key=lambda path: path.stat().st_mtime)
-        return int(json.loads(newest.read_text(encoding="utf-8"))["wanted"])
+        return int(json.loads(newest.read_text(encoding="utf-8"))["requested"])
     except (OSError, ValueError, KeyError, TypeError):
         return USUAL
 
@@ -287,7 +287,7 @@ def _write(course: Course, chapter: str, interview: Interview) -> None:
 
 
 def _read(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
-    """Return questions that were made before from the same code, or from whatever code; None if there are none."""
+    """Return earlier questions about the same code, or about whatever code; None if the student has no such questions."""
     try:
         data = json.loads(_path(course, chapter, task.student).read_text(encoding="utf-8"))
         if data["made_from"] != task.made_from and not whatever:
@@ -301,7 +301,7 @@ def _read(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Inter
             )
             for part in data["parts"]
         ]
-        wanted = int(data.get("wanted", USUAL))
-        return Interview(data["student"], task.name, tuple(parts), data["problem"], data["made_from"], wanted)
+        requested = int(data.get("requested", USUAL))
+        return Interview(data["student"], task.name, tuple(parts), data["problem"], data["made_from"], requested)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -36,7 +36,7 @@ def read_viva_grades(course: Course, grades: Sequence[Grade]) -> list[Grade]:
 
 
 def _grade(of_chapter: Grade, name: str, best: float, submission: Any) -> Grade:
-    """Return the grade of a conversation; name, address and platform are those of the chapter's grade."""
+    """Return the grade of a conversation, with the name, address and platform of the chapter's grade."""
     return replace(
         of_chapter,
         chapter=name,

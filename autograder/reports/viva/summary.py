@@ -25,7 +25,7 @@ class VivaSummary:
     Attributes:
         grades: the grade of every student who counts, by student.
         conversations: what was answered, by student.
-        differing: students with full marks for the code that they were asked about, whose answers are no better than guesses.
+        differing: students with full marks for the code that the questions are about, whose answers are no better than guesses.
     """
 
     grades: Mapping[str, Grade]
@@ -44,7 +44,7 @@ class VivaSummary:
 
     @property
     def average(self) -> float:
-        """The average share of the points of those who have answered, from 0 to 1."""
+        """The average share of the points, from 0 to 1, without missing conversations."""
         shares = [self.grades[student].score / self.grades[student].best for student in self.held]
         return mean(shares) if shares else 0.0
 
@@ -84,13 +84,13 @@ def _summary(
     recorded: Mapping[str, Conversation],
     exercises: Mapping[str, tuple[ExerciseResult, ...]],
 ) -> VivaSummary:
-    known = {student: recorded[student] for student in grades if student in recorded}
-    differing = (student for student, one in known.items() if _differs(one, exercises.get(student, ())))
-    return VivaSummary(grades, known, tuple(differing))
+    conversations = {student: recorded[student] for student in grades if student in recorded}
+    differing = (student for student, one in conversations.items() if _differs(one, exercises.get(student, ())))
+    return VivaSummary(grades, conversations, tuple(differing))
 
 
 def _differs(conversation: Conversation, exercises: Iterable[ExerciseResult]) -> bool:
-    """Return whether the code asked about has full marks and the answers are no better than guesses."""
+    """Return whether the code that the questions are about has full marks and the answers are no better than guesses."""
     full = {exercise.name for exercise in exercises if exercise.score >= exercise.max_score}
     return (
         conversation.finished and full.issuperset(conversation.exercises) and conversation.share <= _BY_GUESSING + 1e-9

@@ -68,7 +68,7 @@ class VivaApplication(LocalApplication):
 
 def matching(recorded: Conversation, interview: Interview) -> Conversation:
     """Return a recorded conversation, without the answers if they belong to another sheet of questions."""
-    if recorded.questions in ("", interview.made_from):
+    if recorded.sheet in ("", interview.made_from):
         return recorded
     return Conversation(recorded.student, note=recorded.note, marker=recorded.marker, time=recorded.time)
 
@@ -94,12 +94,12 @@ class StudentsHandler(VivaHandler):
 
     def get(self) -> None:
         """Show who has answered, and find students by a part of their name or id."""
-        wanted = self.get_query_argument("find", "").strip()
+        find = self.get_query_argument("find", "").strip()
         recorded = self.application.journal.conversations()
         interviews = self.application.interviews.values()
         talks = {one.student: matching(recorded.get(one.student, Conversation(one.student)), one) for one in interviews}
-        shown = [one for one in interviews if wanted.casefold() in f"{one.name} {one.student}".casefold()]
-        self.show_page("students.html", interviews=shown, total=len(interviews), talks=talks, wanted=wanted)
+        shown = [one for one in interviews if find.casefold() in f"{one.name} {one.student}".casefold()]
+        self.show_page("students.html", interviews=shown, total=len(interviews), talks=talks, find=find)
 
 
 class StudentHandler(VivaHandler):

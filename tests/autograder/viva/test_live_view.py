@@ -46,7 +46,7 @@ def test_an_answer_is_recorded_and_then_its_key_appears(visit, course):
     visit(steps)
     conversation = VivaJournal(course, CHAPTER).conversation("ada")
     answers = {0: VivaAnswer("causal_mask", 2, True), 3: VivaAnswer("padding_mask", 0, False)}
-    assert (conversation.answers, conversation.note, conversation.asked) == (answers, "explains well", 4)
+    assert (conversation.answers, conversation.note, conversation.question_count) == (answers, "explains well", 4)
     assert conversation.marker == "an assistant"
     assert scores(course) == {"ada": 1}
 

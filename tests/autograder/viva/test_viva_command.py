@@ -129,7 +129,7 @@ def test_the_number_of_questions_is_that_of_the_last_run(course, started):
     folder = course.root / "viva" / CHAPTER / "students"
     folder.mkdir(parents=True)
     assert usual_count(course, CHAPTER) == USUAL
-    (folder / "ada.json").write_text('{"wanted": 6}')
+    (folder / "ada.json").write_text('{"requested": 6}')
     assert usual_count(course, CHAPTER) == 6
     assert started()[2] == 6
     (folder / "ada.json").write_text("damaged")

@@ -49,7 +49,7 @@ def test_answers_on_another_sheet_no_longer_count(course: Course) -> None:  # no
     journal = _record(course, "ada", RIGHT, RIGHT)
     journal.answer("ada", "an assistant", "a new sheet", 3, 1, WRONG)
     assert journal.conversation("ada").answers == {1: WRONG}
-    assert journal.conversation("ada").asked == 3
+    assert journal.conversation("ada").question_count == 3
 
 
 def test_an_unfinished_line_is_skipped_and_a_damaged_one_is_reported(course: Course) -> None:  # noqa: F811
