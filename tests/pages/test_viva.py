@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from autograder.course.folder import Course
 from autograder.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.viva.live_view.server import VivaApplication
+from autograder.viva.pages import write_pages
 
 from ..autograder.marking.conftest import CHAPTER, course, graded  # noqa: F401
 from ..autograder.viva.conftest import interviews
@@ -114,6 +116,19 @@ def test_page_for_conversations_is_accessible(online, axe, address: str, theme: 
         page.get_by_role("button", name="Save the note").click()
         page.get_by_role("link", name="Students").click()
         page.get_by_text("2 of 4 answered, 1 right").wait_for()
+    violations = axe.run(page, options=WCAG).response["violations"]
+    assert not [f"{item['id']}: {node['html'][:120]}" for item in violations for node in item["nodes"]]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", ["questions", "keys"])
+def test_sheets_to_print_are_accessible(page, axe, tmp_path: Path, name: str, theme: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=theme)
+    paths = dict(zip(("questions", "keys"), write_pages(interviews(), tmp_path, title=CHAPTER), strict=True))
+    page.goto(paths[name].as_uri())
     violations = axe.run(page, options=WCAG).response["violations"]
     assert not [f"{item['id']}: {node['html'][:120]}" for item in violations for node in item["nodes"]]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
