@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nbgrader.api import Assignment, Grade, InvalidEntry, Notebook, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Assignment, Grade, InvalidEntry, Notebook, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -53,8 +53,9 @@ def write_viva_scores(course: Course, chapter: str) -> None:
 def _write(book: TransactionalGradebook, name: str, begun: Mapping[str, Conversation]) -> None:
     best = max((conversation.question_count for conversation in begun.values()), default=1)
     _make_assignment(book, name, best)
-    for student in begun.keys() - _grades(book, name).keys():
-        book.update_or_create_student(student)
+    # A student who was removed from the gradebook stays away.
+    students = set(book.db.scalars(select(Student.id)))
+    for student in (begun.keys() & students) - _grades(book, name).keys():
         book.add_submission(name, student)
     for student, (submission, grade) in _grades(book, name).items():
         if student in begun:

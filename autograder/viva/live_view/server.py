@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -179,7 +179,7 @@ def address_of(student: str) -> str:
     return f"/student/{quote(student, safe='')}"
 
 
-def _numbered(interview: Interview) -> list[tuple[str, str, Mapping[int, Question]]]:
+def _numbered(interview: Interview) -> list[tuple[str, str, dict[int, Question]]]:
     """Return each exercise with its code and its questions by number, from 0."""
     parts, number = [], 0
     for part in interview.parts:

@@ -115,3 +115,15 @@ def test_another_assignment_of_that_name_is_refused(course: Course, dump) -> Non
     with pytest.raises(CourseError, match="not the chapter's conversations"):
         write_viva_scores(course, CHAPTER)
     assert dump() == before
+
+
+def test_a_student_who_was_removed_from_the_gradebook_stays_away(course: Course) -> None:  # noqa: F811
+    _record(course, "ada", RIGHT)
+    _record(course, "bob", RIGHT)
+    write_viva_scores(course, CHAPTER)
+    with Gradebook(course.gradebook_url, "tfcourse") as book:
+        book.remove_student("ada")
+    write_viva_scores(course, CHAPTER)
+    assert set(_scores(course)) == {"bob"}
+    with open_gradebook(course) as book:
+        assert "ada" not in {student.id for student in book.students}
