@@ -93,13 +93,21 @@ class StudentsHandler(VivaHandler):
     """Lists the students."""
 
     def get(self) -> None:
-        """Show who has answered, and find students by a part of their name or id."""
+        """Show who has answered; find students by a part of their name or id, or those without an answer."""
         find = self.get_query_argument("find", "").strip()
         recorded = self.application.journal.conversations()
         interviews = self.application.interviews.values()
         talks = {one.student: matching(recorded.get(one.student, Conversation(one.student)), one) for one in interviews}
-        shown = [one for one in interviews if find.casefold() in f"{one.name} {one.student}".casefold()]
-        self.show_page("students.html", interviews=shown, total=len(interviews), talks=talks, find=find)
+        only_open = bool(self.get_query_argument("open", ""))
+        shown = [
+            one
+            for one in interviews
+            if find.casefold() in f"{one.name} {one.student}".casefold()
+            and not (only_open and (talks[one.student].begun or not one.parts))
+        ]
+        self.show_page(
+            "students.html", interviews=shown, total=len(interviews), talks=talks, find=find, only_open=only_open
+        )
 
 
 class StudentHandler(VivaHandler):

@@ -155,7 +155,10 @@ def test_names_docstrings_and_notes_with_markup_are_text(visit):
 def test_students_are_found_by_a_part_of_their_name(visit):
     async def steps(client):
         assert [one in await body(client, "/?find=BO") for one in ("/student/ada", "/student/bob")] == [False, True]
-        assert "No student" in await body(client, "/?find=%3Cb%3E")
+        assert "No student has “&lt;b&gt;” in" in await body(client, "/?find=%3Cb%3E")
+        await client.press("ada", "answer:0.2")
+        text = await body(client, "/?find=&open=1")
+        assert [f"/student/{one}" in text for one in ("ada", "bob", "dan")] == [False, True, False]
         assert (await client.ask("/student/nobody")).code == 404
 
     visit(steps)
