@@ -105,12 +105,12 @@ class VivaJournal:
             CourseError: if a line is damaged.
         """
         recorded: dict[str, Conversation] = {}
-        for line in read_lines(self.path, do=_REMEDY):
+        for number, line in enumerate(read_lines(self.path, do=_REMEDY), start=1):
             try:
                 student = str(line["student"])
                 recorded[student] = _after(recorded.get(student, Conversation(student)), line)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                problem = f"a line is not an answer ({type(error).__name__}: {error})"
+                problem = f"line {number} is not an answer ({type(error).__name__}: {error})"
                 raise CourseError(problem, where=self.path, do=_REMEDY) from error
         return recorded
 

@@ -60,7 +60,7 @@ def test_an_unfinished_line_is_skipped_and_a_damaged_one_is_reported(course: Cou
     journal.note("cyd", "an assistant", "absent")
     with journal.path.open("a") as file:
         file.write(json.dumps({"student": "bob", "marker": "x", "time": "now"}) + "\n")
-    with pytest.raises(CourseError, match="a line is not an answer") as raised:
+    with pytest.raises(CourseError, match="line 3 is not an answer") as raised:
         journal.conversations()
     assert str(journal.path) in str(raised.value)
 
