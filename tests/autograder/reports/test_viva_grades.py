@@ -13,7 +13,10 @@ from autograder.commands.main import main
 from autograder.course.total_rule import TotalRule
 from autograder.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.reports.export import export
+from autograder.reports.grades import read_grades
 from autograder.reports.totals import totals
+from autograder.selftest.doctor import examine
+from autograder.submission.manifest import read_manifest
 from tests.autograder.marking.conftest import CHAPTER, EXERCISE, course, graded  # noqa: F401
 
 VIVA = f"{CHAPTER}_viva"
@@ -149,3 +152,11 @@ def test_no_conversation_is_dropped_and_a_missing_one_is_in_no_total(make_grade)
     )
     assert (total.shares[VIVA], total.missing, total.share) == (None, (VIVA,), pytest.approx(0.6))
     assert (other.shares, other.share) == ({first.chapter: None, second.chapter: None, VIVA: 0.1}, 0.1)
+
+
+def test_other_readers_of_the_gradebook_see_chapters_alone(talked):
+    run(talked, "report")
+    assert {grade.chapter for grade in read_grades(talked)} == {CHAPTER}
+    assert read_manifest(talked.gradebook_url, CHAPTER).elsewhere == {}
+    items = {item.name: item for item in examine(talked.root)}
+    assert items["gradebook"].detail.startswith("1 chapter, 6 students")
