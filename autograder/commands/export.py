@@ -15,6 +15,7 @@ from autograder.course.paths import course_folder
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
+    from autograder.reports.grades import Grade
 
 
 @click.command()
@@ -51,10 +52,12 @@ def export(
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
+    from autograder.record.viva_scores import write_viva_scores
     from autograder.reports.export import HINTS, absent_lines, handed_in_nothing, not_begun, open_choices, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
     from autograder.reports.missing import gaps, missing_messages, not_brought_in, unclear
+    from autograder.reports.viva.grades import missing_conversations, read_viva_grades
 
     course = Course.open(course_folder(course_dir))
     named = released_chapters(course, chapters)
@@ -62,15 +65,19 @@ def export(
     charged = charge_late_work(course, named)
     if feedback:
         return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
+    for name in named:
+        write_viva_scores(course, name)
     grades = read_grades(course, named)
+    vivas = read_viva_grades(course, grades)
     plan = read_course_file(course.root)
-    files = export_grades(grades, form, folder, plan.weights(named), plan.canvas_columns(), plan.total)
+    files = export_grades([*grades, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total)
     lines = [*charged, *(str(file.path) for file in files)]
     for file in files:
         if file.left_out:
             who = ", ".join(file.left_out)
             lines.append(f"not in {file.path.name}, because their number on the platform is unknown: {who}")
     lines += absent_lines(grades, form)
+    lines += missing_conversations(vivas, form) if form != "moodle" else _vivas_left_out(vivas)
     if empty := not_begun(grades):
         lines.append(empty)
     if open_ := open_choices(grades):
@@ -82,6 +89,8 @@ def export(
     lines += missing_messages(course, grades)
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
+    if begun := [f"{grade.student} ({grade.chapter})" for grade in vivas if grade.pending]:
+        lines.append(f"conversations with unanswered questions, which count as wrong: {', '.join(begun)}")
     lines += [HINTS[form]] if form in HINTS else []
     missing_data = gaps(course, grades)
     data = {
@@ -89,7 +98,10 @@ def export(
         "nothing_handed_in": [
             {"student": grade.student, "chapter": grade.chapter} for grade in handed_in_nothing(grades)
         ],
-        "pending": sum(grade.pending for grade in grades),
+        "no_conversation": [
+            {"student": grade.student, "chapter": grade.chapter} for grade in vivas if not grade.handed_in
+        ],
+        "pending": sum(grade.pending for grade in [*grades, *vivas]),
         "not_gradable": [
             {"student": grade.student, "chapter": grade.chapter}
             for grade in grades
@@ -100,6 +112,15 @@ def export(
     }
     fell_short = open_ or not_brought_in(course, grades) or missing_data["strangers"]
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if fell_short else 0)
+
+
+def _vivas_left_out(vivas: Sequence[Grade]) -> list[str]:
+    """Return a line on the conversations, for which Moodle's worksheets have no place."""
+    if not vivas:
+        return []
+    names = ", ".join(dict.fromkeys(grade.chapter for grade in vivas))
+    do = "use --format csv and Moodle's grade import, which finds students by their email address"
+    return [f"not in Moodle's worksheets, because conversations have no assignment there: {names}; {do}"]
 
 
 def _export_feedback(

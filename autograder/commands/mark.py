@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import webbrowser
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import CommandResult, command
+from autograder.commands.local_page import listen, user_name
 from autograder.commands.options import course_option
 from autograder.course.paths import course_folder, project_root, shell_command
 from autograder.errors import CourseError
@@ -21,13 +21,6 @@ from autograder.errors import CourseError
 if TYPE_CHECKING:
     from autograder.authoring.rubrics import Rubric
     from autograder.course.folder import Course
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # no name for this user id
-        return "marker"
 
 
 def _rubrics(course: Course, chapter: str) -> Mapping[str, Rubric]:
@@ -70,7 +63,7 @@ def mark(
     (name,) = released_chapters(course, [chapter])
     rubrics = partial(_rubrics, course, name)
     report = partial(click.echo, err=True)
-    application = MarkingApplication(course, name, marker or _user(), rubrics, names=names, report=report)
+    application = MarkingApplication(course, name, marker or user_name(), rubrics, names=names, report=report)
     application.marks.recover()
     questions = application.questions()
     if not rubrics() and not all(question.is_code for question in questions):
@@ -88,10 +81,7 @@ def mark(
         )
 
     async def serve() -> None:
-        try:
-            _, address = application.listen_locally(port)
-        except OSError as error:
-            raise CourseError(f"port {port} cannot be used ({error.strerror})", do="Choose another --port.") from None
+        address = listen(application, port)
         click.echo(f"{waiting} answers wait, {code} code answers lost points and are not marked.", err=True)
         click.echo(f"Mark them at {address}\nStop with Ctrl-C; every mark is kept.", err=True)
         if live:

@@ -37,6 +37,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.enrolment.not_counted import not_counted
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
+    from autograder.record.viva_scores import write_viva_scores
     from autograder.reports.class_report import summarise
     from autograder.reports.course_overview import course_overview
     from autograder.reports.missing import gaps, missing_messages, not_brought_in
@@ -44,10 +45,14 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.reports.rubric_counts import rubric_counts
     from autograder.reports.student_work import read_student_work
     from autograder.reports.totals import totals
+    from autograder.reports.viva.grades import read_viva_grades
+    from autograder.reports.viva.summary import viva_summaries
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)
     charged = charge_late_work(course, names)
+    for name in names:
+        write_viva_scores(course, name)
     works = read_student_work(course, names)
     grades = [work.grade for work in works]
     lacking = not_brought_in(course, grades)
@@ -55,8 +60,11 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         works, {chapter: [item.student for item in pending_items] for chapter, pending_items in lacking.items()}
     )
     summaries = [replace(item, rubrics=rubric_counts(course, item.chapter, item.graded)) for item in summaries]
+    vivas = read_viva_grades(course, grades)
+    talks = viva_summaries(course, works, vivas)
+    summaries = [replace(item, viva=talks.get(item.chapter)) for item in summaries]
     plan = read_course_file(course.root)
-    overall = totals(grades, plan.weights(names), plan.total)
+    overall = totals([*grades, *vivas], plan.weights(names), plan.total)
     now = datetime.now(UTC).replace(tzinfo=None)
     commands = {chapter: marking_hint(course, [chapter]) for chapter in names}
     target = (output or course.root / "report.html").resolve()

@@ -2,47 +2,76 @@
 
 from __future__ import annotations
 
+import asyncio
+import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.grade_chapter import settings_for
+from autograder.commands.local_page import listen, user_name
 from autograder.commands.options import course_option
 from autograder.course.paths import course_folder
+
+if TYPE_CHECKING:
+    from autograder.course.folder import Course
+    from autograder.viva.interviews import Interview
+    from autograder.viva.live_view.server import VivaApplication
 
 
 @click.command()
 @click.argument("chapter", metavar="CHAPTER")
 @course_option
 @click.option(
-    "--questions", type=click.IntRange(1, 12), default=4, show_default=True, help="The number of questions per student."
+    "--questions",
+    type=click.IntRange(1, 12),
+    help="The number of questions per student. [default: as before, and 4 the first time]",
 )
+@click.option("--live", is_flag=True, help="Record answers on a page on this machine, student by student.")
+@click.option(
+    "--marker", metavar="NAME", help="With --live: the name recorded with the answers. [default: your user name]"
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --live: the port. [default: a free one]")
+@click.option("--no-browser", is_flag=True, help="With --live: print the address, but do not open a browser.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: one per core]")
 @click.option("--allow-weaker-isolation", "allow_weaker", is_flag=True, help="Run with less isolation if needed.")
 @command
-def viva(chapter: str, course_dir: Path | None, questions: int, jobs: int | None, allow_weaker: bool) -> CommandResult:
+def viva(
+    chapter: str,
+    course_dir: Path | None,
+    questions: int | None,
+    live: bool,
+    marker: str | None,
+    port: int,
+    no_browser: bool,
+    jobs: int | None,
+    allow_weaker: bool,
+) -> CommandResult:
     """Make questions about each student's own code.
 
     The code of one exercise with nine tenths of its points or more is run in the sandbox, as it is and with one line changed. The command
     writes a page of questions per student to print, and the keys. Questions that were made before are kept.
 
+    With --live a page on this machine shows the questions, records the answers and then shows the keys. Answers go into nbgrader's
+    gradebook as a separate assignment.
+
     Example:
       tfcourse viva 03 --questions 4
+      tfcourse viva 03 --live
     """
     from autograder.course.folder import Course
     from autograder.gradebook.reader import released_chapters
-    from autograder.grading.course_settings import as_released
-    from autograder.record.results import read_results
-    from autograder.viva.interviews import folder_of, interviews
+    from autograder.viva.interviews import folder_of, usual_count
     from autograder.viva.pages import write_pages
 
+    if not live and (marker is not None or port or no_browser):
+        raise click.UsageError("--marker, --port and --no-browser belong to --live.")
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])
-    settings = as_released(course, name, settings_for(course, jobs, "cpu", allow_weaker, None))
-    total = sum(result.status == "graded" for result in read_results(course, name))
-    with progress_bar("viva", total) as step:
-        sheets = interviews(course, name, questions, settings, report=step)
+    sheets = _sheets(course, name, questions or usual_count(course, name), jobs, allow_weaker)
     page, keys = write_pages(sheets, folder_of(course, name), title=name)
     lacking = [item for item in sheets if item.problem]
     lines = [
@@ -55,4 +84,37 @@ def viva(chapter: str, course_dir: Path | None, questions: int, jobs: int | None
         "keys": keys,
         "students": {item.student: {"questions": item.count, "problem": item.problem} for item in sheets},
     }
+    if live:
+        _serve(course, name, sheets, marker or user_name(), port, "\n".join(lines), open_browser=not no_browser)
+        return CommandResult(data, "")
     return CommandResult(data, "\n".join(lines))
+
+
+def _sheets(course: Course, chapter: str, count: int, jobs: int | None, allow_weaker: bool) -> list[Interview]:
+    from autograder.grading.course_settings import as_released
+    from autograder.record.results import read_results
+    from autograder.viva.interviews import interviews
+
+    settings = as_released(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
+    total = sum(result.status == "graded" for result in read_results(course, chapter))
+    with progress_bar("viva", total) as step:
+        return interviews(course, chapter, count, settings, report=step)
+
+
+def _serve(
+    course: Course, chapter: str, sheets: Sequence[Interview], marker: str, port: int, text: str, *, open_browser: bool
+) -> None:
+    from autograder.viva.live_view.server import VivaApplication
+
+    application = VivaApplication(course, chapter, sheets, marker)
+    application.write_gradebook()
+    click.echo(text, err=True)
+    asyncio.run(_listen(application, port, open_browser=open_browser))
+
+
+async def _listen(application: VivaApplication, port: int, *, open_browser: bool) -> None:
+    address = listen(application, port)
+    click.echo(f"Record answers at {address}\nStop with Ctrl-C; every answer is kept.", err=True)
+    if open_browser:
+        webbrowser.open(address)
+    await asyncio.Event().wait()

@@ -28,6 +28,7 @@ from autograder.course.exercise_rules import ExerciseRule
 from autograder.course.known_names import known_assignments, known_people
 from autograder.course.times import whole_days_late
 from autograder.course.total_rule import TotalRule
+from autograder.course.viva_plan import VivaPlan, viva_assignment
 from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
@@ -87,6 +88,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         time_zone: an IANA name, for deadlines and submission times without a time zone, and for the length of a day.
         late: the rule for late work in chapters without their own rule.
         chapters: the plan of each chapter, by its name (``07_decoding``).
+        viva: the plan of the conversations about each chapter, by the chapter's name.
         extensions: later deadlines, by student, section or group, then by chapter. Reading the file expands sections and groups to their
             members.
         deadlines: deadlines that replace the chapter's, earlier or later, by student, section or group, then by chapter.
@@ -98,6 +100,7 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
     time_zone: str = "UTC"
     late: LateRule = LateRule()
     chapters: dict[str, ChapterPlan] = {}
+    viva: dict[str, VivaPlan] = {}
     extensions: dict[str, dict[str, datetime]] = {}
     deadlines: dict[str, dict[str, datetime]] = {}
     total: TotalRule | None = None
@@ -112,15 +115,23 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         return self.chapters.get(name, ChapterPlan())
 
     def weights(self, chapters: Iterable[str]) -> dict[str, float]:
-        """Return how much each chapter counts in the total; nothing if the file has neither weights nor a total."""
-        if self.total is None and all(plan.weight is None for plan in self.chapters.values()):
+        """Return how much each chapter, and each chapter's conversations, count in the total.
+
+        Nothing is returned if the file has neither weights nor a total. A chapter without a weight counts 1, its conversations 0.
+        """
+        weighted = [plan.weight is not None for plan in self.chapters.values()]
+        weighted += [plan.weight > 0 for plan in self.viva.values()]
+        if self.total is None and not any(weighted):
             return {}
-        weights = {name: self.chapter(name).weight for name in chapters}
-        return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
+        names = list(chapters)
+        weights = {name: self.chapter(name).weight for name in names}
+        vivas = {viva_assignment(name): self.viva[name].weight for name in names if name in self.viva}
+        return {name: 1.0 if weight is None else weight for name, weight in weights.items()} | vivas
 
     def canvas_columns(self) -> dict[str, str]:
-        """Return the column headings in Canvas's gradebook that differ from the chapters' names."""
-        return {name: plan.canvas for name, plan in self.chapters.items() if plan.canvas}
+        """Return the column headings in Canvas's gradebook that differ from the assignments' names."""
+        vivas = {viva_assignment(name): plan.canvas for name, plan in self.viva.items() if plan.canvas}
+        return {name: plan.canvas for name, plan in self.chapters.items() if plan.canvas} | vivas
 
     def late_rule(self, chapter: str) -> LateRule:
         """Return the rule for late work in a chapter."""
@@ -302,8 +313,8 @@ def _with_full_names(path: Path, text: str, plan: CourseFile, assignments: froze
 
     extensions = {who: renamed(table, f"extensions.{who}") for who, table in plan.extensions.items()}
     deadlines = {who: renamed(table, f"deadlines.{who}") for who, table in plan.deadlines.items()}
-    chapters = renamed(plan.chapters, "chapters")
-    return structs.replace(plan, chapters=chapters, extensions=extensions, deadlines=deadlines)
+    chapters, viva = renamed(plan.chapters, "chapters"), renamed(plan.viva, "viva")
+    return structs.replace(plan, chapters=chapters, viva=viva, extensions=extensions, deadlines=deadlines)
 
 
 def _refuse_lone_deadlines(path: Path, text: str, plan: CourseFile) -> None:

@@ -30,6 +30,10 @@ TEMPLATE = """\
 # points = 5                  # what it is worth, in place of the notebook's points
 # count = "drop"              # or "full": all points for every submission; or "bonus": its points are added to those of the others
 
+# [viva.07_decoding]          # the conversations about students' own code (tfcourse viva); without a weight they do not count
+# weight = 0.5
+# canvas = "Conversation 7 (88122)"
+
 # [extensions.ada]            # a student's id, a section or a group of the class list; never earlier than the deadline
 # 07_decoding = 2027-03-05T23:59:00
 

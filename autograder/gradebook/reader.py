@@ -17,6 +17,7 @@ from autograder.course.chapter_names import did_you_mean, matching_chapters
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
 from autograder.course.paths import shell_command
+from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 
 
@@ -135,7 +136,7 @@ def released_chapters(course: Course, typed: Sequence[str] = ()) -> list[str]:
         CourseError: if nothing is released, or a name means no chapter or more than one.
     """
     with open_gradebook(course) as gradebook:
-        chapters = sorted(assignment.name for assignment in gradebook.assignments)
+        chapters = without_vivas([assignment.name for assignment in gradebook.assignments])
     if not chapters:
         raise CourseError(
             "no chapter has been released here yet",

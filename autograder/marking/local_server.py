@@ -41,6 +41,7 @@ class LocalApplication(Application):
 
     # Browsers send a cookie to every port of a host, so each server's cookie is named after its kind and port.
     cookie: ClassVar[str]
+    templates: ClassVar[Path] = HERE / "templates"
 
     def __init__(self, chapter: str, handlers: Sequence[Any]) -> None:
         self.chapter = chapter
@@ -54,7 +55,7 @@ class LocalApplication(Application):
                 ("/open", OpenHandler),
                 (r"/static/(.*)", PageFileHandler, {"path": str(HERE / "static")}),
             ],
-            template_path=str(HERE / "templates"),
+            template_path=str(self.templates),
             autoescape="xhtml_escape",
             xsrf_cookies=True,
             xsrf_cookie_kwargs={"httponly": True, "samesite": "Strict"},
@@ -98,7 +99,7 @@ class LocalHandler(RequestHandler):
             raise HTTPError(403, reason="Wrong origin")
         cookie = self.get_cookie(self.application.cookie_name, "") or ""
         if self.needs_session and not hmac.compare_digest(cookie.encode(), self.application.session.encode()):
-            raise HTTPError(403, reason="Open the address that tfcourse mark has printed")
+            raise HTTPError(403, reason="Open the address that the command has printed")
         return None
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:

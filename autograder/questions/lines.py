@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -101,12 +102,15 @@ def _statement(node: ast.stmt, single: bool) -> Statement:
 def expressions(source: str, tree: ast.Module) -> dict[int, tuple[int, str]]:
     """Return the expressions whose values can be recorded, by the identity of their nodes: their line and their text."""
     found: dict[int, tuple[int, str]] = {}
+    # `ast.get_source_segment` splits the source again for every node.
+    lines = [line.encode() for line in io.StringIO(source, newline=None)]
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for statement in function.body:
                 for node in _expressions(statement):
-                    text = ast.get_source_segment(source, node) or ""
-                    if text and "\n" not in text and len(text) <= _LONGEST_EXPRESSION:
+                    on_one_line = node.lineno == node.end_lineno
+                    text = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode() if on_one_line else ""
+                    if text and len(text) <= _LONGEST_EXPRESSION:
                         found[id(node)] = (node.lineno, text)
     return found
 

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autograder.checking.verdict import Diagnosis
 from autograder.record.results import ExerciseResult
 from autograder.reports.grades import Grade
 from autograder.reports.lecture_points import LecturePoint, lecture_points
 from autograder.reports.rubric_counts import RubricCount
+
+if TYPE_CHECKING:
+    from autograder.reports.viva.summary import VivaSummary
 
 BINS = 10
 SLOWEST = 5
@@ -107,7 +110,8 @@ class ChapterSummary:
     ``ungraded``: the grader failed, or its result is missing. ``undecided``: no notebook has been chosen yet.
 
     ``not_brought_in`` are students whose submission is in a download but not in the course folder; they are not absent.
-    ``next_lecture`` lists what cost the class most points. ``rubrics`` counts the rubric items of questions in words.
+    ``next_lecture`` lists what cost the class most points. ``rubrics`` counts the rubric items of questions in words. ``viva`` summarizes
+    the conversations about own code, if there were any.
     """
 
     chapter: str
@@ -130,6 +134,7 @@ class ChapterSummary:
     not_brought_in: tuple[str, ...] = ()
     next_lecture: tuple[LecturePoint, ...] = ()
     rubrics: tuple[RubricCount, ...] = ()
+    viva: VivaSummary | None = None
 
     @property
     def handed_in(self) -> int:
@@ -173,6 +178,7 @@ class ChapterSummary:
                 for work in self.works
                 if work.grade.student in self.late
             },
+            **({"conversations": self.viva.to_dict()} if self.viva is not None else {}),
         }
 
 

@@ -124,7 +124,12 @@ def export(
 
 
 def _may_go_to(form: str, grade: Grade) -> bool:
-    """Return whether a grade belongs on a platform: what was handed in on one platform is not sent to another."""
+    """Return whether a grade belongs on a platform: what was handed in on one platform is not sent to another.
+
+    Moodle's worksheets need a participant's number for each assignment, which a conversation does not have.
+    """
+    if grade.viva and form == "moodle":
+        return False
     other = {"canvas": "moodle", "moodle": "canvas"}.get(form)
     return grade.platform != other or other is None
 
@@ -172,7 +177,7 @@ def not_begun(grades: Iterable[Grade]) -> str:
 
 def handed_in_nothing(grades: Iterable[Grade]) -> list[Grade]:
     """Return the grades of students who handed in nothing for a chapter for which others did."""
-    everything = list(grades)
+    everything = [grade for grade in grades if not grade.viva]
     begun = {grade.chapter for grade in everything if grade.handed_in}
     return [grade for grade in everything if grade.chapter in begun and not grade.handed_in]
 
@@ -223,8 +228,12 @@ def _moment(naive: datetime | None) -> str:
 def _csv(grades: Sequence[Grade]) -> list[_Table]:
     """Return a table with the columns of nbgrader's export, and whether a manual question still waits.
 
-    A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export.
+    A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export. A missing conversation has no points.
     """
+
+    def points(grade: Grade, number: float) -> object:
+        return _exact(number) if grade.decided and (grade.handed_in or not grade.viva) else ""
+
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
         "duedate": lambda grade: _moment(grade.due),
@@ -233,9 +242,9 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
         "last_name": lambda grade: grade.last_name,
         "first_name": lambda grade: grade.first_name,
         "email": lambda grade: grade.email,
-        "raw_score": lambda grade: _exact(grade.raw) if grade.decided else "",
-        "late_submission_penalty": lambda grade: _exact(grade.penalty) if grade.decided else "",
-        "score": lambda grade: _exact(grade.score) if grade.decided else "",
+        "raw_score": lambda grade: points(grade, grade.raw),
+        "late_submission_penalty": lambda grade: points(grade, grade.penalty),
+        "score": lambda grade: points(grade, grade.score),
         "max_score": lambda grade: _exact(grade.best),
         "needs_manual_grade": lambda grade: grade.pending > 0,
     }

@@ -16,6 +16,7 @@ from sqlalchemy import func, select
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.course.viva_plan import without_vivas
 from autograder.enrolment.enrol import enrolled_students, group_submitters
 from autograder.enrolment.standing import counts_for
 from autograder.errors import CourseError
@@ -54,6 +55,7 @@ class Grade:
         number: the student's number at the institution, from the class list, or empty.
         login: the student's login, from the class list, or empty.
         section: the student's section, from the class list, or empty.
+        viva: whether this is the grade of the conversation about a chapter. Without a conversation it is missing, and does not count as 0.
     """
 
     student: str
@@ -79,6 +81,7 @@ class Grade:
     number: str = ""
     login: str = ""
     section: str = ""
+    viva: bool = False
 
     @property
     def score(self) -> float:
@@ -116,7 +119,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     """
     roster, submitted, plan = read_roster(course), course.folder("submitted"), read_course_file(course.root)
     with open_gradebook(course) as gradebook:
-        released = sorted(assignment.name for assignment in gradebook.assignments)
+        released = without_vivas([assignment.name for assignment in gradebook.assignments])
         for chapter in chapters:
             if chapter not in released:
                 raise CourseError(

@@ -17,11 +17,12 @@ class Total:
     Attributes:
         grade: one of the student's grades, for names and address.
         shares: score divided by maximum, from 0 to 1, by chapter; 0 without a submission. None for a chapter that does not count for
-            the student, or in which no points can be earned.
+            the student, or in which no points can be earned, and for a missing conversation.
         share: their weighted mean, from 0 to 1.
         open_chapters: chapters of which a person has still to decide something; they count as they stand.
         dropped: chapters that do not count, because they have the student's lowest shares.
         rule: how the total becomes a grade, or None.
+        missing: the conversations that did not take place; they do not count.
     """
 
     grade: Grade
@@ -30,6 +31,7 @@ class Total:
     open_chapters: tuple[str, ...]
     dropped: tuple[str, ...] = ()
     rule: TotalRule | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def points(self) -> float | None:
@@ -50,7 +52,7 @@ class Total:
 def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRule | None = None) -> list[Total]:
     """Return the totals of all students for whom a chapter counts, ordered by id; empty without weights.
 
-    Chapters without any submission do not count yet.
+    Chapters without any submission do not count yet. A missing conversation does not count, and no conversation is dropped.
 
     Args:
         grades: the grades.
@@ -71,7 +73,8 @@ def _total(
 ) -> Total:
     shares = {chapter: _share(grades[chapter]) if chapter in grades else None for chapter in chapters}
     counted = {chapter: share for chapter, share in shares.items() if share is not None}
-    dropped = rule.dropped(counted, weights) if rule is not None else ()
+    of_chapters = {chapter: share for chapter, share in counted.items() if not grades[chapter].viva}
+    dropped = rule.dropped(of_chapters, weights) if rule is not None else ()
     counted = {chapter: share for chapter, share in counted.items() if chapter not in dropped}
     weighted = sum(weights[chapter] * share for chapter, share in counted.items())
     weight = sum(weights[chapter] for chapter in counted)
@@ -82,15 +85,20 @@ def _total(
         open_chapters=tuple(chapter for chapter in chapters if chapter in grades and _is_open(grades[chapter])),
         dropped=dropped,
         rule=rule,
+        missing=tuple(name for name in chapters if name in grades and _is_missing(grades[name])),
     )
 
 
 def _share(grade: Grade) -> float | None:
-    if not grade.best:
+    if not grade.best or _is_missing(grade):
         return None
     if not grade.handed_in or not grade.decided:
         return 0.0
     return min(1.0, grade.score / grade.best)
+
+
+def _is_missing(grade: Grade) -> bool:
+    return grade.viva and not grade.handed_in
 
 
 def _is_open(grade: Grade) -> bool:

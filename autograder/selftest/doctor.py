@@ -202,10 +202,12 @@ def _books(course_dir: Path) -> Item:
 
 
 def _gradebook(course: Course) -> str:
+    from autograder.course.viva_plan import without_vivas
     from autograder.gradebook.reader import open_gradebook
 
     with open_gradebook(course) as gradebook:
-        counts = f"{_count(len(gradebook.assignments), 'chapter')}, {_count(len(gradebook.students), 'student')}"
+        chapters = without_vivas([assignment.name for assignment in gradebook.assignments])
+        counts = f"{_count(len(chapters), 'chapter')}, {_count(len(gradebook.students), 'student')}"
     return f"{counts} ({course.root})"
 
 

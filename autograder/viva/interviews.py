@@ -30,6 +30,7 @@ from autograder.questions.lines import layout
 from autograder.questions.question import Question
 from autograder.questions.quiz import ENOUGH
 from autograder.record.results import GradeResult, read_results
+from autograder.record.viva_journal import VivaJournal
 from autograder.roster.roster import read_roster
 from autograder.viva.definitions import own_definitions, printed_facts, with_questions
 
@@ -39,6 +40,8 @@ _MOST_EXERCISES = 3
 _FEW_LINES = 4
 # Characters that facts and a text within them may have.
 _KEPT_OUTPUT, _LONGEST_TEXT = 2_000_000, 4_000
+# The number of questions per student, unless another one is chosen.
+USUAL = 4
 # Changes whenever other questions would be made of the same code.
 _VERSION = 1
 
@@ -70,6 +73,7 @@ class Interview:
         parts: the questions by definition.
         problem: why there are too few questions, or empty.
         made_from: a hash of everything that the questions depend on.
+        requested: the number of questions that the lecturer has chosen.
     """
 
     student: str
@@ -77,6 +81,12 @@ class Interview:
     parts: tuple[Part, ...] = ()
     problem: str = ""
     made_from: str = ""
+    requested: int = USUAL
+
+    @property
+    def questions(self) -> list[tuple[str, Question]]:
+        """The questions in order, each with its exercise."""
+        return [(part.exercise, question) for part in self.parts for question in part.questions]
 
     @property
     def count(self) -> int:
@@ -89,6 +99,15 @@ def folder_of(course: Course, chapter: str) -> Path:
     return course.root / "viva" / chapter
 
 
+def usual_count(course: Course, chapter: str) -> int:
+    """Return the number of questions per student that was chosen last for a chapter."""
+    try:
+        newest = max((folder_of(course, chapter) / "students").glob("*.json"), key=lambda path: path.stat().st_mtime)
+        return int(json.loads(newest.read_text(encoding="utf-8"))["requested"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return USUAL
+
+
 def interviews(
     course: Course,
     chapter: str,
@@ -99,7 +118,9 @@ def interviews(
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
 ) -> list[Interview]:
-    """Return the questions for every student of a graded chapter, ordered by student. Earlier questions about the same code are kept.
+    """Return the questions for every student of a graded chapter, ordered by student.
+
+    Earlier questions about the same code are kept. A student who has answered a question keeps them in any case.
 
     Args:
         course: the course.
@@ -120,12 +141,13 @@ def interviews(
             where=course.root / "results" / chapter,
             do=f"Grade it first: {shell_command(course, 'autograde', chapter)}",
         )
+    answered = {name for name, talk in VivaJournal(course, chapter).conversations().items() if talk.begun}
     names = {student: item.name for student, item in read_roster(course).items()}
     made: dict[str, Interview] = {}
     waiting: dict[str, _Task] = {}
     for result in results:
         task = _task(course, result, count, settings, names.get(result.student) or result.student)
-        kept = _read(course, chapter, task)
+        kept = _read(course, chapter, task, whatever=task.student in answered)
         if kept is not None or not task.sources:
             made[task.student] = kept or task.interview("no exercise has nine tenths of its points and code of its own")
         else:
@@ -156,7 +178,7 @@ class _Task:
     made_from: str
 
     def interview(self, problem: str = "", parts: Sequence[Part] = ()) -> Interview:
-        return Interview(self.student, self.name, tuple(parts), problem, self.made_from)
+        return Interview(self.student, self.name, tuple(parts), problem, self.made_from, self.count)
 
 
 def _task(course: Course, result: GradeResult, count: int, settings: GradingSettings, name: str) -> _Task:
@@ -264,11 +286,11 @@ def _write(course: Course, chapter: str, interview: Interview) -> None:
     write_atomically(path, json.dumps(asdict(interview), indent=1).encode(), durable=False)
 
 
-def _read(course: Course, chapter: str, task: _Task) -> Interview | None:
-    """Return questions that were made before from the same code, or None."""
+def _read(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
+    """Return earlier questions about the same code, or about whatever code; None if the student has no such questions."""
     try:
         data = json.loads(_path(course, chapter, task.student).read_text(encoding="utf-8"))
-        if data["made_from"] != task.made_from:
+        if data["made_from"] != task.made_from and not whatever:
             return None
         parts = [
             Part(
@@ -279,6 +301,7 @@ def _read(course: Course, chapter: str, task: _Task) -> Interview | None:
             )
             for part in data["parts"]
         ]
-        return Interview(data["student"], task.name, tuple(parts), data["problem"], data["made_from"])
+        requested = int(data.get("requested", USUAL))
+        return Interview(data["student"], task.name, tuple(parts), data["problem"], data["made_from"], requested)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -8,6 +8,7 @@ from pathlib import Path
 import jinja2
 
 from autograder.atomic_files import write_all_or_none
+from autograder.feedback.markup import in_code
 from autograder.questions.question import LETTERS, numbered_code
 from autograder.viva.interviews import Interview, Part
 
@@ -34,6 +35,7 @@ def page(name: str, interviews: Sequence[Interview], title: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters["code"] = _code
+    environment.filters["in_code"] = in_code
     html: str = environment.get_template(f"{name}.html").render(interviews=interviews, title=title, letters=LETTERS)
     return html
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.record.results import ExerciseResult
-from autograder.reports.class_report import Work, summarise
+from autograder.record.viva_journal import Conversation, VivaAnswer
+from autograder.reports.class_report import ChapterSummary, Work, summarise
 from autograder.reports.grades import Grade
 from autograder.reports.report_page import write_report
+from autograder.reports.viva.summary import VivaSummary
 
 pytestmark = pytest.mark.browser
 
@@ -81,7 +84,20 @@ def report(tmp_path: Path) -> Path:
     feedback.parent.mkdir()
     feedback.write_text("<!doctype html><title>Feedback</title>", encoding="utf-8")
     works = [_work(number, chapter, feedback) for chapter in CHAPTERS for number in range(STUDENTS)]
-    return write_report(summarise(works), tmp_path / "report.html", title="Class report")
+    first, *others = summarise(works)
+    return write_report([_with_conversations(first), *others], tmp_path / "report.html", title="Class report")
+
+
+def _with_conversations(summary: ChapterSummary) -> ChapterSummary:
+    """Return a chapter about which every second student was asked; two of them have guessed."""
+    grades, talks = {}, {}
+    for number, work in enumerate(summary.works):
+        held, student = number % 2 == 0, work.grade.student
+        grade = replace(work.grade, chapter=f"{summary.chapter}_viva", raw=1.0, penalty=0.0, best=4.0, viva=True)
+        grades[student] = replace(grade, handed_in=held, pending=int(number % 8 == 0))
+        answers = {0: VivaAnswer("a_rather_long_name_that_does_not_break", 0, True)}
+        talks |= {student: Conversation(student, "sheet", 4, answers, "a note " * 40)} if held else {}
+    return replace(summary, viva=VivaSummary(grades, talks, tuple(talks)[:2]))
 
 
 @pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])

@@ -42,6 +42,17 @@ def test_weights_default_to_1_beside_one_that_is_set(tmp_path: Path) -> None:
     assert plan.weights(CHAPTERS) == {"03_scaled_dot_product": 1.0, "07_decoding": 2.0}
 
 
+def test_conversations_count_by_a_weight_of_their_own(tmp_path: Path) -> None:
+    viva = "03_scaled_dot_product_viva"
+    plan = read_course_file(put(tmp_path, "[viva.03]\nweight = 0.5\n[viva.07]\ncanvas = 'Talk'\n"), CHAPTERS)
+    expected = {"03_scaled_dot_product": 1.0, "07_decoding": 1.0, viva: 0.5, "07_decoding_viva": 0.0}
+    assert plan.weights(CHAPTERS) == expected
+    assert plan.weights(["03_scaled_dot_product"]) == {"03_scaled_dot_product": 1.0, viva: 0.5}
+    assert plan.canvas_columns() == {"07_decoding_viva": "Talk"}
+    # Without a weight there is no total to which conversations could add.
+    assert read_course_file(put(tmp_path, "[viva.03]\ncanvas = 'Talk'\n"), CHAPTERS).weights(CHAPTERS) == {}
+
+
 @pytest.mark.parametrize("weight", ["-1", "nan", "inf", "true", '"2"', "1001"])
 def test_a_weight_that_is_no_weight_is_refused(tmp_path: Path, weight: str) -> None:
     with pytest.raises(CourseError, match=r"line 2: chapters\S*weight"):
@@ -62,7 +73,7 @@ def test_template_shows_every_key(tmp_path: Path) -> None:
     # `only` and `without` exclude each other.
     shown = "\n".join(line for line in code if not line.startswith("without") and "`" not in line)
     plan = read_course_file(put(tmp_path, shown), CHAPTERS)
-    for struct in (plan, plan.late, plan.chapters["07_decoding"]):
+    for struct in (plan, plan.late, plan.chapters["07_decoding"], plan.viva["07_decoding"]):
         plain = type(struct)()
         left = {name for name in struct.__struct_fields__ if getattr(struct, name) == getattr(plain, name)}
         assert left <= {"without", "grace_minutes"}, "a key of the schema that the template does not show"
@@ -79,6 +90,9 @@ def test_template_shows_every_key(tmp_path: Path) -> None:
         ("[extensions.ada]\n07_decoding = 3", None, "expected `datetime`, got `int`"),
         ("[chapters.07_decoding]\ndue = 2027-03-01", 2, "Write day and time"),
         ("title =", None, "this is not TOML"),
+        ("[viva.07]\nwight = 1", 2, "there is no key 'wight'"),
+        ("[viva.07]\nweight = -1", 2, "viva[...].weight"),
+        ("[viva.09]\nweight = 1", 1, "there is no chapter '09'"),
     ],
 )
 def test_a_fault_is_named_with_its_line(tmp_path: Path, text: str, line: int | None, says: str) -> None:

@@ -1,0 +1,1 @@
+"""The conversations about own code, in the class report and in exports."""
