@@ -391,13 +391,6 @@ def test_the_lesson_states_no_number_that_is_not_checked() -> None:
     assert unchecked == []
 
 
-def test_mistakes_are_ten_and_lead_to_their_sections() -> None:
-    section = SOURCE[SOURCE.index("(what-goes-wrong-03)=") :].split("\n## ")[1]
-    rows = re.findall(r"^\| (?!mistake).*\|$", section, flags=re.MULTILINE)
-    assert len(rows) == 10
-    assert all(row.endswith("` |") and "{ref}`" in row for row in rows)
-
-
 def test_the_log_in_the_text_is_the_log_of_the_calculations() -> None:
     text = prose()
     for row, page, outcome in zip(GIVEN, KEYS.tolist(), VALUES.tolist(), strict=True):
