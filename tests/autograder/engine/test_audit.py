@@ -34,7 +34,6 @@ def reported(zygote: ZygoteClient, *cells: str) -> list[str]:
     return found
 
 
-EVIL = "class Evil:\n    def __reduce__(self): return (print, ('evil',))\n"
 HONEST = (
     """
 import copy, dataclasses, io, pickle, platform, timeit
