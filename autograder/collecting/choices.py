@@ -104,7 +104,7 @@ def apply_choice(course: Course, chapter: str, student: str) -> None:
     folder = course.folder("submitted", student, chapter)
     path = folder / f"{chapter}.ipynb"
     alternatives = other_notebooks(folder, chapter)
-    current = _content(path)
+    current = content(path)
     if current is None and os.path.lexists(path):
         return
     if current is not None and _hash(current) not in choice.notebooks.values():
@@ -219,7 +219,8 @@ def _write_preference(folder: Path, preference: Preference) -> None:
     write_atomically(folder / _PREFERENCE, (json.dumps(stored, indent=1) + "\n").encode())
 
 
-def _content(path: Path) -> bytes | None:
+def content(path: Path) -> bytes | None:
+    """Return the contents of a file in the course; None unless it is a regular file."""
     try:
         return read_file(path)
     except UnreadableError:

@@ -14,14 +14,13 @@ from types import MappingProxyType
 
 from autograder.atomic_files import staged_file
 from autograder.collecting.archive import Entry
-from autograder.collecting.choices import other_notebooks, read_choice
+from autograder.collecting.choices import content, other_notebooks, read_choice
 from autograder.collecting.collection import Collection
 from autograder.collecting.course_folder.companion_files import read_files
 from autograder.collecting.course_folder.late_notes import late_problem
 from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
 from autograder.submission.attached_files import file_names, is_skipped
-from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
 
 
@@ -83,8 +82,8 @@ def store_submission(course: Course, chapter: str, item: Chosen, collection: Col
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
     companions, problems = read_files(item.companions, where)
     collection.problems += problems
-    same = _content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
-    same = same and all(_content(path.parent / name) == data for name, data in companions.items())
+    same = content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
+    same = same and all(content(path.parent / name) == data for name, data in companions.items())
     when = path.with_name("timestamp.txt")
     late = any(upload.late for upload in item.uploads.values())
     if late and item.stamp is None and not (same and when.exists()):
@@ -160,7 +159,7 @@ def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> l
 
 def _set_aside_others(course: Course, chapter: str, student: str, files: Sequence[Path]) -> str:
     """Keep files of an earlier submission; return where."""
-    digest = hashlib.sha256(b"".join(hashlib.sha256(_content(path) or b"").digest() for path in files)).hexdigest()
+    digest = hashlib.sha256(b"".join(hashlib.sha256(content(path) or b"").digest() for path in files)).hexdigest()
     folder = course.root / "replaced" / chapter / student / digest[:12]
     folder.mkdir(parents=True, exist_ok=True)
     for path in files:
@@ -194,10 +193,10 @@ def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) 
     """
     path = submitted_notebook(course, chapter, student)
     when = path.with_name("timestamp.txt")
-    digest = hashlib.sha256(_content(path) or b"").hexdigest()[:12]
+    digest = hashlib.sha256(content(path) or b"").hexdigest()[:12]
     folder = course.root / "replaced" / chapter / student / digest
     # A collection that was cut short may have kept the notebook, and put the new time beside it.
-    if not (os.path.lexists(folder / path.name) and _content(when) == stamp):
+    if not (os.path.lexists(folder / path.name) and content(when) == stamp):
         folder.mkdir(parents=True, exist_ok=True)
         for old in (when, *(path.parent / name for name in _names_beside(path.parent)), path):
             if os.path.lexists(old):
@@ -211,7 +210,7 @@ def _names_beside(folder: Path) -> list[str]:
     """Return the paths of the files beside a notebook, as grading finds them."""
     if folder.is_symlink() or not folder.is_dir():
         return []
-    return [name for name in file_names(folder, is_skipped)[0] if _content(folder / name) is not None]
+    return [name for name in file_names(folder, is_skipped)[0] if content(folder / name) is not None]
 
 
 def _remove_files_beside(folder: Path) -> None:
@@ -243,18 +242,10 @@ def _keep(old: Path, target: Path) -> None:
     try:
         os.link(old, target, follow_symlinks=False)
     except OSError:
-        data = _content(old)
+        data = content(old)
         if data is None:
             raise
         write(target, data)
-
-
-def _content(path: Path) -> bytes | None:
-    """Return the contents of a file in the course; None unless it is a regular file."""
-    try:
-        return read_file(path)
-    except UnreadableError:
-        return None
 
 
 def _draft_of(path: Path) -> Path:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.verdict import section_address
@@ -69,15 +69,15 @@ def page_html(
 
 @cache
 def _template() -> Any:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = html_environment(FileSystemLoader(TEMPLATES))
     environment.globals["section_address"] = section_address
-    environment.filters["in_code"] = in_code
-    environment.filters["points"] = points_text
-    environment.filters["duration"] = duration_text
     return environment.get_template("feedback.html.j2")
+
+
+def html_environment(loader: BaseLoader) -> Environment:
+    """Return an environment for pages of HTML: values are escaped, and a missing one is an error."""
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"in_code": in_code, "points": points_text, "duration": duration_text}
+    return environment

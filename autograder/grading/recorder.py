@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -11,7 +10,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-import nbformat
 from nbformat import reader
 
 from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
@@ -74,24 +72,22 @@ class Recorder:
         student = execution.student
         if execution.failure and not (execution.notebook and self._failed_before(student, digest)):
             return self._failed(student, digest, execution.failure, by_submission=bool(execution.notebook))
-        if fault := self._fault(execution):
-            return self._failed(student, digest, fault)
         try:
-            return self._recorded(self._entered(execution, digest), execution.signatures)
+            executed = parsed(execution)
+            if fault := self._fault(executed):
+                return self._failed(student, digest, fault)
+            return self._recorded(self._entered(execution, executed, digest), execution.signatures)
         except RecordError as error:
             return self.record_failure_of(student, digest, error)
 
-    def _fault(self, execution: Execution) -> str:
-        """Return why the tests, and not the submission, keep an execution from being recorded; empty if nothing does.
+    def _fault(self, executed: Any) -> str:
+        """Return why the tests, and not the submission, keep an executed notebook from being recorded; empty if nothing does.
 
         Raises:
             CourseError: if a check's total is not its cell's points, which concerns the whole chapter.
         """
-        if not execution.notebook:
-            return ""
-        notebook = reader.reads(execution.notebook)
-        refuse_other_totals(self.course, self.manifest.chapter, notebook)
-        return unscorable(notebook)
+        refuse_other_totals(self.course, self.manifest.chapter, executed)
+        return unscorable(executed)
 
     def _failed_before(self, student: str, digest: str) -> bool:
         """Return whether grading the same submission failed in an earlier run because of its contents."""
@@ -111,30 +107,28 @@ class Recorder:
         result = self._result(student, digest, "not gradable")
         return self._recorded(replace(result, exercises=no_exercises(self.manifest, message), problems=(problem,)))
 
-    def _entered(self, execution: Execution, digest: str) -> GradeResult:
+    def _entered(self, execution: Execution, executed: Any, digest: str) -> GradeResult:
         """Write an execution into the gradebook, and return what came of it."""
         student = execution.student
-        manual = self._manual_cells(execution, digest)
+        manual = self._manual_cells(student, executed, digest)
         self.journal.begun(student, digest, manual)
-        recorded = self.books.record(student, execution.notebook, manual)
+        recorded = self.books.record(student, executed, manual)
         notebook, grades = recorded.notebook, recorded.grades
         problems = tuple(problems_of(notebook))
         points = {name: float(grade.auto_score or 0.0) for name, grade in grades.items()}
-        times = seconds_of(json.loads(execution.notebook))
         fatal = any(problem.fatal for problem in problems)
         return replace(
             self._result(student, digest, "not gradable" if fatal else "graded"),
             provenance=grade_provenance(self.made_with.result(), execution, ran=not fatal),
-            exercises=exercise_results(self.manifest, notebook, points, times),
+            exercises=exercise_results(self.manifest, notebook, points, seconds_of(executed)),
             questions=tuple(_questions(self.manifest, grades)),
             problems=problems,
             late_penalty=recorded.late_penalty,
             seconds=round(execution.seconds, 3),
         )
 
-    def _manual_cells(self, execution: Execution, digest: str) -> frozenset[str]:
+    def _manual_cells(self, student: str, executed: Any, digest: str) -> frozenset[str]:
         """Return the cells whose points are a person's and stay so: the person has seen what there is to see now."""
-        student = execution.student
         standing = self.standings.get(student, NO_STATE)
         if standing.submission:
             # A recording that was stopped may have left a notebook that nobody has seen: its own note counts.
@@ -146,14 +140,19 @@ class Recorder:
             return manual
         chapter = self.manifest.chapter
         graded = self.course.folder("autograded", student, chapter) / f"{chapter}.ipynb"
-        return manual & unchanged_cells(self.manifest, graded, execution.notebook)
+        return manual & unchanged_cells(self.manifest, graded, executed)
 
     def record_undecided(self, student: str, digest: str, executions: Mapping[str, Execution]) -> GradeResult:
         """Say what each of several notebooks would be worth; the gradebook learns of nothing but the student."""
-        for execution in executions.values():
-            if reason := execution.failure or self._fault(execution):
-                return self._failed(student, digest, reason)
-        notebooks = tuple(self._worth(name, executions[name]) for name in sorted(executions))
+        if failure := next((one.failure for one in executions.values() if one.failure), ""):
+            return self._failed(student, digest, failure)
+        try:
+            executed = {name: parsed(execution) for name, execution in sorted(executions.items())}
+        except RecordError as error:
+            return self._failed(student, digest, str(error))
+        if fault := next(filter(None, map(self._fault, executed.values())), ""):
+            return self._failed(student, digest, fault)
+        notebooks = tuple(self._worth(name, notebook) for name, notebook in executed.items())
         self.journal.begun(student, digest)
         with self.books.gradebook() as gradebook:
             gradebook.update_or_create_student(student)
@@ -162,8 +161,7 @@ class Recorder:
         result = self._result(student, digest, "to decide")
         return self._recorded(replace(result, notebooks=notebooks, problems=(problem,)))
 
-    def _worth(self, file: str, execution: Execution) -> Notebook:
-        notebook = nbformat.reads(execution.notebook, as_version=4)
+    def _worth(self, file: str, notebook: Any) -> Notebook:
         exercises = exercise_results(self.manifest, notebook, scores_of(notebook), {})
         return Notebook(file, sum(e.score for e in exercises), sum(e.max_score for e in exercises))
 
@@ -260,6 +258,18 @@ class Recorder:
     @cached_property
     def _plan(self) -> CourseFile:
         return read_course_file(self.course.root)
+
+
+def parsed(execution: Execution) -> Any:
+    """Return the notebook of an execution.
+
+    Raises:
+        RecordError: if it is not a notebook, for instance because it is truncated.
+    """
+    try:
+        return reader.reads(execution.notebook)
+    except ValueError as error:
+        raise RecordError.of(error) from error
 
 
 def _questions(manifest: Manifest, grades: Mapping[str, RecordedGrade]) -> Iterator[QuestionResult]:

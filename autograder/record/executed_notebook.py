@@ -90,7 +90,7 @@ def scores_of(notebook: Any) -> dict[str, float]:
 
 
 def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
-    """Return the running time of each named cell of an executed notebook, given as plain JSON."""
+    """Return the running time of each named cell of an executed notebook."""
     seconds = {}
     for name, cell in _by_name(notebook).items():
         times = cell["metadata"].get("execution", {})

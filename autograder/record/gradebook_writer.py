@@ -369,12 +369,12 @@ class GradebookWriter:
             self._sanitised.popitem(last=False)
         return str(notebook)
 
-    def record(self, student: str, executed: str, manual: Collection[str] = ()) -> Recorded:
+    def record(self, student: str, executed: Any, manual: Collection[str] = ()) -> Recorded:
         """Record an executed notebook.
 
         Args:
             student: the student's id.
-            executed: the notebook, as JSON.
+            executed: the parsed notebook; the graded one takes over its outputs.
             manual: manually graded cells that need no second look, although nbgrader requires one.
 
         Returns:
@@ -387,7 +387,7 @@ class GradebookWriter:
         log, errors = capture_log()
         recorder = self._recorder(student, log)
         try:
-            recorder.executed = reader.reads(executed)
+            recorder.executed = executed
             with silence_warnings(), self._shared as gradebook:
                 forget_time(gradebook, self.chapter, student)
                 recorder.start()

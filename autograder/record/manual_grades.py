@@ -30,7 +30,7 @@ def manually_graded_cells(books: GradebookWriter, manifest: Manifest, student: s
         )
 
 
-def unchanged_cells(manifest: Manifest, graded: Path, executed: str) -> frozenset[str]:
+def unchanged_cells(manifest: Manifest, graded: Path, executed: Mapping[str, Any]) -> frozenset[str]:
     """Return the graded cells that look the same as in the earlier graded notebook.
 
     An answer is the same if its text is. A test depends on all of the student's code, so tests are the same if all texts are; changed
@@ -39,13 +39,13 @@ def unchanged_cells(manifest: Manifest, graded: Path, executed: str) -> frozense
     Args:
         manifest: the chapter's cells.
         graded: the earlier graded notebook; it need not exist.
-        executed: the executed notebook, as JSON.
+        executed: the executed notebook.
     """
     try:
         before = _sources(json.loads(graded.read_text(encoding="utf-8")), manifest)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return frozenset()
-    now = _sources(json.loads(executed), manifest)
+    now = _sources(executed, manifest)
     same = {name for name, source in now.named.items() if before.named.get(name) == source}
     graded_cells = {cell.name for cell in manifest.cells if cell.grade or cell.task}
     answers = {cell.name for cell in manifest.cells if cell.is_answer}

@@ -12,7 +12,8 @@ import jinja2
 from autograder.atomic_files import write_all_or_none
 from autograder.enrolment.not_counted import NotCounted
 from autograder.errors import CourseError
-from autograder.feedback.markup import duration_text, in_code, markdown, points_text
+from autograder.feedback.markup import markdown
+from autograder.feedback.page_html import html_environment
 from autograder.reports.class_report import ChapterSummary, score_level
 from autograder.reports.course_overview import course_overview
 from autograder.reports.totals import Total, in_each_grade
@@ -63,19 +64,10 @@ def render(
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("autograder.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = html_environment(jinja2.PackageLoader("autograder.reports"))
     environment.filters["score_level"] = score_level
     environment.filters["capitalize_first"] = _capitalized
-    environment.filters["in_code"] = in_code
-    environment.filters["points"] = points_text
     environment.filters["markdown"] = markdown
-    environment.filters["duration"] = duration_text
     return environment
 
 

@@ -34,6 +34,9 @@ from autograder.site.build import SiteReport
 ROOT = Path(__file__).parents[2]
 ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
 Bound = Callable[[], AbstractContextManager[None]]
+Run = Callable[..., Result]
+Snapshot = Callable[[Path], dict[str, str]]
+Text = Callable[..., str]
 CONTEXT = click.Context(main)
 COMMANDS = main.list_commands(CONTEXT)
 
@@ -59,7 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def things(tmp_path: Path, notebook: Callable[..., str]) -> dict[str, Path]:
+def things(tmp_path: Path, notebook: Text) -> dict[str, Path]:
     """Nonsense of every kind."""
     box = tmp_path / "things"
     for name in ("empty", "texts", "other", "garbage"):
@@ -125,7 +128,7 @@ def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None
     assert "--course" in [option for parameter in named(name).params for option in parameter.opts]
 
 
-def test_an_option_that_does_not_exist_is_wrong_usage(run: Callable[..., Result]) -> None:
+def test_an_option_that_does_not_exist_is_wrong_usage(run: Run) -> None:
     refused(run("report", "--colour"), "No such option")
 
 
@@ -135,7 +138,7 @@ def test_an_option_that_does_not_exist_is_wrong_usage(run: Callable[..., Result]
 @pytest.mark.parametrize("name", ["assign", "solve"])
 @pytest.mark.parametrize("chapter", ["77", "", "04_multi_heads", "../04_multi_head"])
 def test_a_chapter_that_the_project_lacks_is_refused_with_those_it_has(
-    project: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]], name: str, chapter: str
+    project: Path, run: Run, snapshot: Snapshot, name: str, chapter: str
 ) -> None:
     before = snapshot(project)
     refused(run(name, chapter), repr(chapter), CHAPTER)
@@ -145,21 +148,14 @@ def test_a_chapter_that_the_project_lacks_is_refused_with_those_it_has(
 @pytest.mark.parametrize("name", ["autograde", "regrade", "report", "export", "sample-class"])
 @pytest.mark.parametrize("chapter", ["77", "", "0"])
 def test_a_chapter_that_the_course_lacks_is_refused_with_those_it_has(
-    project: Path,
-    course_dir: Path,
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
-    name: str,
-    chapter: str,
+    project: Path, course_dir: Path, run: Run, snapshot: Snapshot, name: str, chapter: str
 ) -> None:
     before = snapshot(course_dir)
     refused(run(name, chapter, "--course", course_dir), repr(chapter), CHAPTER, OTHER)
     assert snapshot(course_dir) == before
 
 
-def test_a_build_tells_how_much_there_is_to_read(
-    project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result]
-) -> None:
+def test_a_build_tells_how_much_there_is_to_read(project: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     lesson = f"chapters/{CHAPTER}/lesson"
     site = SiteReport(project / "site", (lesson,), 12.0, {lesson: 3.0}, {lesson: 4826})
     monkeypatch.setattr("autograder.site.build.build_site", lambda *_, **__: site)
@@ -174,7 +170,7 @@ def test_a_build_tells_how_much_there_is_to_read(
     "words", [["build"], ["assign", "04"], ["solve"], ["sync"], ["sample-class"]], ids=lambda w: w[0]
 )
 def test_outside_the_project_a_command_that_needs_it_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result], words: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, words: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     refused(run(*words), str(tmp_path), "not inside the course's project", "Change into your clone")
@@ -187,7 +183,7 @@ def test_outside_the_project_a_command_that_needs_it_says_so(
     ids=lambda w: w[0],
 )
 def test_where_there_is_no_course_the_way_to_one_is_told(
-    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result], words: list[str]
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, run: Run, words: list[str]
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -201,12 +197,7 @@ def test_where_there_is_no_course_the_way_to_one_is_told(
 
 @pytest.mark.parametrize("thing", ["empty", "texts", "ada.txt", "garbage.ipynb", "nowhere"])
 def test_submissions_without_a_notebook_are_refused_before_anything_is_touched(
-    project: Path,
-    course_dir: Path,
-    things: dict[str, Path],
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
-    thing: str,
+    project: Path, course_dir: Path, things: dict[str, Path], run: Run, snapshot: Snapshot, thing: str
 ) -> None:
     source = things.get(thing, project / "nowhere")
     before = snapshot(course_dir)
@@ -215,12 +206,7 @@ def test_submissions_without_a_notebook_are_refused_before_anything_is_touched(
 
 
 def test_submissions_of_another_chapter_only_are_refused_and_replace_nothing(
-    project: Path,
-    course_dir: Path,
-    things: dict[str, Path],
-    notebook: Callable[..., str],
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
+    project: Path, course_dir: Path, things: dict[str, Path], notebook: Text, run: Run, snapshot: Snapshot
 ) -> None:
     mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
     mine.parent.mkdir(parents=True)
@@ -232,7 +218,7 @@ def test_submissions_of_another_chapter_only_are_refused_and_replace_nothing(
 
 
 def test_a_course_without_submissions_says_where_they_go(
-    project: Path, course_dir: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]]
+    project: Path, course_dir: Path, run: Run, snapshot: Snapshot
 ) -> None:
     before = snapshot(course_dir)
     refused(run("autograde", "04", "--course", course_dir, "--device", "cpu"), "no submission", "--submissions")
@@ -241,16 +227,13 @@ def test_a_course_without_submissions_says_where_they_go(
 
 @pytest.mark.parametrize("words", [["regrade", "04"], ["replay", "ada", "04"]], ids=lambda w: w[0])
 def test_before_anything_is_graded_there_is_nothing_to_grade_again(
-    course_dir: Path, run: Callable[..., Result], words: list[str]
+    course_dir: Path, run: Run, words: list[str]
 ) -> None:
     refused(run(*words, "--course", course_dir), "grade", f"tfcourse autograde {CHAPTER}")
 
 
 def test_a_course_in_which_somebody_is_grading_is_left_alone(
-    course_dir: Path,
-    notebook: Callable[..., str],
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
+    course_dir: Path, notebook: Text, run: Run, snapshot: Snapshot
 ) -> None:
     from autograder.course.lock import course_lock
 
@@ -265,7 +248,7 @@ def test_a_course_in_which_somebody_is_grading_is_left_alone(
 
 
 def test_where_all_lies_in_the_wrong_place_it_is_said_where_it_belongs(
-    course_dir: Path, notebook: Callable[..., str], run: Callable[..., Result]
+    course_dir: Path, notebook: Text, run: Run
 ) -> None:
     (course_dir / "submitted").mkdir(exist_ok=True)
     (course_dir / "submitted" / "ada.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
@@ -274,7 +257,7 @@ def test_where_all_lies_in_the_wrong_place_it_is_said_where_it_belongs(
 
 
 def test_a_download_of_which_nothing_could_be_brought_in_says_why(
-    course_dir: Path, notebook: Callable[..., str], run: Callable[..., Result], tmp_path: Path
+    course_dir: Path, notebook: Text, run: Run, tmp_path: Path
 ) -> None:
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.writestr("ada.ipynb", notebook(CHAPTER))
@@ -288,9 +271,7 @@ def damaged(archive: bytes) -> bytes:
     return archive.replace(b'"nbformat"', b'"nbFORMAT"', 1)
 
 
-def test_a_limit_that_does_not_exist_is_refused_with_those_that_do(
-    graded_dir: Path, run: Callable[..., Result]
-) -> None:
+def test_a_limit_that_does_not_exist_is_refused_with_those_that_do(graded_dir: Path, run: Run) -> None:
     with (graded_dir / "nbgrader_config.py").open("a", encoding="utf-8") as config:
         config.write("\nc.GradingLimits.memory = 1\n")
     refused(run("autograde", "04", "--course", graded_dir), "no limit memory", "memory_mb")
@@ -298,7 +279,7 @@ def test_a_limit_that_does_not_exist_is_refused_with_those_that_do(
 
 @pytest.mark.parametrize("words", [["report"], ["export"]], ids=lambda w: w[0])
 def test_before_anybody_is_in_the_gradebook_there_is_nothing_to_tell(
-    course_dir: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]], words: list[str]
+    course_dir: Path, run: Run, snapshot: Snapshot, words: list[str]
 ) -> None:
     before = snapshot(course_dir)
     refused(run(*words, "--course", course_dir), "no student", "tfcourse autograde")
@@ -307,11 +288,7 @@ def test_before_anybody_is_in_the_gradebook_there_is_nothing_to_tell(
 
 @pytest.mark.parametrize("thing", ["empty", "ada.txt", "garbage.ipynb", "no_exercise.ipynb", "nowhere.ipynb"])
 def test_validate_says_what_is_no_chapters_notebook(
-    things: dict[str, Path],
-    tmp_path: Path,
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
-    thing: str,
+    things: dict[str, Path], tmp_path: Path, run: Run, snapshot: Snapshot, thing: str
 ) -> None:
     path = things.get(thing, tmp_path / thing)
     before = snapshot(tmp_path)
@@ -320,7 +297,7 @@ def test_validate_says_what_is_no_chapters_notebook(
 
 
 def test_solutions_that_are_missing_or_damaged_are_told_with_the_command_that_writes_them(
-    project: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]]
+    project: Path, run: Run, snapshot: Snapshot
 ) -> None:
     before = snapshot(project)
     refused(run("solve", "04", "--device", "cpu"), "solution notebook is missing", "tfcourse sync")
@@ -331,7 +308,7 @@ def test_solutions_that_are_missing_or_damaged_are_told_with_the_command_that_wr
     refused(run("solve", "04", "--device", "cpu"), str(damaged), "tfcourse sync")
 
 
-def test_a_project_without_exercises_is_not_called_sound(project: Path, run: Callable[..., Result]) -> None:
+def test_a_project_without_exercises_is_not_called_sound(project: Path, run: Run) -> None:
     for exercises in project.glob("chapters/*/exercises.md"):
         exercises.unlink()
     refused(run("solve"), "no chapter has exercises")
@@ -363,12 +340,7 @@ def graded_dir(course_dir: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["assign", "build", "report", "export"])
 def test_a_file_in_the_place_of_a_folder_is_refused_and_kept(
-    project: Path,
-    graded_dir: Path,
-    tmp_path: Path,
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
-    name: str,
+    project: Path, graded_dir: Path, tmp_path: Path, run: Run, snapshot: Snapshot, name: str
 ) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     before = snapshot(tmp_path)
@@ -415,9 +387,9 @@ def read_only(
 )
 def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
     read_only: dict[str, Path],
-    notebook: Callable[..., str],
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
+    notebook: Text,
+    run: Run,
+    snapshot: Snapshot,
     bound_by_permissions: Bound,
     words: list[str],
 ) -> None:
@@ -439,7 +411,7 @@ def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
 
 
 def test_a_dry_run_of_regrade_is_not_refused_for_a_course_that_may_not_be_written(
-    read_only: dict[str, Path], run: Callable[..., Result], bound_by_permissions: Bound
+    read_only: dict[str, Path], run: Run, bound_by_permissions: Bound
 ) -> None:
     with bound_by_permissions():
         result = run("regrade", "04", "--dry-run", "--device", "cpu", "--course", read_only["course"])
@@ -447,10 +419,7 @@ def test_a_dry_run_of_regrade_is_not_refused_for_a_course_that_may_not_be_writte
 
 
 def test_a_new_course_is_unmade_when_its_first_release_fails(
-    project: Path,
-    run: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: Callable[[Path], dict[str, str]],
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     from autograder.errors import CourseError
     from autograder.release import assign
@@ -465,10 +434,7 @@ def test_a_new_course_is_unmade_when_its_first_release_fails(
 
 
 def test_a_folder_that_was_there_is_never_unmade(
-    project: Path,
-    run: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: Callable[[Path], dict[str, str]],
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     from autograder.errors import CourseError
     from autograder.release import assign
@@ -488,7 +454,7 @@ def test_a_folder_that_was_there_is_never_unmade(
 # ------------------------------------------------------------------------------------------------- what libraries raise
 
 
-def test_a_gradebook_that_is_in_use_says_so(graded_dir: Path, run: Callable[..., Result]) -> None:
+def test_a_gradebook_that_is_in_use_says_so(graded_dir: Path, run: Run) -> None:
     holder = sqlite3.connect(graded_dir / "gradebook.db", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     try:
@@ -499,11 +465,7 @@ def test_a_gradebook_that_is_in_use_says_so(graded_dir: Path, run: Callable[...,
 
 @pytest.mark.parametrize("words", [["autograde", "04"], ["report"], ["export"], ["sample-class"]], ids=lambda w: w[0])
 def test_a_damaged_gradebook_is_told_from_a_missing_one_and_both_are_left_alone(
-    project: Path,
-    graded_dir: Path,
-    run: Callable[..., Result],
-    snapshot: Callable[[Path], dict[str, str]],
-    words: list[str],
+    project: Path, graded_dir: Path, run: Run, snapshot: Snapshot, words: list[str]
 ) -> None:
     gradebook = graded_dir / "gradebook.db"
     gradebook.write_bytes(b"this was a gradebook once" * 100)
@@ -525,21 +487,19 @@ def test_a_damaged_gradebook_is_told_from_a_missing_one_and_both_are_left_alone(
     ids=["syntax", "import", "database"],
 )
 def test_a_mistake_in_the_courses_configuration_is_told_with_its_line(
-    graded_dir: Path, run: Callable[..., Result], text: str, words: tuple[str, ...]
+    graded_dir: Path, run: Run, text: str, words: tuple[str, ...]
 ) -> None:
     (graded_dir / "nbgrader_config.py").write_text(text, encoding="utf-8")
     refused(run("report", "--course", graded_dir), "nbgrader_config.py", *words)
 
 
-def test_a_list_of_students_that_cannot_be_read_is_not_passed_over(
-    graded_dir: Path, run: Callable[..., Result]
-) -> None:
+def test_a_list_of_students_that_cannot_be_read_is_not_passed_over(graded_dir: Path, run: Run) -> None:
     (graded_dir / "students.json").write_text("{", encoding="utf-8")
     refused(run("export", "--course", graded_dir), "students.json")
 
 
 def test_ctrl_c_ends_without_a_traceback_and_with_the_code_of_shells(
-    project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from autograder.authoring import sync
 
@@ -553,9 +513,7 @@ def test_ctrl_c_ends_without_a_traceback_and_with_the_code_of_shells(
     assert "Traceback" not in result.stderr
 
 
-def test_a_mistake_of_our_own_keeps_its_traceback(
-    project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_of_our_own_keeps_its_traceback(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from autograder.authoring import sync
 
     def wrong(*arguments: object, **options: object) -> None:
@@ -569,7 +527,7 @@ def test_a_mistake_of_our_own_keeps_its_traceback(
 
 
 def test_commands_work_from_anywhere_inside_the_project_and_the_course(
-    project: Path, graded_dir: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    project: Path, graded_dir: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(graded_dir, project / "course")
     monkeypatch.chdir(project / "chapters" / CHAPTER)
@@ -582,7 +540,7 @@ def test_commands_work_from_anywhere_inside_the_project_and_the_course(
 
 
 def test_paths_that_are_typed_are_those_of_the_current_folder(
-    project: Path, graded_dir: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    project: Path, graded_dir: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(graded_dir.parent)
     assert run("report", "--course", "course", "--output", "new/page.html").exit_code == 0
@@ -590,7 +548,7 @@ def test_paths_that_are_typed_are_those_of_the_current_folder(
     assert {path.name for path in (graded_dir.parent / "new").iterdir()} == {"page.html", "grades.csv"}
 
 
-def test_reading_commands_leave_the_gradebook_as_it_is(graded_dir: Path, run: Callable[..., Result]) -> None:
+def test_reading_commands_leave_the_gradebook_as_it_is(graded_dir: Path, run: Run) -> None:
     gradebook = graded_dir / "gradebook.db"
     before = gradebook.read_bytes()
     for words in (["report"], ["export"], ["doctor"]):
@@ -598,7 +556,7 @@ def test_reading_commands_leave_the_gradebook_as_it_is(graded_dir: Path, run: Ca
     assert gradebook.read_bytes() == before
 
 
-def test_report_names_the_files_to_open(graded_dir: Path, run: Callable[..., Result]) -> None:
+def test_report_names_the_files_to_open(graded_dir: Path, run: Run) -> None:
     page = graded_dir / "feedback" / "ada" / CHAPTER / f"{CHAPTER}.html"
     page.parent.mkdir(parents=True)
     page.write_text("<!doctype html>", encoding="utf-8")
@@ -610,14 +568,14 @@ def test_report_names_the_files_to_open(graded_dir: Path, run: Callable[..., Res
 @pytest.mark.parametrize(
     "words", [["report"], ["export"], ["export", "--format", "canvas"], ["doctor"]], ids=lambda w: " ".join(w)
 )
-def test_json_is_all_that_is_on_standard_output(graded_dir: Path, run: Callable[..., Result], words: list[str]) -> None:
+def test_json_is_all_that_is_on_standard_output(graded_dir: Path, run: Run, words: list[str]) -> None:
     result = run(*words, "--json", "--course", graded_dir)
     assert result.exit_code == 0
     assert json.loads(result.stdout)
     assert result.stderr == ""
 
 
-def test_an_error_is_json_too_where_json_was_asked_for(tmp_path: Path, run: Callable[..., Result]) -> None:
+def test_an_error_is_json_too_where_json_was_asked_for(tmp_path: Path, run: Run) -> None:
     result = run("report", "--json", "--course", tmp_path)
     assert result.exit_code == 2
     error = json.loads(result.stdout)["error"]
@@ -627,7 +585,7 @@ def test_an_error_is_json_too_where_json_was_asked_for(tmp_path: Path, run: Call
 
 
 def test_sync_check_ends_with_1_where_something_has_drifted_and_writes_nothing(
-    project: Path, run: Callable[..., Result], snapshot: Callable[[Path], dict[str, str]]
+    project: Path, run: Run, snapshot: Snapshot
 ) -> None:
     before = snapshot(project)
     result = run("sync", "--check", "--json")
@@ -638,7 +596,7 @@ def test_sync_check_ends_with_1_where_something_has_drifted_and_writes_nothing(
 
 @pytest.mark.parametrize(("solved", "code"), [(True, 0), (False, 1)])
 def test_validate_ends_with_0_for_full_marks_and_with_1_for_less(
-    tmp_path: Path, notebook: Callable[..., str], run: Callable[..., Result], solved: bool, code: int
+    tmp_path: Path, notebook: Text, run: Run, solved: bool, code: int
 ) -> None:
     path = tmp_path / f"{OTHER}.ipynb"
     path.write_text(notebook(OTHER, solved=solved), encoding="utf-8")
@@ -647,12 +605,7 @@ def test_validate_ends_with_0_for_full_marks_and_with_1_for_less(
     assert json.loads(result.stdout)["passed"] is solved
 
 
-def test_a_class_is_graded_reported_and_exported(
-    course_dir: Path,
-    tmp_path: Path,
-    notebook: Callable[..., str],
-    run: Callable[..., Result],
-) -> None:
+def test_a_class_is_graded_reported_and_exported(course_dir: Path, tmp_path: Path, notebook: Text, run: Run) -> None:
     handed_in = tmp_path / "handed_in"
     handed_in.mkdir()
     (handed_in / "lovelaceada_901_55001_work.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
@@ -711,7 +664,7 @@ def test_a_class_is_graded_reported_and_exported(
     assert [refused["chapter"] for refused in json.loads(exported.stdout)["not_gradable"]] == [CHAPTER]
 
 
-def test_a_class_list_tells_who_handed_in_nothing(graded_dir: Path, tmp_path: Path, run: Callable[..., Result]) -> None:
+def test_a_class_list_tells_who_handed_in_nothing(graded_dir: Path, tmp_path: Path, run: Run) -> None:
     (graded_dir / "submitted" / "ada" / CHAPTER).mkdir(parents=True)
     path = tmp_path / "class.csv"
     path.write_text("id;name\nada;Ada Lovelace\nbo;=cmd()\n../eve;Eve\n", encoding="utf-8")
@@ -737,7 +690,7 @@ def test_a_class_list_tells_who_handed_in_nothing(graded_dir: Path, tmp_path: Pa
     assert exported["nothing_handed_in"] == [{"student": "bo", "chapter": CHAPTER}]
 
 
-def test_a_class_list_waits_for_the_course(course_dir: Path, tmp_path: Path, run: Callable[..., Result]) -> None:
+def test_a_class_list_waits_for_the_course(course_dir: Path, tmp_path: Path, run: Run) -> None:
     path = tmp_path / "class.csv"
     path.write_text("id\nada\n", encoding="utf-8")
     with course_lock(Course.open(course_dir)):
@@ -750,11 +703,7 @@ def test_a_class_list_waits_for_the_course(course_dir: Path, tmp_path: Path, run
 
 
 def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_is_there(
-    course_dir: Path,
-    tmp_path: Path,
-    notebook: Callable[..., str],
-    run: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
+    course_dir: Path, tmp_path: Path, notebook: Text, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed_in = tmp_path / "handed in"
     handed_in.mkdir()
@@ -809,11 +758,7 @@ def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
 
 
 def test_a_disk_that_is_full_for_grading_too_does_not_hide_who_was_not_brought_in(
-    course_dir: Path,
-    tmp_path: Path,
-    notebook: Callable[..., str],
-    run: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
+    course_dir: Path, tmp_path: Path, notebook: Text, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed_in = tmp_path / "handed_in"
     handed_in.mkdir()
@@ -884,9 +829,7 @@ def test_a_signal_while_an_object_is_freed_stops_a_command(project: Path, number
     assert "Traceback" not in done.stderr
 
 
-def test_a_signal_that_is_to_be_ignored_stays_so(
-    project: Path, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_that_is_to_be_ignored_stays_so(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     monkeypatch.setattr(
         "autograder.authoring.sync.sync", lambda *a, **k: seen.append(signal.getsignal(signal.SIGHUP)) or []

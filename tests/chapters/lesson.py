@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import nbclient
 import nbformat
 from jupyter_cache.base import CacheBundleIn
@@ -53,19 +52,23 @@ class Lesson:
         prose: the text without code and front matter, on one line, without emphasis.
     """
 
-    def __init__(self, chapter: str, asked: Mapping[str, str], given: Collection[str] = ()) -> None:
+    def __init__(
+        self, chapter: str, asked: Mapping[str, str], given: Collection[str] = (), *, beside: str = r"(?!)"
+    ) -> None:
         """Read a lesson.
 
         Args:
             chapter: folder below ``chapters/``.
             asked: what the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
             given: phrases whose numbers need no check here: they come from papers, are settings of the code, or are worked out on the spot.
+            beside: what else of the prose has tests of its own.
         """
         self.number = chapter[:2]
         self.path = CHAPTERS / chapter / "lesson.md"
         self.source = self.path.read_text(encoding="utf-8")
         self.asked = asked
         self.given = given
+        self.beside = beside
         text = re.sub(r"\A---.*?\n---\n", "", self.source, flags=re.S)
         text = re.sub(r"```\{code-cell\}.*?\n```|```python.*?\n```", "", text, flags=re.S)
         self.prose = re.sub(r"\s+", " ", text.replace("*", ""))
@@ -103,29 +106,18 @@ class Lesson:
         for value in values:
             assert format(value, form) in phrase, f"{value} is stated as {phrase!r}"
 
-    def has_header(self) -> bool:
-        """Whether the file begins with what MyST needs to see a notebook in it."""
-        metadata = jupytext.reads(self.source, fmt="md:myst").metadata
-        of_text = metadata["jupytext"]["text_representation"]["format_name"]
-        return bool(metadata["kernelspec"]["name"] == "python3" and of_text == "myst")
-
-    def headings(self, label: str) -> list[str]:
-        """Return the headings that stand behind a label; there should be one."""
-        return re.findall(rf"^\({label}\)=\n#+ (.*)$", self.source, flags=re.M)
-
     def captions(self) -> list[int]:
         """Return the numbers of the figures whose caption asks what the figure answers, in order."""
         pattern = rf"(?:\*|\")Figure {int(self.number)}\.(\d+)\. [A-Z][^.?]*\?"
         return [int(number) for number in re.findall(pattern, self.source)]
 
-    def unchecked(self, tests: str, beside: str = r"(?!)") -> list[str]:
+    def unchecked(self, tests: str) -> list[str]:
         """Return the numbers of the prose that stand neither in a phrase that the tests check nor in one that is given.
 
         Args:
             tests: the file whose calls of ``check`` count.
-            beside: what else of the prose has tests of its own.
         """
-        remaining = re.sub(beside, "", self.prose)
+        remaining = re.sub(self.beside, "", self.prose)
         for phrase in sorted(checked_phrases(tests) | set(self.given), key=len, reverse=True):
             assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
             remaining = remaining.replace(phrase, "")

@@ -78,3 +78,18 @@ def test_readers_guess_twice_or_more_and_what_follows_is_folded(path):
         cell = re.match(r"```\{code-cell\} ipython3\n:tags: \[(.*)\]\n", source[box.end() :])
         answer = source.startswith("```{admonition}", box.end())
         assert not cell or "hide-output" in cell[1] or "hide-cell" in cell[1] or answer, box[0]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
+def test_each_mistake_leads_to_its_section(path):
+    section = path.read_text("utf-8").split("## What goes wrong\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (?!mistake|:--).*\|$", section, flags=re.M)
+    assert 8 <= len(rows) <= 18
+    assert [row for row in rows if not (row.endswith("` |") and "{ref}`" in row)] == []
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
+def test_every_fold_says_what_is_in_it(path):
+    for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", path.read_text("utf-8"), flags=re.S):
+        if re.search(r"^:tags: .*hide-", cell, flags=re.M):
+            assert re.search(r'^:mystnb: \{code_prompt_show: "Show ', cell, flags=re.M), cell

@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.checks.headings import headings
 from tfcourse.recurrent import (
     NeuralProbabilisticLM,
     bidirectional_forward,
@@ -27,27 +26,8 @@ from tfcourse.recurrent import (
     sequence_negative_log_likelihood,
 )
 
-from .lesson import ROOT, Lesson, described
-
-LABELS = (
-    "why-recurrence",
-    "fixed-window",
-    "rnn-cell",
-    "unrolled",
-    "five-configurations",
-    "gradient-through-time",
-    "clipping",
-    "lstm",
-    "gru",
-    "stacked-bidirectional",
-    "language-model-blocks",
-    "likelihood",
-    "sampling",
-    "encoder-decoder",
-    "bottleneck",
-    "shapes-01",
-    "what-goes-wrong-01",
-)
+from .form import LessonForm
+from .lesson import ROOT, Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -107,18 +87,8 @@ SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_stands_before_the_heading_that_they_name() -> None:
-    for label in LABELS:
-        assert LESSON.headings(label) == [headings("01_recurrent")[label]], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 18
-    assert LESSON.captions() == list(range(1, 20))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_explorer_shows_four_cells_over_forty_steps(pages: list[str], values: dict[str, Any]) -> None:
@@ -400,10 +370,6 @@ def test_shapes_of_the_table_are_those_of_the_lesson(values: dict[str, Any]) -> 
     assert values["logits"] == [32, 13, 20]
     check("(32, 12), (32, 13), (32, 13, 20)")
     check("its context, states and cells | `(L, B, D)` each | (1, 32, 16)")
-
-
-def test_prose_has_no_number_that_is_not_checked() -> None:
-    assert LESSON.unchecked(__file__) == []
 
 
 # ------------------------------------------------------------------------------ symptoms that the tables name

@@ -15,32 +15,13 @@ import pytest
 import torch
 from babel.dates import format_date
 
-from autograder.checks.headings import headings
 from tfcourse import data
 from tfcourse.alignment import SCORES, AttentionSeq2Seq, additive_score, content_score, dot_score, ibm_model_1
 from tfcourse.seq2seq import Seq2Seq
 
-from .lesson import CHAPTERS, Lesson, described
+from .form import LessonForm
+from .lesson import CHAPTERS, Lesson
 
-LABELS = (
-    "why-alignment",
-    "ibm-model-1",
-    "scores",
-    "content-score",
-    "additive-score",
-    "multiplicative-scores",
-    "location-score",
-    "masked-softmax",
-    "attend",
-    "hard-attention",
-    "annotations",
-    "attention-decoder",
-    "alignments-cross",
-    "beats-the-bottleneck",
-    "alignment-or-reason",
-    "shapes-02",
-    "what-goes-wrong-02",
-)
 ALIGNERS = ["IBM model 1", "additive", "general"]
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
@@ -104,18 +85,8 @@ SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_with_the_heading_that_the_checks_know() -> None:
-    for label in LABELS:
-        assert LESSON.headings(label) == [headings("02_alignment")[label]], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 16
-    assert LESSON.captions() == list(range(1, 18))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_explorer_shows_real_output_of_three_aligners_for_five_numbers(pages: list[str]) -> None:
@@ -410,10 +381,6 @@ def test_crisp_models_can_be_made_to_choose_and_blending_ones_cannot(values: dic
 def test_forgotten_tanh_makes_all_rows_alike(values: dict[str, Any]) -> None:
     assert values["spread"]["without"] < 1e-12
     assert values["spread"]["with"] > 0.1
-
-
-def test_prose_has_no_number_that_is_not_checked() -> None:
-    assert LESSON.unchecked(__file__) == []
 
 
 # ------------------------------------------------------------------------------ symptoms that the tables name

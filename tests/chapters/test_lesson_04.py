@@ -16,20 +16,8 @@ from tfcourse.data import recorded_sentence_vectors
 from tfcourse.lessons.explorers.heads import record_heads
 from tfcourse.multihead import MultiHeadAttention, attention_parameters, head_ablation, split_heads
 
-from .lesson import Lesson, described
-
-LABELS = (
-    "split-and-merge",
-    "multi-head",
-    "self-cross-causal",
-    "parameters",
-    "merge-value-output",
-    "head-ablation",
-    "one-head-cannot",
-    "multi-hop",
-    "shapes-04",
-    "what-goes-wrong-04",
-)
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -81,25 +69,8 @@ SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists() -> None:
-    for label in LABELS:
-        assert len(LESSON.headings(label)) == 1, label
-
-
-def test_mistakes_are_ten_and_lead_to_their_sections() -> None:
-    section = SOURCE[SOURCE.index("(what-goes-wrong-04)=") :].split("\n## ")[1]
-    rows = re.findall(r"^\| (?!mistake|:--).*\|$", section, flags=re.M)
-    assert len(rows) == 10
-    assert all(row.endswith("` |") and "{ref}`" in row for row in rows)
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 13
-    assert LESSON.captions() == list(range(1, 18))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_explorers_show_the_trail_and_the_reader(pages: list[str]) -> None:
@@ -369,10 +340,6 @@ def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
     check("loads without an error and is wrong by a fifth.")
     right, flat = values["flat"]
     assert right > flat + 0.2
-
-
-def test_prose_has_no_number_that_is_not_checked() -> None:
-    assert LESSON.unchecked(__file__) == []
 
 
 # ------------------------------------------------------------------------------ symptoms that the tables name

@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from autograder.checks.headings import headings
 from tfcourse.data import number_pairs, number_to_words, recorded_translation, tokenize
 from tfcourse.layers import EncoderLayer, FeedForward, gelu, layer_norm, residual_post_norm, residual_pre_norm
 from tfcourse.lessons.explorers.alignments import count_crossings
@@ -23,14 +22,8 @@ from tfcourse.positions import sinusoidal_positions
 from tfcourse.training import cross_entropy, noam_learning_rate
 from tfcourse.transformer import Transformer
 
-from .lesson import Lesson, described
-
-LABELS = (
-    *("one-block", "positions", "sinusoids", "learned-positions", "layer-norm", "gelu", "feed-forward", "residual"),
-    *("post-or-pre-norm", "encoder-layer", "decoder-layer", "whole-transformer", "weight-tying", "dropout"),
-    *("shift-right", "cross-entropy", "label-smoothing", "warm-up", "averaging", "training-step", "decoding"),
-    *("parameters-05", "shapes-05", "what-goes-wrong-05"),
-)
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -88,32 +81,15 @@ GIVEN = {
 }
 
 
-LESSON = Lesson("05_transformer", ASKED, GIVEN)
+LESSON = Lesson("05_transformer", ASKED, GIVEN, beside=r"\| [\w ]+ \|(?: \d\.\d \|){4}")
 SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 
 
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label in LABELS:
-        assert LESSON.headings(label) == [headings("05_transformer")[label]], label
-
-
-def test_mistakes_are_a_dozen_and_lead_to_their_sections() -> None:
-    section = SOURCE[SOURCE.index("(what-goes-wrong-05)=") :].split("\n## ")[1]
-    rows = re.findall(r"^\| (?!mistake|:--).*\|$", section, flags=re.M)
-    assert len(rows) == 12
-    assert all(row.endswith("` |") and "{ref}`" in row for row in rows)
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 18
-    assert LESSON.captions() == list(range(1, 23))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_drawn_tokens_are_those_of_the_vocabulary() -> None:
@@ -429,12 +405,6 @@ def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
     masked, unmasked = values["masked"]
     assert masked < 1e-12
     check("six blank tokens move the logits by 3.0 unless they are masked;", unmasked, form=".1f")
-
-
-def test_prose_has_no_number_that_is_not_checked() -> None:
-    assert (
-        LESSON.unchecked(__file__, beside=r"\| [\w ]+ \|(?: \d\.\d \|){4}") == []
-    )  # the table of the beam search has a test of its own
 
 
 # ------------------------------------------------------------------------------ symptoms that the tables name

@@ -25,23 +25,8 @@ from tfcourse.tokenization import (
     wordpiece_encode,
 )
 
-from .lesson import Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "closed-vocabulary": "Words, characters, and the unknown token",
-    "cutting-first": "Pre-tokenization: the first cut",
-    "merging-pairs": "Byte-pair encoding: merge the most common pair",
-    "encoding-is-not-training": "Encoding a new word",
-    "bytes": "Byte-level BPE",
-    "how-large": "How large should the vocabulary be?",
-    "wordpiece": "WordPiece: longest piece first",
-    "unigram": "Unigram: the best of all segmentations",
-    "what-tokens-explain": "What tokens explain",
-    "ids-to-vectors": "Embeddings: from ids to vectors",
-    "shapes-06": "Shapes at a glance",
-    "what-goes-wrong-06": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -84,7 +69,7 @@ GIVEN = {
     "from WordLlama, a table of 32,000 tokens that was derived from Llama 2's.",
 }
 
-LESSON = Lesson("06_tokenization", ASKED, GIVEN)
+LESSON = Lesson("06_tokenization", ASKED, GIVEN, beside=r"\| vocabulary \|.*?\| what the model reads \|")
 SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 RECORD = recorded_vocabularies()
 PUBLISHED = recorded_sentence_vectors()
@@ -94,18 +79,8 @@ CUTS = {cut["text"]: cut for cut in RECORD["cuts"]}
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 13
-    assert LESSON.captions() == list(range(1, 15))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_explorer_shows_the_merges_of_the_rhyme(pages: list[str], values: dict[str, Any]) -> None:
@@ -517,8 +492,3 @@ def test_a_gradient_is_sent_to_few_rows_of_the_table() -> None:
     )
     longest = max(len(set(cut["GPT-2"]["ids"])) for cut in CUTS.values())
     assert 24 <= longest < 60
-
-
-def test_prose_has_no_number_that_is_not_checked() -> None:
-    tables = r"\| vocabulary \|.*?\| what the model reads \|"
-    assert LESSON.unchecked(__file__, beside=tables) == []

@@ -16,24 +16,8 @@ from tfcourse.decoding import beam_search
 from tfcourse.lessons.figures.scenes import ch07_decoding
 from tfcourse.sampling import locally_typical, min_p, repetition_penalty, sampler_chain, top_k, top_p
 
-from .lesson import Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "a-model-to-mark": "A model whose output can be checked",
-    "likeliest-token": "The likeliest token",
-    "beam-search": "Beam search",
-    "draw-instead": "Draw instead",
-    "filters": "Filters",
-    "do-filters-help": "Do filters help?",
-    "penalties": "Penalties",
-    "one-prompt": "One prompt, nine settings",
-    "odd-ones": "Odd ones",
-    "order-of-samplers": "The order of samplers",
-    "which-when": "Which method for which task?",
-    "shapes-07": "Shapes at a glance",
-    "what-goes-wrong-07": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -77,7 +61,7 @@ GIVEN = {
     "With a threshold of 0.12, three",
 }
 
-LESSON = Lesson("07_decoding", ASKED, GIVEN)
+LESSON = Lesson("07_decoding", ASKED, GIVEN, beside=r"\|[^|]*\|")
 SOURCE, check = LESSON.source, LESSON.check
 RECORD, WRITING = recorded_sampling(), recorded_writing()
 EXAMPLE = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]).log()
@@ -86,24 +70,8 @@ EXAMPLE = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]).log()
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_lesson_has_at_most_6000_words_of_paragraphs_and_the_header_that_myst_needs() -> None:
-    without_folds = re.sub(r"```.*?\n```", "", SOURCE, flags=re.S)
-    assert 2500 <= len(without_folds.split()) <= 6000
-    assert LESSON.has_header()
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 12
-    assert LESSON.captions() == list(range(1, 14))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_playground_begins_with_a_temperature_and_a_nucleus_over_three_distributions(pages: list[str]) -> None:
@@ -427,7 +395,3 @@ def test_a_penalty_before_the_filter_lets_another_token_in_and_after_it_does_not
     alone, before, after = values["positions"].values()
     assert alone == after == "ABC"
     assert before == "BCD"
-
-
-def test_every_number_of_the_prose_is_checked() -> None:
-    assert LESSON.unchecked(__file__, r"\|[^|]*\|") == []

@@ -16,21 +16,8 @@ from tfcourse.data import recorded_bert, recorded_sentence_vectors
 from tfcourse.lessons.figures.scenes import ch08_bert as drawings
 from tfcourse.number_names import NumberNames
 
-from .lesson import Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "fill-the-gap": "Fill the gap",
-    "masking": "Which positions to mask",
-    "the-bert-machine": "The model",
-    "masked-places-count": "The loss counts chosen positions only",
-    "how-large-is-bert": "How large is BERT?",
-    "fine-tuning": "Fine-tuning",
-    "bert-family": "The family",
-    "why-it-writes-badly": "Why an encoder writes badly",
-    "shapes-08": "Shapes at a glance",
-    "what-goes-wrong-08": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -85,18 +72,8 @@ def names() -> NumberNames:
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 15
-    assert LESSON.captions() == list(range(1, 17))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 # ------------------------------------------------------------------------------- the figure to play with
@@ -417,10 +394,6 @@ def test_a_decoder_writes_names_and_gaps_at_the_end_do_not(values: dict[str, Any
     assert valid["all at once"] < 0.5, "fails in most of its texts"
     for way in ("in turn", "in any order"):
         assert 0.55 < valid[way] < 0.85, "well over half, and fewer than chapter 09's decoder"
-
-
-def test_prose_has_no_number_that_is_not_checked() -> None:
-    assert LESSON.unchecked(__file__) == []
 
 
 # -------------------------------------------------------------------------------------- the published model

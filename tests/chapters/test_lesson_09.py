@@ -17,26 +17,8 @@ from tfcourse.layers import EncoderLayer
 from tfcourse.lessons.figures.scenes import ch09_gpt as drawings
 from tfcourse.number_names import NumberNames
 
-from .lesson import Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "chain-rule": "A product of next tokens",
-    "one-pass-many-lessons": "One pass, many lessons",
-    "perplexity": "Perplexity",
-    "the-gpt-block": "The block",
-    "train-on-names": "Train it on names",
-    "counts-against-gpt": "A table of counts against a GPT",
-    "generating-is-slow": "Generating is slow",
-    "own-class": "A checkpoint in your own class",
-    "how-large-is-gpt": "How large is GPT?",
-    "what-a-token-costs": "What does a token cost?",
-    "how-large-should-it-be": "How large should it have been?",
-    "before-gpt": "Before GPT",
-    "few-shot": "Prompts instead of weights",
-    "shapes-09": "Shapes at a glance",
-    "what-goes-wrong-09": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -81,7 +63,7 @@ GIVEN = {
     "$3.35 \\cdot 10^{12}$ bytes per second.",
 }
 
-LESSON = Lesson("09_gpt", ASKED, GIVEN)
+LESSON = Lesson("09_gpt", ASKED, GIVEN, beside=r"\| (?:BERT|GPT)[\w -]* \| \d+ \|[^M]*M \|")
 SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 RECORD = recorded_gpt()
 
@@ -89,18 +71,8 @@ RECORD = recorded_gpt()
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 14
-    assert LESSON.captions() == list(range(1, 16))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_explorer_shows_the_text_and_what_it_costs(pages: list[str]) -> None:
@@ -431,8 +403,3 @@ def test_a_model_that_is_used_more_is_cheapest_smaller() -> None:
         cheapest.append(costs[min(costs)])
     assert cheapest[0] == pytest.approx(best, rel=0.03)
     assert cheapest[0] > cheapest[1] > cheapest[2]
-
-
-def test_prose_has_no_number_that_is_not_checked() -> None:
-    sizes = r"\| (?:BERT|GPT)[\w -]* \| \d+ \|[^M]*M \|"  # examined by test_published_sizes_are_in_proportion
-    assert LESSON.unchecked(__file__, beside=sizes) == []

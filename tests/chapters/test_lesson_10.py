@@ -14,22 +14,8 @@ from tfcourse.lessons.explorers.spans import span_explorer
 from tfcourse.lessons.figures.scenes import ch10_t5 as drawings
 from tfcourse.t5 import T5, random_span_mask, relative_position_bucket
 
-from .lesson import Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "three-machines": "Encoder, decoder, or both",
-    "everything-is-text": "Text to text: every task in one format",
-    "span-corruption": "Span corruption: training without labels",
-    "which-mask": "Choosing the spans",
-    "relative-bias": "Relative position bias in buckets",
-    "no-mean-no-bias": "RMS norm, no biases, no scaling",
-    "t5-itself": "The T5 model",
-    "t5-answers": "A text goes in, an answer comes out",
-    "does-pretraining-pay": "Does pre-training pay?",
-    "shapes-10": "Shapes at a glance",
-    "what-goes-wrong-10": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -110,18 +96,8 @@ RECORD = recorded_t5()
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 10
-    assert LESSON.captions() == list(range(1, 12))
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_drawn_answer_is_what_the_drawn_text_hides() -> None:
@@ -385,7 +361,3 @@ def test_text_that_was_read_is_counted() -> None:
 
 def test_shapes_are_those_of_the_table(values: dict[str, Any]) -> None:
     assert values["shapes"] == [[4, 12, 12], [1, 12, 32], [8, 19, 1000], [10, 10]]
-
-
-def test_every_number_of_the_text_stands_in_a_phrase_that_is_checked_or_given() -> None:
-    assert LESSON.unchecked(__file__) == []

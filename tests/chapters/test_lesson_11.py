@@ -17,26 +17,10 @@ from tfcourse.beyond import SelfAttention2d
 from tfcourse.data import recorded_vision
 from tfcourse.lessons.explorers import reaches
 from tfcourse.lessons.explorers.reaches import layers_until_all_met
-from tfcourse.lessons.figures.scenes import ch11_vision as drawings
 from tfcourse.vit import patchify, vit_parameters, window_attention
 
-from .lesson import Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "takeover": "A Transformer for images",
-    "pixels-as-words": "Every pixel a token",
-    "look-near": "Look near: local relations, windows, axes",
-    "look-late": "Look late: attention after convolutions",
-    "bigger-words": "Larger tokens: the Vision Transformer",
-    "order-of-patches": "Positions of patches",
-    "another-size": "Another image size",
-    "sets-not-sequences": "Answers that are sets: DETR",
-    "tables-as-tokens": "Tables: columns as tokens",
-    "two-streams": "Images and text: two streams or one",
-    "shapes-11": "Shapes at a glance",
-    "what-goes-wrong-11": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -82,6 +66,10 @@ SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 RECORD = recorded_vision()
 
 
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
+
+
 def mean(numbers: list[float]) -> float:
     return sum(numbers) / len(numbers)
 
@@ -96,37 +84,6 @@ def percent(phrase: str, *shares: float) -> None:
     """The prose has the phrase, and its percentages are these shares, rounded."""
     assert phrase in PROSE, f"the lesson no longer says {phrase!r}"
     assert [int(number) for number in re.findall(r"(\d+)%", phrase)] == [round(100 * share) for share in shares]
-
-
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 13
-    assert LESSON.captions() == list(range(1, 15))
-
-
-def test_drawings_can_be_drawn() -> None:
-    for draw in (
-        drawings.patches,
-        drawings.windows,
-        drawings.axial,
-        drawings.local_relation,
-        drawings.attention_on_a_map,
-        drawings.interpolation,
-        drawings.detr,
-        drawings.matching,
-        drawings.feature_tokens,
-        drawings.two_streams,
-        drawings.one_stream,
-    ):
-        assert "<svg" in draw().to_html(alt="A drawing of the chapter that is looked at by nobody but a test.")
 
 
 def test_pixels_and_pairs_are_counted() -> None:
@@ -363,7 +320,3 @@ def test_every_word_of_llavas_prompt_attends_to_all_patches_and_to_no_later_word
 def test_tokens_of_a_row_and_of_two_streams(values: dict[str, Any]) -> None:
     assert values["row"] == [[0, 3], [[1, 3]], [1, 5, 8], 0]
     assert values["streams"] == [[1, 5, 16], [1, 9, 16]]
-
-
-def test_every_number_of_the_text_stands_in_a_phrase_that_is_checked_or_given() -> None:
-    assert LESSON.unchecked(__file__) == []

@@ -9,23 +9,9 @@ from typing import Any
 import pytest
 
 from tfcourse.data import recorded_positions
-from tfcourse.lessons.figures.scenes import ch12_rotary as drawings
 
-from .lesson import ROOT, Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "train-short-test-long": "Train short, test long",
-    "shaw": "A vector for every offset",
-    "slopes": "ALiBi: a slope for every head",
-    "turn-instead-of-add": "Rotary position embedding (RoPE)",
-    "two-pairings": "Two ways to pair columns",
-    "wavelengths": "Wavelengths and the base",
-    "curve-completed": "Six kinds of positions compared",
-    "interpolate-positions": "Extending the context window",
-    "numbers-of-angles": "Angles need precision",
-    "what-goes-wrong-12": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import ROOT, Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -106,33 +92,8 @@ def way(name: str) -> list[float]:
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 17
-    assert LESSON.captions() == list(range(1, 19))
-
-
-def test_drawings_can_be_drawn() -> None:
-    for draw in (
-        drawings.hands,
-        drawings.biases,
-        drawings.dials,
-        drawings.offsets,
-        drawings.entrances,
-        drawings.layer,
-        drawings.pairings,
-        drawings.stretches,
-        drawings.patches,
-    ):
-        assert "<svg" in draw().to_html(alt="A drawing of the chapter that a test looks at and no reader does.")
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 # ------------------------------------------------------------------------------------------- its numbers
@@ -369,10 +330,6 @@ def test_angles_in_half_precision_are_nonsense(values: dict[str, Any]) -> None:
     assert off["bfloat16"][0] == pytest.approx(1, abs=0.1), "about 1 at position 511"
     assert off["float16"][1] == pytest.approx(1, abs=0.1), "about 1 at position 8,191"
     assert 1e-4 < off["float32"][2] < 0.01
-
-
-def test_every_number_of_the_text_stands_in_a_phrase_that_is_checked_or_given() -> None:
-    assert LESSON.unchecked(__file__) == []
 
 
 @pytest.mark.parametrize("kind", ["none", "sinusoidal", "t5", "rotary", "alibi", "shaw"])

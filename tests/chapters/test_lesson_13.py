@@ -15,21 +15,8 @@ from tfcourse.data import recorded_grouped_queries
 from tfcourse.lessons.figures.scenes import ch13_grouped_query as drawings
 from tfcourse.llama import Llama, decode_cost, kv_cache_bytes, largest_batch, llama_parameters
 
-from .lesson import ROOT, Lesson, described
-
-# Labels that known mistakes name, and what a student is then told to read.
-HEADINGS = {
-    "what-changed": "What has changed since GPT",
-    "cache-problem": "The KV cache",
-    "share-the-keys": "Grouped-query attention",
-    "many-to-few": "Fewer heads for a trained model",
-    "gated-bends": "SwiGLU: a gated feed-forward network",
-    "llama-counted": "Llama in full, and its parameters",
-    "roofline": "The roofline model",
-    "generate-with-llama": "Generating text",
-    "prefill-and-decode": "Prefill and decode",
-    "what-goes-wrong-13": "What goes wrong",
-}
+from .form import LessonForm
+from .lesson import ROOT, Lesson
 
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
@@ -49,7 +36,8 @@ ASKED = {
     "tiles": "[attention_flops / h100['peak_flops'], 4 * score_bytes / h100['bandwidth'], tile_bytes / h100['bandwidth']]",
     "days": "[days, hours / 16_384 / 24, rate]",
     "exchange": "[reading, exchanges, sent]",
-    "visible": "visible.tolist()",
+    "decoded": "float((decode(prompt[:, 7:], 7, model(prompt[:, :7])[1], concatenate) - model(prompt)[0][:, 7:]).abs().max().detach())",
+    "appended": "[append_gap, list(caches[write][0][0].shape), list(caches[concatenate][0][0].shape)]",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN: set[str] = {
@@ -76,6 +64,8 @@ GIVEN: set[str] = {
     "15.0 \\cdot 10^9 + 524{,}288\\, n}{989",
     "131{,}072\\, n}{3.35 \\cdot 10^{12}}",
     "with 7,000 cached tokens",
+    "Sixteen texts have 4,000 tokens each.",
+    "copies 16 · 4,000 keys and values per layer to add 16",
     "the last 4,096 tokens of its layer",
     "*ten* probability 0.6 and the large one 0.3:".replace("*", ""),
     "would have 4,096 rows each and not 1,024, so 2 · 3,072 · 4,096 more",
@@ -104,15 +94,8 @@ SIZES = {
 # ---------------------------------------------------------------------------------------------- the page
 
 
-def test_every_label_that_others_point_at_exists_and_has_the_heading_that_students_are_told() -> None:
-    for label, heading in HEADINGS.items():
-        assert LESSON.headings(label) == [heading], label
-
-
-def test_every_fold_says_what_is_in_it() -> None:
-    for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", SOURCE, flags=re.S):
-        if re.search(r"^:tags: .*hide-", cell, flags=re.M):
-            assert re.search(r'^:mystnb: \{code_prompt_show: "Show the ', cell, flags=re.M), cell
+class TestForm(LessonForm):
+    """The lesson has the form of all lessons."""
 
 
 def test_lesson_has_its_calculator_of_the_published_sizes(pages: list[str]) -> None:
@@ -124,31 +107,6 @@ def test_lesson_has_its_calculator_of_the_published_sizes(pages: list[str]) -> N
 
 def test_lesson_leads_to_the_end_of_the_road() -> None:
     assert "{doc}`/book/road`" in SOURCE[SOURCE.index("## What to take along") :]
-
-
-def test_nothing_is_written_to_stderr(cells: list[Any]) -> None:
-    assert not [output.text for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
-
-
-def test_every_figure_has_a_description_and_a_caption(pages: list[str]) -> None:
-    assert described(pages) == [True] * 14
-    assert LESSON.captions() == list(range(1, 16))
-
-
-def test_drawings_can_be_drawn() -> None:
-    for draw in (
-        drawings.sharing,
-        drawings.layer,
-        drawings.stacked_queries,
-        drawings.gate,
-        drawings.whole_llama,
-        drawings.step_times,
-        drawings.cached_attention,
-        drawings.prefill,
-        drawings.speculation,
-        drawings.paged_cache,
-    ):
-        assert "<svg" in draw().to_html(alt="A drawing of the chapter that a test looks at and no reader does.")
 
 
 def test_bars_show_the_step_that_the_lesson_computes() -> None:
@@ -334,10 +292,16 @@ def test_a_cache_saves_passes_and_changes_no_text(values: dict[str, Any]) -> Non
     check("at every step, 12,375 in total.", again, form=",d")
 
 
+def test_a_preallocated_cache_changes_no_logits(values: dict[str, Any]) -> None:
+    gap, written, concatenated = values["appended"]
+    assert gap < 1e-4
+    assert written == concatenated == [16, 2, 4_030, 16]
+    assert values["decoded"] < 1e-5, "the step on the page is that of the model"
+
+
 def test_forward_pass_on_the_page_is_that_of_the_model(values: dict[str, Any]) -> None:
     assert values["forward"] < 1e-5
     assert values["shapes"] == [[1, 5, 97], [1, 2, 20, 16], [32, 128]]
-    assert values["visible"] == [[True] * 4 + [False], [True] * 5]
 
 
 def test_norms_of_two_orders_differ_in_bfloat16(values: dict[str, Any]) -> None:
@@ -417,10 +381,6 @@ def test_recorded_runs_are_told_as_they_were() -> None:
     check("far from the original model's 1.78:", means["8"])
     for heads in (1, 2):
         assert tuned[f"first {heads}"] < tuned[f"mean {heads}"] < tuned[f"fresh {heads}"]
-
-
-def test_every_number_of_the_text_stands_in_a_phrase_that_is_checked_or_given() -> None:
-    assert LESSON.unchecked(__file__) == []
 
 
 def test_arithmetic_of_the_text_is_right() -> None:

@@ -109,6 +109,13 @@ TESTS_OF_THEIR_OWN = {
     "training_loop": "test_a_loop_of_training_on_the_device_is_that_on_the_cpu",
     "training_step": "test_a_step_of_training_on_the_device_is_that_on_the_cpu",
 }
+# What returns angles, positions or a norm in a wider dtype than its arguments in half precision have.
+WIDER = {
+    "clip_gradient_norm": {torch.float32},
+    "interpolate_positions": {torch.float32},
+    "rotary_frequencies": {torch.float64},
+    "sinusoidal_positions": {torch.float32},
+}
 CALLED = [name for name in NAMES if name not in NO_TENSORS | TESTS_OF_THEIR_OWN.keys()]
 TRANSLATORS = ["Seq2Seq", "AttentionSeq2Seq", "Transformer"]
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -135,6 +142,18 @@ def converted(value: Any) -> Any:
     return type(value)(map(converted, value)) if isinstance(value, tuple | list) else value
 
 
+def assert_near_float64(actual: list[Tensor], expected: list[Tensor], assert_near: Any) -> None:
+    """Compare results with those in float64, relative to the largest number: sums of products are not of order one."""
+    for x, y in zip(actual, expected, strict=True):
+        if x.is_floating_point():
+            finite = y.isfinite()  # What is excluded is minus infinity.
+            assert torch.equal(x.isfinite(), finite)
+            largest = float(y.detach()[finite].abs().max())  # a tensor would widen results without dimensions
+            assert_near(x[finite] / largest, y[finite] / largest)
+        else:
+            assert torch.equal(x, y)
+
+
 def sentences(device: str) -> tuple[Tensor, Tensor, Tensor]:
     """Two sources, what is real of them, and their targets."""
     source = torch.tensor([[3, 5, 4, 1, 2], [4, 2, 0, 0, 0]], device=device)
@@ -157,8 +176,37 @@ def test_every_name_of_the_package_has_a_call_that_gives_tensors(name: str, exer
 
 @pytest.mark.parametrize("name", CALLED)
 def test_every_call_stays_on_a_device_that_is_not_the_cpu(name: str, exercise_call: Any) -> None:
+    function, args = exercise_call(name)
+    expected = leaves_of(function(*args))
     function, args = exercise_call(name, device="meta")
-    assert {x.device.type for x in leaves_of(function(*args))} == {"meta"}
+    actual = leaves_of(function(*args))
+    assert [(x.device.type, x.shape, x.dtype) for x in actual] == [("meta", y.shape, y.dtype) for y in expected]
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_no_call_changes_its_inputs(name: str, exercise_call: Any) -> None:
+    function, args = exercise_call(name)
+    inputs = leaves_of(args)
+    before = [(x.clone(), x._version) for x in inputs]
+    function(*args)
+    for x, (kept, version) in zip(inputs, before, strict=True):
+        assert x._version == version, f"{name} wrote into one of its inputs"
+        torch.testing.assert_close(x, kept, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", CALLED)
+def test_half_precision_stays_near_float64_on_the_same_numbers(
+    name: str, dtype: torch.dtype, exercise_call: Any, assert_near: Any
+) -> None:
+    function, args = exercise_call(name, dtype)
+    actual = leaves_of(function(*args))
+    if isinstance(function, torch.nn.Module):
+        function = function.double()  # in place: the same, already rounded weights
+    expected = leaves_of(function(*map(converted, args)))
+    widened = {x.dtype for x in actual if x.is_floating_point()} - {dtype}
+    assert widened == WIDER.get(name, set())
+    assert_near_float64([x.to(dtype) if x.dtype in widened else x for x in actual], expected, assert_near)
 
 
 def test_what_is_not_called_is_in_the_package_and_what_has_tests_of_its_own_has_them() -> None:
@@ -182,19 +230,8 @@ def test_every_exercise_stays_on_the_device_and_equals_the_cpu(name, dtype, exer
     expected = leaves_of(reference(*map(converted, args)))
     reference, args = exercise_call(name, dtype)
     dtypes = [x.dtype for x in leaves_of(reference(*args))]
-    for x, y, wanted in zip(actual, expected, dtypes, strict=True):
-        assert x.device.type == DEVICE
-        assert x.dtype == wanted
-        if x.is_floating_point():
-            # Relative to the largest number: sums of products are not of order one. What is excluded is minus infinity.
-            finite = y.isfinite()
-            assert torch.equal(x.cpu().isfinite(), finite)
-            largest = float(
-                y.detach()[finite].abs().max()
-            )  # a tensor would widen results without dimensions to float64
-            assert_near(x.cpu()[finite] / largest, y[finite] / largest)
-        else:
-            assert torch.equal(x.cpu(), y)
+    assert [(x.device.type, x.dtype) for x in actual] == [(DEVICE, wanted) for wanted in dtypes]
+    assert_near_float64([x.cpu() for x in actual], expected, assert_near)
 
 
 @pytest.mark.cuda

@@ -214,19 +214,6 @@ def test_scaled_embeddings_and_logits_are_of_order_one_at_the_start():
     assert 0.5 < model(tokens[:, :30], tokens[:, :30]).std().item() < 2
 
 
-def test_the_model_runs_on_the_meta_device_and_in_half_precision(exercise_call, assert_near):
-    function, args = exercise_call("Transformer")
-    expected = function(*args)
-    function, args = exercise_call("Transformer", device="meta")
-    actual = function(*args)
-    assert (actual.device.type, actual.shape, actual.dtype) == ("meta", expected.shape, expected.dtype)
-    function, args = exercise_call("Transformer", torch.bfloat16)
-    rounded = function(*args)
-    assert rounded.dtype == torch.bfloat16
-    scale = expected.abs().max()
-    assert_near(rounded / scale / 2, function.double()(*args) / scale / 2)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

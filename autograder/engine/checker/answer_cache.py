@@ -44,8 +44,6 @@ class AnswerCache:
         self._seed, self._device = seed, device
         self._sheets: dict[str, list[Sheet]] = {}
         self._learned: dict[tuple[str, int], int] = {}
-        # Answers to exercises whose questions are not loaded yet.
-        self._early: dict[str, list[Any]] = {}
 
     def fill_chapter(self, chapter: str) -> bool:
         """Load the questions of a chapter's exercises; return whether any were missing."""
@@ -85,8 +83,6 @@ class AnswerCache:
                     observations for section in sheet.sections for observations in section.expected
                 ):
                     expect(answer)
-            for lists in self._early.pop(name, ()):
-                self._merge(name, lists)
 
     def new_answers(self) -> bytes:
         """Return the known mistakes' answers added since the last call of this method or of :meth:`merge`; empty without new answers."""
@@ -104,26 +100,20 @@ class AnswerCache:
         return [[*key, _packed(observations)] for key, observations in new]
 
     def merge(self, serialized: bytes) -> None:
-        """Add answers of known mistakes from another process, so that this one need not compute them.
+        """Add the answers of known mistakes that a forked process has computed, so that this one need not.
 
         Args:
-            serialized: what :meth:`serialized` returned there.
+            serialized: what :meth:`new_answers` returned there.
         """
         for name, lists in unpack(serialized, trusted=True).items():
-            if name in self._sheets:
-                self._merge(name, lists)
-            else:
-                self._early.setdefault(name, []).append(lists)
-
-    def _merge(self, name: str, lists: Sequence[Any]) -> None:
-        for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
-            sheet.add_answers(
-                {
-                    tuple(key): [observation_from_dict(unpack(observation)) for observation in packed]
-                    for *key, packed in answers
-                }
-            )
-            self._learned[name, i] = len(sheet.answered)
+            for i, (sheet, answers) in enumerate(zip(self._sheets[name], lists, strict=True)):
+                sheet.add_answers(
+                    {
+                        tuple(key): [observation_from_dict(unpack(observation)) for observation in packed]
+                        for *key, packed in answers
+                    }
+                )
+                self._learned[name, i] = len(sheet.answered)
 
 
 def _packed(observations: Sequence[Observation]) -> list[bytes]:

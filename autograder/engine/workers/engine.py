@@ -123,10 +123,8 @@ class Engine:
             self._zygote.enter(_unpacked(settings.package, self._packages))
         self._zygote.start()
         self._checker: ForkedProcess | None = None
-        # Known mistakes' answers from the cache, in base64: for the next checker, the present checker, and other workers.
-        self._answers_for_cache: list[str] = []
-        self._answers_for_checker: list[str] = []
-        self._answers_for_others = ""
+        # Known mistakes' answers that the checker has added, in base64. The cache gets them before the next checker is forked.
+        self._new_answers: list[str] = []
         self._preparation = 0.0  # seconds of the last submission that do not count as its own
         # In parallel to the zygote's preparation.
         warm_up_worker()
@@ -154,7 +152,7 @@ class Engine:
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission. Never raises for what the submission does."""
-        begin, self._answers_for_others, self._preparation = monotonic(), "", 0.0
+        begin, self._preparation = monotonic(), 0.0
         result = self._attempt(submission)
         if "again" in result or "lost" in result:
             # The zygote or the checker has died, perhaps not because of the submission: try once more.
@@ -169,9 +167,8 @@ class Engine:
             # A failure of the grader or the machine. If it happens again in the next run, no earlier grade may survive.
             notebook = as_ungradable(submission.notebook, result["failure"]) if result.get("by_submission") else ""
             return Execution(submission.student, notebook, seconds, result.get("again") or result["failure"])
-        if result["news"]:
-            self._answers_for_others = result["news"]
-            self._answers_for_cache.append(result["news"])
+        if result["answers"]:
+            self._new_answers.append(result["answers"])
         return Execution(
             submission.student,
             result["notebook"],
@@ -181,19 +178,10 @@ class Engine:
             signatures=result["signatures"],
         )
 
-    def new_answers(self) -> str:
-        """Return the known mistakes' new answers from the last submission."""
-        return self._answers_for_others
-
-    def merge_answers(self, answers: str) -> None:
-        """Add another worker's answers."""
-        self._answers_for_cache.append(answers)
-        self._answers_for_checker.append(answers)
-
-    def _merge(self, batches: list[str]) -> None:
-        for answers in batches:
+    def _merge_answers(self) -> None:
+        for answers in self._new_answers:
             self._answer_cache.merge(base64.b64decode(answers))
-        batches.clear()
+        self._new_answers.clear()
 
     def _attempt(self, submission: Submission) -> dict[str, Any]:
         from autograder.engine.checker.zygote_client import ZygoteError
@@ -209,7 +197,7 @@ class Engine:
             notebook = reader.reads(submission.notebook)
             with self._preparing():
                 self._answer_cache.fill(self._answer_cache.lacks(notebook))
-                self._merge(self._answers_for_cache)
+                self._merge_answers()
             return self._check(submission, notebook)
         result = self._checked(submission)
         if "lacks" in result:
@@ -239,16 +227,13 @@ class Engine:
         from autograder.engine.checker.answer_cache import forbidden_in
 
         if self._checker is None:
-            self._merge(self._answers_for_cache)
-            self._answers_for_checker.clear()
+            self._merge_answers()
             gc.freeze()  # the checker shares present memory until either process writes to it
             self._checker = ForkedProcess(self._serve)
-        question = {"submission": asdict(submission), "news": self._answers_for_checker}
         # A submission has its time for all cells, for the process of each set of forbidden functions, and for hidden questions.
         phases = 2 + len(forbidden_in(submission.chapter))
         seconds = self._settings.submission_seconds * phases + _MARGIN_SECONDS
-        result = self._checker.ask(question, seconds)
-        self._answers_for_checker.clear()
+        result = self._checker.ask(asdict(submission), seconds)
         if result.pop("leaves", True):
             self._dismiss()
         return result
@@ -268,9 +253,7 @@ class Engine:
         limit_memory(_CHECKER_MB)
         held = linux.own_memory()
         for remaining in reversed(range(_SUBMISSIONS)):
-            question = json.loads(channel.receive())
-            submission = Submission(**question["submission"])
-            self._merge(question["news"])
+            submission = Submission(**json.loads(channel.receive()))
             notebook = reader.reads(submission.notebook)
             lacks = self._answer_cache.lacks(notebook)
             result = {"lacks": lacks} if lacks else self._check(submission, notebook)
@@ -308,7 +291,7 @@ class Engine:
             shell.forget()  # nothing may remain for the next submission
         return {
             "notebook": executed,
-            "news": base64.b64encode(self._answer_cache.new_answers()).decode(),
+            "answers": base64.b64encode(self._answer_cache.new_answers()).decode(),
             "isolation": checker.isolation,
             "layers": checker.layers,
             "signatures": checker.signatures,

@@ -1,10 +1,4 @@
-"""Run submissions in a worker process on this machine; restart it if it dies, and keep it for the next run.
-
-Workers share the answers of known mistakes (:class:`SharedAnswers`). A checker reports new answers to its worker, the worker to the main
-process, and that sends them to the other workers with their next submission, since reading an answer costs less than making it. A worker
-passes them to its running checker and loads them itself only before it forks the next one, which a small class never needs. A worker that
-replaces a crashed one receives all of them. Workers on other machines ask for themselves.
-"""
+"""Run submissions in a worker process on this machine; restart it if it dies, and keep it for the next run."""
 
 from __future__ import annotations
 
@@ -33,38 +27,17 @@ KILLED = "the worker process that ran it was killed, twice"
 STOPPED = "grading was stopped"
 
 
-class SharedAnswers:
-    """The known mistakes' answers, shared by all workers: each answer is computed once, and not by every worker."""
-
-    def __init__(self) -> None:
-        self._answers: list[tuple[object, str]] = []
-
-    def add(self, sender: object, answers: str) -> None:
-        """Add a worker's answers."""
-        self._answers.append((sender, answers))
-
-    def since(self, count: int, receiver: object) -> tuple[list[str], int]:
-        """Return the answers of other workers after the first ``count`` messages, and the number of messages now."""
-        new = self._answers[count:]
-        return [answers for sender, answers in new if sender is not receiver], count + len(new)
-
-
 class WorkerExecutor:
     """Runs submissions, one at a time, in its own worker process.
 
     Args:
         settings: limits, device and seed.
-        shared_answers: the answers that it shares with other workers of the same seed and device; by default it shares no answers.
         servers: fork servers for the worker and its zygote; without them, or after they have died, the worker is a separate program.
     """
 
-    def __init__(
-        self, settings: GradingSettings, shared_answers: SharedAnswers | None = None, servers: ForkServers | None = None
-    ) -> None:
+    def __init__(self, settings: GradingSettings, servers: ForkServers | None = None) -> None:
         self._settings = settings
         self._servers = servers
-        self._shared_answers = shared_answers or SharedAnswers()
-        self._received = 0
         self._process: subprocess.Popen[bytes] | ForkedByServer | None = None
         self._channel: Channel | None = None
         self._folder, self._in_use = "", -1
@@ -85,7 +58,6 @@ class WorkerExecutor:
         process, connection = self._fork(chapter) or self._spawn()
         self._process = process
         self._channel = Channel(connection, 2**31)
-        self._received = 0
         self._send("settings", asdict(self._settings))
 
     def _fork(self, chapter: str) -> tuple[ForkedByServer, socket.socket] | None:
@@ -114,16 +86,13 @@ class WorkerExecutor:
             )
         return process, ours
 
-    def change(self, settings: GradingSettings, shared_answers: SharedAnswers | None = None) -> None:
+    def change(self, settings: GradingSettings) -> None:
         """Change the settings. The worker keeps its imports and its questions.
 
         Args:
             settings: as for the constructor.
-            shared_answers: as for the constructor; by default unchanged.
         """
         before, self._settings = self._settings, settings
-        if shared_answers is not None and shared_answers is not self._shared_answers:
-            self._shared_answers, self._received = shared_answers, 0
         if settings.device != before.device:
             self._end()  # a process finds its devices when it starts
         elif settings != before and self._channel is not None:
@@ -147,14 +116,8 @@ class WorkerExecutor:
                     self._end()
                     return Execution(submission.student, "", monotonic() - begin, STOPPED)
                 assert self._channel is not None
-                unread, self._received = self._shared_answers.since(self._received, self._process)
-                for shared_answers in unread:
-                    self._send("news", shared_answers)
                 self._send("submission", asdict(submission))
-                answer = json.loads(self._channel.receive())
-                if answer["news"]:
-                    self._shared_answers.add(self._process, answer["news"])
-                execution = answer["execution"]
+                execution = json.loads(self._channel.receive())
                 return Execution(**{**execution, "layers": tuple(execution["layers"])})
             except ClosedError:
                 self._end()
@@ -184,7 +147,6 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._idle: list[WorkerExecutor] = []
-        self._shared_answers: dict[tuple[int | None, str], SharedAnswers] = {}
         self._servers: ForkServers | None = None
 
     def __enter__(self) -> Self:
@@ -215,13 +177,11 @@ class WorkerPool:
         """Lease a worker; closing it returns its process to the pool, unless it is still running a submission."""
         if not _has_workers():
             return executor_for(settings)
-        # Another seed gives other questions, and another device other answers.
-        shared_answers = self._shared_answers.setdefault((settings.seed, settings.device), SharedAnswers())
         self.start(settings)
         if not self._idle:
-            return _LeasedWorker(WorkerExecutor(settings, shared_answers, self._servers), self._idle)
+            return _LeasedWorker(WorkerExecutor(settings, self._servers), self._idle)
         worker = self._idle.pop()
-        worker.change(settings, shared_answers)
+        worker.change(settings)
         return _LeasedWorker(worker, self._idle)
 
 

@@ -53,13 +53,7 @@ def main(descriptor: int, standby: Standby | None = None) -> None:
                     standby = None
                 continue
             assert engine is not None, "settings come first"
-            if kind == "news":
-                if isinstance(engine, Engine):
-                    engine.merge_answers(content)
-                continue
-            execution = asdict(engine.grade_one(Submission(**content)))
-            new_answers = engine.new_answers() if isinstance(engine, Engine) else ""
-            channel.send(json.dumps({"execution": execution, "news": new_answers}).encode())
+            channel.send(json.dumps(asdict(engine.grade_one(Submission(**content)))).encode())
             if isinstance(engine, FailedExecutor):
                 return  # a new worker may succeed
     except ClosedError:

@@ -20,7 +20,6 @@ from autograder.errors import CourseError
 from tfcourse.lessons.figures.markup import text_width
 
 _SIZE = 19.0
-_SMALL = 17.0
 _FLOOR = 150.0
 _DATA = re.compile(r"<head-explorer\b[^>]*><script[^>]*>(.*?)</script>", re.DOTALL)
 

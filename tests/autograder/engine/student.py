@@ -28,7 +28,35 @@ MAX_BYTES = 2**26
 AMPLE = CellLimits(600, 600, 4096, 1_000_000, 256)
 
 
-class Process:
+class Unwatched:
+    """What a conversation asks of a process, where no limit is watched."""
+
+    def is_alone(self) -> bool:
+        """Return that it is: nobody looks here."""
+        return True
+
+    def own_cpu_seconds(self) -> float:
+        """Return no CPU time."""
+        return 0.0
+
+    def cpu_seconds(self) -> float:
+        """Return no CPU time."""
+        return 0.0
+
+    def reports(self) -> list[str]:
+        """Return nothing: no hook is on."""
+        return []
+
+    def memory(self) -> int:
+        """Return no memory."""
+        return 0
+
+    def last_reports(self) -> list[str]:
+        """Return nothing: no hook is on."""
+        return []
+
+
+class Process(Unwatched):
     """A forked process, as a conversation knows it."""
 
     def __init__(self, channel: Channel, mailbox: Mailbox, pid: int) -> None:
@@ -52,26 +80,6 @@ class Process:
         if self._status is None:
             self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self._status
-
-    def is_alone(self) -> bool:
-        """Return that it is: nobody looks here."""
-        return True
-
-    def own_cpu_seconds(self) -> float:
-        """Return no CPU time."""
-        return 0.0
-
-    def cpu_seconds(self) -> float:
-        """Return no CPU time: nothing is watched here."""
-        return 0.0
-
-    def reports(self) -> list[str]:
-        """Return nothing: no hook is on."""
-        return []
-
-    def memory(self) -> int:
-        """Return no memory."""
-        return 0
 
 
 class Student:
@@ -143,7 +151,7 @@ Said = bytes | list[bytes]
 DONE = pack({"value": None})
 
 
-class Scripted:
+class Scripted(Unwatched):
     """A process that answers each question with bytes that somebody else has chosen."""
 
     def __init__(self, *answers: Said | Callable[[Any], Said]) -> None:
@@ -181,26 +189,6 @@ class Scripted:
 
     def wait(self) -> int:
         """Say that it has ended without a fault."""
-        return 0
-
-    def is_alone(self) -> bool:
-        """Return that it is: nobody looks here."""
-        return True
-
-    def own_cpu_seconds(self) -> float:
-        """Return no CPU time."""
-        return 0.0
-
-    def cpu_seconds(self) -> float:
-        """Return no CPU time."""
-        return 0.0
-
-    def reports(self) -> list[str]:
-        """Return nothing: no hook is on."""
-        return []
-
-    def memory(self) -> int:
-        """Return no memory."""
         return 0
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.checking.decision import decide
-from autograder.checking.judges import same_answer
 from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
@@ -61,20 +60,6 @@ def test_what_mistakes_have_answered_in_one_checker_the_next_need_not_ask(
     for asked in sheets:
         monkeypatch.setitem(vars(asked), "ask_mistake", never)
     assert decide(sheet, wrong) == verdict
-
-
-def test_news_that_come_before_the_questions_are_kept_for_them(stock: AnswerCache) -> None:
-    sheet = plain_sheet()
-    answer = sheet.answer(0, 0, 0)
-    news = stock.new_answers()
-    sheet._answers.clear()
-    other = AnswerCache(11, "cpu")
-    other.merge(news)
-    assert not sheet.answered
-    other.fill([NAME])
-    assert list(sheet.answered) == [(0, 0, 0)]
-    assert all(map(same_answer, sheet.answered[0, 0, 0], answer))
-    assert other.new_answers() == b""
 
 
 def test_an_answer_that_cannot_be_told_is_asked_for_again(stock: AnswerCache) -> None:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
 from .test_zygote_client import Room
 
 SETTINGS = GradingSettings(memory_mb=2048, scratch_mb=16, seed=5)
-
-
-@pytest.fixture(scope="module")
-def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
-    """A zygote of a course's settings, ready to fork."""
-    made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
-    made.make_ready()
-    yield made
-    made.close()
 
 
 def reported(zygote: ZygoteClient, *cells: str) -> list[str]:
@@ -34,7 +22,6 @@ def reported(zygote: ZygoteClient, *cells: str) -> list[str]:
     return found
 
 
-EVIL = "class Evil:\n    def __reduce__(self): return (print, ('evil',))\n"
 HONEST = (
     """
 import copy, dataclasses, io, pickle, platform, timeit

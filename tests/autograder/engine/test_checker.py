@@ -17,13 +17,13 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.shell.cell_shell import CellShell, make_shell
 from autograder.submission.problem import Problem, add_problems, problems_of
 
-from .student import Student
+from .student import Student, Unwatched
 
 SETTINGS = GradingSettings(restarts=1)
 DEADLY = "import os\nos._exit(0)"
 
 
-class Room:
+class Room(Unwatched):
     """A student's process as a zygote would give it."""
 
     layers = ("resource limits",)
@@ -43,29 +43,9 @@ class Room:
         """Return how it has ended."""
         return self._student.process.wait()
 
-    def is_alone(self) -> bool:
-        """Return that it is: nobody looks here."""
-        return True
-
-    def own_cpu_seconds(self) -> float:
-        """Return no CPU time: no cell takes any."""
-        return 0.0
-
     def cpu_seconds(self) -> float:
         """Return as much CPU time as the test says."""
         return self._cpu_seconds
-
-    def reports(self) -> list[str]:
-        """Return nothing: no hook is on."""
-        return []
-
-    def last_reports(self) -> list[str]:
-        """Return nothing: no hook is on."""
-        return []
-
-    def memory(self) -> int:
-        """Return no memory."""
-        return 0
 
     def close(self) -> None:
         """End it."""

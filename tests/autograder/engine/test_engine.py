@@ -29,8 +29,8 @@ def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(engine_module.linux, "use_large_pages", lambda: clock.pass_by(1))
     results: list[dict[str, Any]] = [
         {"lacks": []},
-        {"notebook": "{}", "news": "", "isolation": "sandbox", "layers": [], "signatures": {}},
-        {"notebook": "{}", "news": "", "isolation": "sandbox", "layers": [], "signatures": {}},
+        {"notebook": "{}", "answers": "", "isolation": "sandbox", "layers": [], "signatures": {}},
+        {"notebook": "{}", "answers": "", "isolation": "sandbox", "layers": [], "signatures": {}},
     ]
 
     class Parts:

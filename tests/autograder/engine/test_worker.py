@@ -31,7 +31,7 @@ from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.engine import as_ungradable
-from autograder.engine.workers.executor import KILLED, STOPPED, SharedAnswers, WorkerExecutor, WorkerPool, executor_for
+from autograder.engine.workers.executor import KILLED, STOPPED, WorkerExecutor, WorkerPool, executor_for
 from autograder.submission.problem import Problem, problems_of
 
 SEED = 918_273_645
@@ -674,41 +674,6 @@ def test_a_run_gets_workers_that_are_free_and_new_ones_beside() -> None:
         third = workers.executor_for(SETTINGS)
         assert len(workers._idle) == 1
         third.close()
-
-
-WRONG_MASK: tuple[Cell, ...] = (
-    (
-        "import torch\ndef causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device)",
-        None,
-    ),
-    ("from tfcourse import check\ncheck(causal_mask, hidden=True)", "mask"),
-)
-
-
-def test_what_one_worker_has_asked_a_known_mistake_no_other_worker_asks() -> None:
-    with WorkerPool() as workers:
-        first, second = (workers.executor_for(SETTINGS) for _ in range(2))
-        seen = [Graded(executor.grade_one(submission(*BEFORE))) for executor in (second,)]
-        seen += [Graded(executor.grade_one(submission(*WRONG_MASK))) for executor in (first, first, second, second)]
-        (news,) = workers._shared_answers.values()
-        (told,) = news._answers
-        other = workers.executor_for(replace(SETTINGS, seed=SEED + 1))
-        seen += [Graded(other.grade_one(submission(*WRONG_MASK)))]
-        assert len(workers._shared_answers) == 2, "other questions, other answers"
-        for executor in (first, second, other):
-            executor.close()
-    assert len({tuple(graded.errors().items()) for graded in seen[1:5]}) == 1
-    assert told[1]
-
-
-def test_a_worker_that_takes_the_place_of_another_one_is_told_what_that_has_learned() -> None:
-    news = SharedAnswers()
-    with closing(WorkerExecutor(SETTINGS, news)) as executor:
-        grade(executor, *WRONG_MASK)
-        assert len(news._answers) == 1
-        executor._end()
-        grade(executor, *WRONG_MASK)
-    assert len(news._answers) == 1
 
 
 def test_signatures_of_wrong_answers_come_with_the_execution(executor: WorkerExecutor) -> None:

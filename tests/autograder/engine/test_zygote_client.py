@@ -26,15 +26,6 @@ from .student import AMPLE, conversation_with
 SETTINGS = GradingSettings(memory_mb=1024, scratch_mb=16, seed=5)
 
 
-@pytest.fixture(scope="module")
-def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
-    """A zygote of a course's settings, ready to fork."""
-    made = ZygoteClient(engine_settings(SETTINGS), student_environment(SETTINGS, tmp_path_factory.mktemp("home")))
-    made.make_ready()
-    yield made
-    made.close()
-
-
 class Room:
     """A child of a real zygote, with a conversation."""
 

@@ -213,7 +213,7 @@ def by_books(books: GradebookWriter, student: str, outputs: dict[str, Any]) -> A
     """Sanitise, run for show, record."""
     notebook = nbformat.reads(books.sanitise(student, submitted(books.course, student)), as_version=4)
     play(notebook, outputs)
-    return books.record(student, nbformat.writes(notebook)).notebook
+    return books.record(student, notebook).notebook
 
 
 def submitted(course: Course, student: str) -> Path:

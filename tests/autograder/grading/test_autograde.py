@@ -548,9 +548,10 @@ def test_what_nbgrader_refuses_to_record_is_told_and_stops_nobody(
     hand_in("cem", filled())
     record = GradebookWriter.record
 
-    def refuse(self: GradebookWriter, student: str, executed: str, settled: Collection[str]) -> Recorded:
-        # The notebook on the way back is not the one that was sent.
-        return record(self, student, executed.replace("check(", "chick(") if student == "ann" else executed, settled)
+    def refuse(self: GradebookWriter, student: str, executed: Any, settled: Collection[str]) -> Recorded:
+        if student == "ann":  # The notebook on the way back is not the one that was sent.
+            executed.cells[0].source += "!"
+        return record(self, student, executed, settled)
 
     monkeypatch.setattr(module.GradebookWriter, "record", refuse)
     results = autograde(course, CHAPTER, device="cpu", make_executor=echo)

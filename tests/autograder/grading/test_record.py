@@ -20,7 +20,9 @@ from sqlalchemy.orm import Session
 
 from autograder.collecting.collect import collect
 from autograder.course.folder import Course
+from autograder.engine.interface import Execution
 from autograder.grading.plugin import OthersCells, OthersKernelspec, SubmissionExporter, configured
+from autograder.grading.recorder import parsed
 from autograder.record import gradebook_writer
 from autograder.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
 from autograder.release.nbgrader_release import generate_assignment
@@ -401,14 +403,14 @@ def test_a_run_that_was_taken_up_again_sanitises_anew(pair: tuple[Course, Course
         notebook = nbformat.reads(books.sanitise("ada", submitted(ours, "ada")), as_version=4)
     play(notebook, full())
     with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
-        books.record("ada", nbformat.writes(notebook))
+        books.record("ada", notebook)
     assert_equal(pair)
 
 
 def test_a_file_that_was_replaced_during_the_run_is_not_recorded(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
     with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        executed = books.sanitise("ada", submitted(course, "ada"))
+        executed = nbformat.reads(books.sanitise("ada", submitted(course, "ada")), as_version=4)
         hand_in(course, "ada", student_notebook(course, answer="Something else."))
         with pytest.raises(RecordError, match="replaced meanwhile"):
             books.record("ada", executed)
@@ -417,7 +419,7 @@ def test_a_file_that_was_replaced_during_the_run_is_not_recorded(course: Course)
 def test_what_cannot_be_recorded_leaves_nothing_in_the_gradebook(course: Course) -> None:
     hand_in(course, "ada", student_notebook(course))
     with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        executed = books.sanitise("ada", submitted(course, "ada"))
+        executed = nbformat.reads(books.sanitise("ada", submitted(course, "ada")), as_version=4)
         hand_in(course, "ada", student_notebook(course, answer="Something else."))
         with pytest.raises(RecordError):
             books.record("ada", executed)
@@ -432,7 +434,7 @@ def test_a_commit_that_fails_leaves_no_graded_notebook(course: Course, monkeypat
 
     hand_in(course, "ada", student_notebook(course))
     with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        executed = books.sanitise("ada", submitted(course, "ada"))
+        executed = nbformat.reads(books.sanitise("ada", submitted(course, "ada")), as_version=4)
         with monkeypatch.context() as patched:
             patched.setattr(Session, "commit", locked)
             with pytest.raises(RecordError, match="database is locked"):
@@ -451,7 +453,7 @@ def test_only_so_many_submissions_wait_in_memory(course: Course, monkeypatch: py
         sanitised = {student: books.sanitise(student, submitted(course, student)) for student in students}
         assert list(books._sanitised) == ["bo", "cy"]
         for student in students:
-            books.record(student, sanitised[student])
+            books.record(student, nbformat.reads(sanitised[student], as_version=4))
         assert not books._sanitised
 
 
@@ -496,11 +498,9 @@ def test_a_time_stamp_that_says_no_time_is_none(course: Course, what: str) -> No
 
 
 def test_what_a_worker_brought_in_pieces_is_refused(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        executed = books.sanitise("ada", submitted(course, "ada"))
-        with pytest.raises(RecordError, match="JSON"):
-            books.record("ada", executed[:-20])
+    executed = nbformat.writes(student_notebook(course))
+    with pytest.raises(RecordError, match="JSON"):
+        parsed(Execution("ada", executed[:-20], 0.0))
 
 
 def test_closed_books_open_again(course: Course) -> None:
