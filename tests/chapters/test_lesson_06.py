@@ -78,7 +78,6 @@ ASKED = {
 GIVEN = {
     "GPT-3.5 and GPT-4 add better",
     "Unicode has more than 150,000 characters,",
-    "If your context window has 1,024 tokens,",
     "GPT-4's vocabulary has about 100,000 tokens",
     "and Llama 3's 128,000",
     "from WordLlama, a table of 32,000 tokens that was derived from Llama 2's.",
@@ -358,7 +357,8 @@ def test_counting_and_cutting_in_turn_saves_bits_and_changes_little(values: dict
     course = values["course"]
     bits = [one for one, _ in course]
     assert all(after < before + 1e-4 for before, after in pairwise(bits))
-    assert bits[1] < bits[0]
+    assert 0 < 1 - bits[1] / bits[0] < 0.01, "the first iteration saves less than one per cent"
+    assert abs(bits[3] / bits[1] - 1) < 0.001, "then hardly anything"
     assert max(n for _, n in course) / min(n for _, n in course) < 1.03, "within a few per cent"
     assert 0.05 < values["moved"] < 0.4
 
@@ -431,7 +431,6 @@ def test_hindi_pays_ten_times_as_much(values: dict[str, Any]) -> None:
         spent["Hindi"] / spent["English"],
         form=".1f",
     )
-    check("If you pay per token, you pay 10.7 times as much.", spent["Hindi"] / spent["English"], form=".1f")
     later = values["spent"]["Tekken"]
     assert (later["English"], later["Hindi"]) == (13, 30)
     check("its sentence costs 30 tokens, 2.3 times the English one.", later["Hindi"] / later["English"], form=".1f")
