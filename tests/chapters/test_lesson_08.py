@@ -50,6 +50,7 @@ ASKED = {
     "similar": "similar",
     "new": "len(new_targets)",
     "heads": "[tag_accuracy, span_accuracy]",
+    "of_sixes": "its_tags[repeated == SIX]",
     "replaced": "replaced_share",
     "sizes": "[ours_whole, ours_shared]",
     "distilled": "{str(t): float(loss) for t, loss in distilled.items()}",
@@ -408,6 +409,7 @@ def test_recorded_comparison_with_electra_is_told_as_it_was() -> None:
 
 
 def test_tags_and_spans_are_learnt(values: dict[str, Any]) -> None:
+    assert values["of_sixes"] == [1, 3, 4, 6], "four different tags"
     tags, spans = values["heads"]
     assert tags > 0.9
     assert spans > 0.9
