@@ -61,7 +61,8 @@ def log_probabilities(model: Bert, head: MaskedLanguageHead, inside: Tensor) -> 
     """Return what the model says at each position of texts (n, T) without their ends, (n, T, V)."""
     begin, end = (torch.full((len(inside), 1), token) for token in (BOS, EOS))
     hidden, _ = model(torch.cat([begin, inside, end], dim=1))
-    return head(hidden[:, 1:-1], model.embeddings.token_embedding.weight).log_softmax(dim=-1)
+    logits: Tensor = head(hidden[:, 1:-1], model.embeddings.token_embedding.weight)
+    return logits.log_softmax(dim=-1)
 
 
 def distance(model: Bert, head: MaskedLanguageHead) -> float:
@@ -69,14 +70,15 @@ def distance(model: Bert, head: MaskedLanguageHead) -> float:
     hidden = torch.full((LENGTH,), NAMES.mask)
     _, shares = NAMES.fitting(hidden)  # (T, V)
     log_p = log_probabilities(model, head, hidden[None])[0]
-    return (torch.special.xlogy(shares, shares) - shares * log_p).sum(dim=-1).mean().item()
+    divergence: Tensor = (torch.special.xlogy(shares, shares) - shares * log_p).sum(dim=-1)  # (T,)
+    return divergence.mean().item()
 
 
 def written_in_turn(model: Bert, head: MaskedLanguageHead, n: int = 400) -> float:
     """Return the share of texts, filled from left to right, that name a number."""
     lengths = (TEXTS > UNK).sum(dim=1)[:n]
     valid = 0
-    for length in lengths.unique().tolist():
+    for length in sorted(set(lengths.tolist())):
         text = torch.full((int((lengths == length).sum()), length), NAMES.mask)
         for position in range(length):
             p = log_probabilities(model, head, text)[:, position].exp()  # (n, V)
