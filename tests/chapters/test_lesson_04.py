@@ -36,15 +36,16 @@ ASKED = {
     "merged": "[list(Z.shape), difference, ranks]",
     "bias_gradients": "{n: getattr(biased, n).bias.grad.abs().max().item() for n in ('q_proj', 'k_proj', 'v_proj', 'o_proj')}",
     "hops": "[hop.weights[0, 0].tolist() for hop in hops]",
-    "sums": "[chest[0, 8].view(5, 9)[3], trail[1](trail[0](torch.cat([address, address[points_to], empty], 1)[None]))[0, 8].view(5, 9)[3]]",
+    "sums": "[stream[0, 8].view(5,9)[3], trail[1](trail[0](torch.cat([address, address[points_to], empty], 1)[None]))[0, 8].view(5, 9)[3]]",
     "ring": "{f'{n_layers} {n_heads}': errors for (n_layers, n_heads), errors in ring_errors.items()}",
     "results": "results",
     "parameters_of_readers": "[sum(p.numel() for p in readers[n][0].parameters()) for n in (1, 4)]",
     "always_s": "(exam != vocabulary.index('they')).all(dim=1).double().mean().item()",
     "weights": "weights.tolist()",
-    "mirrored": "found.tolist()",
+    "mirrored": "looks.tolist()",
     "ablated": "ablated",
     "restored": "restored",
+    "pair": "pair",
     "joint": "joint",
     "induction": "[first.tolist(), second.tolist(), [[kinds[f[t].argmax()] for t in (6, 7)] for f in (follower, alone)]]",
     "unexplained": "left",
@@ -307,7 +308,7 @@ def test_ablation_gives_the_numbers_of_the_text(values: dict[str, Any]) -> None:
     check("Without head 1, she falls to 0.67;", one["she"])
     check("without head 2, them falls to 0.34,", two["them"])
     check("no form falls below 0.99 without head 3", min(three.values()))
-    check("Says suffers without head 1 (0.71),", one["says"])
+    check("The prediction for says fails. It suffers without head 1 (0.71),", one["says"])
     check("even more without heads 2 and 4 (0.57 and 0.68),", two["says"], four["says"])
     check("She stays at 0.67, so head 3 is no reserve for it.", values["joint"]["she"])
     assert values["joint"]["she"] == pytest.approx(one["she"], abs=0.02)
@@ -317,6 +318,7 @@ def test_ablation_gives_the_numbers_of_the_text(values: dict[str, Any]) -> None:
 def test_averages_stand_in_for_heads_2_and_4_but_not_for_head_1(values: dict[str, Any]) -> None:
     restored = values["restored"]
     check("and says is back at 1.00.", restored[1], restored[3])
+    assert values["pair"] > 0.99, "with both replaced at once"
     check("with its mean instead of its look, 0.65 remain.", restored[0])
 
 

@@ -63,7 +63,6 @@ ASKED = {
 GIVEN = {
     "GPT-3.5 and GPT-4 add better",
     "Unicode has more than 150,000 characters,",
-    "If your context window has 1,024 tokens,",
     "GPT-4's vocabulary has about 100,000 tokens",
     "and Llama 3's 128,000",
     "from WordLlama, a table of 32,000 tokens that was derived from Llama 2's.",
@@ -73,6 +72,8 @@ LESSON = Lesson("06_tokenization", ASKED, GIVEN, beside=r"\| vocabulary \|.*?\| 
 SOURCE, PROSE, check = LESSON.source, LESSON.prose, LESSON.check
 RECORD = recorded_vocabularies()
 PUBLISHED = recorded_sentence_vectors()
+RESULTS = LESSON.path.parents[2] / "experiments" / "results"
+INDENTATION = json.loads((RESULTS / "indentation.json").read_text("utf-8"))["bytes_per_token"]
 CUTS = {cut["text"]: cut for cut in RECORD["cuts"]}
 
 
@@ -241,7 +242,10 @@ def test_larger_vocabularies_gain_less_and_less(values: dict[str, Any]) -> None:
     check("less than 2,048 tokens made for this text with 3.62.", recorded["2048"])
     spaces = RECORD["gpt2"]["single_spaces"]
     check("18% of its tokens here are single spaces.", 100 * spaces, form=".0f")
-    check("Without them it would be at 4.09.", RECORD["gpt2"]["bytes_per_token"] / (1 - spaces))
+    without_runs = {name: run["single spaces"] for name, run in INDENTATION.items()}
+    assert INDENTATION["own"]["as it is"] > INDENTATION["GPT-2"]["as it is"]
+    assert without_runs["GPT-2"] > without_runs["own"], "without the cause GPT-2 is ahead"
+    check("With each run of spaces cut to one, GPT-2 reaches 3.87 and the 2,048 tokens 3.49.", *without_runs.values())
     gains = [recorded[str(2 * size)] / recorded[str(size)] for size in (512, 1024, 2048, 4096)]
     assert gains == sorted(gains, reverse=True)
 
@@ -333,7 +337,8 @@ def test_counting_and_cutting_in_turn_saves_bits_and_changes_little(values: dict
     course = values["course"]
     bits = [one for one, _ in course]
     assert all(after < before + 1e-4 for before, after in pairwise(bits))
-    assert bits[1] < bits[0]
+    assert 0 < 1 - bits[1] / bits[0] < 0.01, "the first iteration saves less than one per cent"
+    assert abs(bits[3] / bits[1] - 1) < 0.001, "then hardly anything"
     assert max(n for _, n in course) / min(n for _, n in course) < 1.03, "within a few per cent"
     assert 0.05 < values["moved"] < 0.4
 
@@ -406,7 +411,6 @@ def test_hindi_pays_ten_times_as_much(values: dict[str, Any]) -> None:
         spent["Hindi"] / spent["English"],
         form=".1f",
     )
-    check("If you pay per token, you pay 10.7 times as much.", spent["Hindi"] / spent["English"], form=".1f")
     later = values["spent"]["Tekken"]
     assert (later["English"], later["Hindi"]) == (13, 30)
     check("its sentence costs 30 tokens, 2.3 times the English one.", later["Hindi"] / later["English"], form=".1f")
