@@ -11,7 +11,7 @@ from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.exam.evidence import Evidence, gather
 from autograder.exam.item import KINDS, LETTERS, Item
-from autograder.exam.kinds import KINDS_OF_QUESTIONS, OPTIONS, Family
+from autograder.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS, OPTIONS, Family
 
 MOST_VERSIONS = OPTIONS
 
@@ -40,22 +40,26 @@ class Exam:
 class _Supply:
     """The families that the exercises of some chapters give, made when they are needed."""
 
-    rng: random.Random
     seed: str
     versions: int
     waiting: Mapping[str, list[Exercise]]
     evidence: dict[str, Evidence] = field(default_factory=dict)
     used: set[tuple[str, str]] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
 
     def family(self, kind: str, chapters: Sequence[str]) -> Family | None:
-        """Return a family of a kind from the first of some chapters that has one, from an exercise that was used least."""
-        for chapter in chapters:
-            for exercise in sorted(self.waiting[chapter], key=self._uses):
-                if (kind, exercise.name) not in self.used:
+        """Return a family of a kind, from the first of some chapters that has one and from an exercise that was not asked about.
+
+        Two questions about one exercise would answer each other, so an exercise comes a second time only where none is left.
+        """
+        for again in (False, True):
+            for exercise in [one for chapter in chapters for one in self.waiting[chapter]]:
+                if (exercise.name in self.asked) is again and (kind, exercise.name) not in self.used:
                     self.used.add((kind, exercise.name))
-                    family = KINDS_OF_QUESTIONS[kind](self._of(exercise), self._rng(kind, exercise), self.seed, self.versions)
+                    make = KINDS_OF_QUESTIONS[kind]
+                    family = make(self._of(exercise), self._rng(kind, exercise), self.seed, self.versions)
                     if family is not None:
-                        self.used.add(("any", exercise.name))
+                        self.asked.add(exercise.name)
                         return family
         return None
 
@@ -63,9 +67,6 @@ class _Supply:
         if exercise.name not in self.evidence:
             self.evidence[exercise.name] = gather(exercise)
         return self.evidence[exercise.name]
-
-    def _uses(self, exercise: Exercise) -> bool:
-        return ("any", exercise.name) in self.used
 
     def _rng(self, kind: str, exercise: Exercise) -> random.Random:
         return random.Random(f"{self.seed} {kind} {exercise.name}")
@@ -94,7 +95,7 @@ def compose(
         CourseError: if the chapters do not give so many questions.
     """
     rng = random.Random(f"{seed} {' '.join(chapters)}")
-    supply = _Supply(rng, seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters})
+    supply = _Supply(seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters})
     families: list[Family] = []
     for kind, order in _slots(questions, chapters, rng):
         family = next(filter(None, (supply.family(other, order) for other in _preferred(kind))), None)
@@ -139,4 +140,4 @@ def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item,
 
 
 def _is_ordered(item: Item) -> bool:
-    return item.kind == "line" or item.question.startswith("The check judges")
+    return item.kind == "line" or item.question == FIRST_ROW

@@ -158,9 +158,13 @@ def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> Show
     candidate = code.candidate()
     collected = collect_answers(exercise.sheet(hidden=True), LocalSubject(candidate))
     visible = exercise.sheet()
-    if collected.refusal is not None or names_of(judge_answers(exercise.sheet(hidden=True), collected)) != [mistake.name]:
+    if collected.refusal is not None or names_of(judge_answers(exercise.sheet(hidden=True), collected)) != [
+        mistake.name
+    ]:
         return None
-    shown = [answers[: len(section.probes)] for answers, section in zip(collected.answers, visible.sections, strict=True)]
+    shown = [
+        answers[: len(section.probes)] for answers, section in zip(collected.answers, visible.sections, strict=True)
+    ]
     verdict = judge_answers(visible, type(collected)(answers=shown))
     if names_of(verdict) != [mistake.name]:
         return None

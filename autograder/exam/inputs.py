@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,8 +18,9 @@ from autograder.questions.inputs import described, is_complete
 #: The longest text of an input that is an option.
 LONGEST = 150
 # Numbers of a tensor that is not shown completely: none of them is special.
-_LARGEST = 20.0
+_LARGEST = 5.0
 _FEW = 12
+_LONG_NUMBER = re.compile(r"\.\d{6}")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,13 @@ def exam_inputs(exercise: Exercise, seed: object, version: int) -> list[ExamInpu
             request = _rounded(request)
             shown = described(request)
             key = content(request)
-            if key in seen or shown.text in texts or len(shown.text) > LONGEST or not _is_fair(request):
+            if (
+                key in seen
+                or _LONG_NUMBER.search(shown.text)
+                or shown.text in texts
+                or len(shown.text) > LONGEST
+                or not _is_fair(request)
+            ):
                 continue
             seen.add(key)
             texts.add(shown.text)

@@ -25,6 +25,7 @@ class Item:
         exercise: the exercise.
         task: what the exercise asks for, in a sentence.
         uses: names of the course that the code uses.
+        checks: names of helpers that the code uses and that only check its inputs.
         code: the code.
         question: the question.
         options: the options, in the order in which they stand.
@@ -40,6 +41,7 @@ class Item:
     exercise: str
     task: str
     uses: tuple[str, ...]
+    checks: tuple[str, ...]
     code: str
     question: str
     options: tuple[str, ...]

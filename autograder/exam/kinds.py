@@ -16,10 +16,11 @@ from typing import TypeAlias
 from autograder.exam.evidence import Evidence, InputResult, ShownMistake, answer_text
 from autograder.exam.item import Item
 from autograder.exam.repair import repairs
-from autograder.exam.shown_code import names_used
+from autograder.exam.shown_code import checks_used, names_used
 from autograder.questions.lines import layout
 
 OPTIONS = 4
+FIRST_ROW = "The check judges its rows in a fixed order. Which row is the first that this code fails?"
 _ATTEMPTS = 1500
 
 Family: TypeAlias = Sequence[Item]
@@ -126,7 +127,12 @@ def _about_inputs(evidence: Evidence, results: Sequence[InputResult], mistake: i
     text = "differently from a right solution" if shows else "as a right solution does"
     told = [_compared(one, mistake) for one in results]
     return _item(
-        *("input", evidence, evidence.mistakes[mistake], f"For one of these inputs only, this code answers {text}. Which one?"),
+        *(
+            "input",
+            evidence,
+            evidence.mistakes[mistake],
+            f"For one of these inputs only, this code answers {text}. Which one?",
+        ),
         options=[one.input.text for one in results],
         key=key,
         proof=told[key],
@@ -170,7 +176,7 @@ def _about_lines(
         others = [number for number in numbers if number != line]
         if evidence.right_passes and not any(repairs(one.code, number) for number in others):
             text = "One line of a right solution was changed. Which one?"
-            told = "With this line as it was, the code fails a test that a right solution passes; no standard change of it repairs the code."
+            told = "As this line stands in a right solution, the code still fails. No standard change of it repairs the code."
             return _item(
                 *("line", evidence, one, text),
                 options=[_line_text(one, number) for number in numbers],
@@ -183,7 +189,8 @@ def _about_lines(
 
 def _statements(evidence: Evidence) -> list[int]:
     """Return the lines of the right code that compute something."""
-    return sorted(layout(ast.parse(evidence.right.source)).statements)
+    statements = layout(ast.parse(evidence.right.source)).statements
+    return sorted(line for line, one in statements.items() if not one.raises)
 
 
 def _line_text(one: ShownMistake, number: int) -> str:
@@ -202,7 +209,9 @@ def checks(evidence: Evidence, rng: random.Random, seed: object, versions: int) 
 
 def _returned(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
     rounds = [{one.input.place: one for one in evidence.results(seed, version)} for version in range(versions)]
-    places = [place for place, one in rounds[0].items() if one.input.complete and all(place in other for other in rounds)]
+    places = [
+        place for place, one in rounds[0].items() if one.input.complete and all(place in other for other in rounds)
+    ]
     for place in rng.sample(places, len(places)):
         results = [one[place] for one in rounds]
         if not all(one.input.complete for one in results):
@@ -210,7 +219,9 @@ def _returned(evidence: Evidence, rng: random.Random, seed: object, versions: in
         usable = [m for m in range(len(evidence.mistakes)) if all(_differs(one, m) for one in results)]
         four: list[int] = []
         for m in rng.sample(usable, len(usable)):
-            if len(four) < OPTIONS and all(answer_text(one.wrong[m]) not in [answer_text(one.wrong[o]) for o in four] for one in results):
+            if len(four) < OPTIONS and all(
+                answer_text(one.wrong[m]) not in [answer_text(one.wrong[o]) for o in four] for one in results
+            ):
                 four.append(m)
         if len(four) == OPTIONS:
             return [_about_result(evidence, results[v], four, v) for v in range(versions)]
@@ -246,7 +257,9 @@ def _failed_rows(evidence: Evidence, rng: random.Random, seed: object, versions:
     chosen: list[ShownMistake] = []
     for v in range(versions):
         row = known[v % len(known)]
-        chosen += rng.sample([one for one in by_row[row] if one not in chosen], 1) if set(by_row[row]) - set(chosen) else []
+        chosen += (
+            rng.sample([one for one in by_row[row] if one not in chosen], 1) if set(by_row[row]) - set(chosen) else []
+        )
     if len(rows) < OPTIONS or len(chosen) < versions:
         return None
     return [_about_rows(evidence, one, rows) for one in chosen]
@@ -254,10 +267,13 @@ def _failed_rows(evidence: Evidence, rng: random.Random, seed: object, versions:
 
 def _about_rows(evidence: Evidence, one: ShownMistake, rows: Sequence[str]) -> Item:
     passed = {finding.title: finding.passed for finding in one.verdict.findings}
-    told = ["The code passes this row." if passed[row] else "The code fails this row, too, but an earlier one first." for row in rows]
+    told = [
+        "The code passes this row." if passed[row] else "The code fails this row, too, but an earlier one first."
+        for row in rows
+    ]
     key = list(rows).index(one.first_failure)
     return _item(
-        *("check", evidence, one, "The check judges its rows in a fixed order. Which is the first row that this code fails?"),
+        *("check", evidence, one, FIRST_ROW),
         options=rows,
         key=key,
         proof=_seen(one),
@@ -287,6 +303,7 @@ def _item(
         exercise=evidence.exercise.name,
         task=task(evidence),
         uses=tuple(names_used(one.code)),
+        checks=tuple(checks_used(one.code)),
         code=one.code.source,
         question=question,
         options=tuple(options),

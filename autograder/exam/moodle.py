@@ -26,7 +26,7 @@ def moodle_xml(exam: Exam, *, title: str) -> bytes:
 
 def question_html(item: Item) -> str:
     """Return what stands above the options as HTML: task, code and question."""
-    uses = names_sentence(item.uses)
+    uses = names_sentence(item)
     parts = [
         f"<p><code>{item.exercise}</code>: {with_code(item.task)} The code has exactly one mistake. {with_code(uses)}</p>",
         f"<pre>{html.escape(numbered_code(item.code))}</pre>",

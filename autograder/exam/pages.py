@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import jinja2
 from markupsafe import Markup, escape
@@ -24,17 +23,22 @@ def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
     return {name: text.encode() for name, text in {**papers, "keys.html": _page("keys", exam, title)}.items()}
 
 
-def names_sentence(names: tuple[str, ...]) -> str:
-    """Return a sentence about the names that shown code uses; empty if it uses none."""
-    if not names:
-        return ""
-    listed = " and ".join(filter(None, [", ".join(f"`{name}`" for name in names[:-1]), f"`{names[-1]}`"]))
-    return f"{listed} {'is' if len(names) == 1 else 'are'} right."
+def names_sentence(item: Item) -> str:
+    """Return a sentence about the names that shown code uses and does not define; empty if there are none."""
+    right = f"{_listed(item.uses)} {'is' if len(item.uses) == 1 else 'are'} right." if item.uses else ""
+    raises = "raises an error" if len(item.checks) == 1 else "raise errors"
+    checks = f"{_listed(item.checks)} {raises} if the shapes or types do not fit." if item.checks else ""
+    return " ".join(filter(None, [right, checks]))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
 
 
 def with_code(text: str) -> Markup:
     """Return text as HTML, with what stands between backquotes as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 (it is escaped)
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _page(name: str, exam: Exam, title: str, **values: object) -> str:
@@ -53,8 +57,3 @@ def _page(name: str, exam: Exam, title: str, **values: object) -> str:
 
 def _numbered(item: Item) -> str:
     return numbered_code(item.code)
-
-
-def template_folder() -> Path:
-    """Return the folder of the templates."""
-    return Path(__file__).parent / "templates"

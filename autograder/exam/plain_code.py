@@ -15,7 +15,7 @@ MESSAGE = '"…"'
 
 def plain(code: str) -> str:
     """Return code for a printed page. It computes the same."""
-    for rewrite in (_without_messages, without_comments, _without_extra_brackets, _wrapped):
+    for rewrite in (_without_messages, without_comments, _with_one_quote, _without_extra_brackets, _wrapped):
         code = rewrite(code)
     return code
 
@@ -48,6 +48,16 @@ def _without_messages(code: str) -> str:
     return code
 
 
+def _with_one_quote(code: str) -> str:
+    """Return code whose texts have double quotes: single ones would tell the line that an edit has changed."""
+    lines = code.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(f"{code}\n").readline):
+        (row, begin), (_, end) = token.start, token.end
+        if token.type == tokenize.STRING and token.string[:1] == "'" and not {'"', "\\"} & set(token.string):
+            lines[row - 1] = f'{lines[row - 1][:begin]}"{token.string[1:-1]}"{lines[row - 1][end:]}'
+    return "\n".join(lines)
+
+
 def _replaced(code: str, node: ast.expr, text: str) -> str:
     lines = code.split("\n")
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
@@ -67,7 +77,11 @@ def _unbracketed(line: str) -> str:
     text = line.strip()
     meaning = _meaning(text)
     while meaning is not None:
-        shorter = (text[:begin] + text[begin + 1 : end] + text[end + 1 :] for begin, end in _pairs(text) if _is_group(text, begin))
+        shorter = (
+            text[:begin] + text[begin + 1 : end] + text[end + 1 :]
+            for begin, end in _pairs(text)
+            if _is_group(text, begin)
+        )
         better = next((one for one in shorter if _meaning(one) == meaning), None)
         if better is None:
             break
@@ -147,4 +161,6 @@ def _items(text: str) -> list[str]:
     pairs = _pairs(text, "([{")
     commas = [i for i, c in enumerate(text) if c == "," and not any(begin < i < end for begin, end in pairs)]
     starts = [0, *(index + 1 for index in commas)]
-    return [part for a, b in zip(starts, [*(i + 1 for i in commas), len(text)], strict=True) if (part := text[a:b].strip())]
+    return [
+        part for a, b in zip(starts, [*(i + 1 for i in commas), len(text)], strict=True) if (part := text[a:b].strip())
+    ]

@@ -18,7 +18,7 @@ from autograder.checking.exercise import Exercise, Misconception
 from autograder.exam.plain_code import LONGEST_LINE, plain, without_comments
 from autograder.mistakes.mistake_file import Alteration, MistakeFile
 from autograder.mistakes.source_edits import EditError, Sources, changed_definitions, run_source
-from autograder.static_analysis.definitions import assigned_names, is_private
+from autograder.static_analysis.definitions import assigned_names, is_private, returns_none
 
 Key = tuple[str, str]
 
@@ -107,7 +107,7 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
         return "it rewrites the result in a way that no student writes"
     changed = _changed(exercise, mistake)
     if not set(changed) <= set(_shown_keys(exercise)):
-        return "it changes another exercise"
+        return "it changes another exercise, or a check of the inputs that is not shown"
     right, wrong = right_code(exercise), _shown(exercise, changed)
     new = [wrong.lines[index - 1] for index in changed_lines(right, wrong)]
     if any(_UNNATURAL.search(line) for line in new):
@@ -121,7 +121,12 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
 
 def changed_lines(right: ShownCode, wrong: ShownCode) -> list[int]:
     """Return the numbers of the wrong code's lines that the right code does not have, from 1."""
-    return [number + 1 for tag, _, _, first, last in _opcodes(right, wrong) if tag != "equal" for number in range(first, last)]
+    return [
+        number + 1
+        for tag, _, _, first, last in _opcodes(right, wrong)
+        if tag != "equal"
+        for number in range(first, last)
+    ]
 
 
 def changed_line(right: ShownCode, wrong: ShownCode) -> int:
@@ -137,11 +142,19 @@ def _opcodes(right: ShownCode, wrong: ShownCode) -> list[tuple[str, int, int, in
 
 
 def names_used(code: ShownCode) -> list[str]:
-    """Return the names of the course that the code uses and does not define."""
-    start, reached = _reached(code.exercise)
-    read = {name for node in ast.walk(ast.parse(code.source)) if isinstance(node, ast.Name) for name in [node.id]}
-    own = {name for _, name in code.definitions}
-    return sorted({name for _, name in reached} & read - own - {start[1]})
+    """Return the names of the course that the code uses and does not define, checks of the inputs apart."""
+    return [name for key, name in _used(code) if not (is_private(name) and only_checks((key, name)))]
+
+
+def checks_used(code: ShownCode) -> list[str]:
+    """Return the names of helpers that the code uses and that only check its inputs."""
+    return [name for key, name in _used(code) if is_private(name) and only_checks((key, name))]
+
+
+def _used(code: ShownCode) -> list[Key]:
+    _, reached = _reached(code.exercise)
+    read = {node.id for node in ast.walk(ast.parse(code.source)) if isinstance(node, ast.Name)}
+    return sorted((key for key in reached if key not in code.definitions and key[1] in read), key=lambda key: key[1])
 
 
 def _alteration(exercise: Exercise, mistake: Misconception) -> Alteration:
@@ -159,7 +172,9 @@ def _shown(exercise: Exercise, changed: Mapping[Key, str]) -> ShownCode:
     _, reached = _reached(exercise)
     definitions = {key: _plain(changed.get(key, reached[key].code)) for key in _shown_keys(exercise)}
     constants = _constants(exercise, definitions)
-    return ShownCode(exercise, "\n\n\n".join([*filter(None, ["\n".join(constants)]), *definitions.values()]), definitions)
+    return ShownCode(
+        exercise, "\n\n\n".join([*filter(None, ["\n".join(constants)]), *definitions.values()]), definitions
+    )
 
 
 @cache
@@ -168,14 +183,21 @@ def _plain(code: str) -> str:
 
 
 def _shown_keys(exercise: Exercise) -> list[Key]:
-    """Return the exercise and its private helpers, helpers first."""
+    """Return the exercise and its private helpers, helpers first; helpers that only check are left out."""
     start, reached = _reached(exercise)
     shown, waiting = {start}, [start]
     while waiting:
         new = {key for key in _sources().neighbours(*waiting.pop()) if is_private(key[1])} - shown
+        new = {key for key in new if not only_checks(key)}
         shown |= new
         waiting += new
     return [key for key in reached if key in shown]
+
+
+def only_checks(key: Key) -> bool:
+    """Return whether a definition returns nothing, and so can only raise errors."""
+    node = _sources().text(key[0]).definitions[key[1]]
+    return isinstance(node, _DEFINITIONS) and returns_none(node)
 
 
 def _constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
