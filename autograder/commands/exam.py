@@ -66,7 +66,7 @@ def exam(
     numbers = [chapter.partition("_")[0] for chapter in names]
     folder = course.root / "exam" / _folder_name(name or "-".join(numbers))
     with progress_bar("exam", questions) as step:
-        made = compose(names, questions, versions, seed, selects=plan.selects, report=step)
+        made = compose(names, questions, versions, seed, secret=course.secret_seed(), selects=plan.selects, report=step)
     title = f"Exam on chapter{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
     files = {**pages(made, title=title), "moodle.xml": moodle_xml(made, title=title)}
     write_all_or_none({folder / file: content for file, content in files.items()})

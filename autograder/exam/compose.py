@@ -43,6 +43,7 @@ class _Supply:
     seed: str
     versions: int
     waiting: Mapping[str, list[Exercise]]
+    secret: int = 0
     evidence: dict[str, Evidence] = field(default_factory=dict)
     used: set[tuple[str, str]] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
@@ -65,7 +66,7 @@ class _Supply:
 
     def _of(self, exercise: Exercise) -> Evidence:
         if exercise.name not in self.evidence:
-            self.evidence[exercise.name] = gather(exercise)
+            self.evidence[exercise.name] = gather(exercise, secret=self.secret)
         return self.evidence[exercise.name]
 
     def _rng(self, kind: str, exercise: Exercise) -> random.Random:
@@ -78,6 +79,7 @@ def compose(
     versions: int,
     seed: str,
     *,
+    secret: int = 0,
     selects: Callable[[str, str], bool] = lambda chapter, name: True,
     report: Callable[[str], None] = lambda text: None,
 ) -> Exam:
@@ -88,6 +90,7 @@ def compose(
         questions: the number of questions.
         versions: the number of versions, at most four.
         seed: what decides the questions.
+        secret: the course's secret seed: no question shows a hidden test.
         selects: returns whether a chapter's exercise may be asked about.
         report: is told each question that is ready.
 
@@ -95,7 +98,7 @@ def compose(
         CourseError: if the chapters do not give so many questions.
     """
     rng = random.Random(f"{seed} {' '.join(chapters)}")
-    supply = _Supply(seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters})
+    supply = _Supply(seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters}, secret)
     families: list[Family] = []
     for kind, order in _slots(questions, chapters, rng):
         family = next(filter(None, (supply.family(other, order) for other in _preferred(kind))), None)

@@ -58,19 +58,21 @@ class Evidence:
         right: the right code.
         mistakes: the known mistakes that can be shown and are confirmed.
         left_out: the other known mistakes by name, with the reason.
+        secret: the seed of the hidden tests that no question may show.
     """
 
     exercise: Exercise
     right: ShownCode
     mistakes: tuple[ShownMistake, ...]
     left_out: Mapping[str, str]
+    secret: int = 0
     _inputs: dict[object, Sequence[InputResult]] = field(default_factory=dict)
 
     def results(self, seed: object, version: int) -> Sequence[InputResult]:
         """Return what the right code and each mistake give for the inputs of one version."""
         key = seed, version
         if key not in self._inputs:
-            self._inputs[key] = self._run(exam_inputs(self.exercise, seed, version))
+            self._inputs[key] = self._run(exam_inputs(self.exercise, seed, version, secret=self.secret))
         return self._inputs[key]
 
     def _run(self, inputs: Sequence[ExamInput]) -> list[InputResult]:
@@ -133,8 +135,13 @@ def answer_text(answer: Observation) -> str:
     return result_text(answer)
 
 
-def gather(exercise: Exercise) -> Evidence:
-    """Run every known mistake of an exercise as it is shown, against all tests, visible and hidden."""
+def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
+    """Run every known mistake of an exercise as it is shown, against all tests, visible and hidden.
+
+    Args:
+        exercise: the exercise.
+        secret: the seed of the hidden tests that no question may show.
+    """
     right, found, left_out = right_code(exercise), [], {}
     for mistake in exercise.misconceptions:
         try:
@@ -146,7 +153,7 @@ def gather(exercise: Exercise) -> Evidence:
             left_out[mistake.name] = reason or NOT_CONFIRMED
         else:
             found.append(confirmed)
-    return Evidence(exercise, right, tuple(found), left_out)
+    return Evidence(exercise, right, tuple(found), left_out, secret)
 
 
 def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> ShownMistake | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -47,15 +48,16 @@ class ExamInput:
         return self.row, self.position
 
 
-def exam_inputs(exercise: Exercise, seed: object, version: int) -> list[ExamInput]:
+def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int = 0) -> list[ExamInput]:
     """Return the inputs of one round that can be described in a short text, without repetitions.
 
     Args:
         exercise: the exercise.
         seed: the exam's seed.
         version: the number of the version, which has numbers of its own.
+        secret: the course's secret seed: an input that happens to be a hidden test is left out.
     """
-    found, seen, texts = [], set(), set()
+    found, seen, texts = [], set(_hidden(exercise, secret)), set()
     with neutral():
         for row, position, request in _requests(exercise, seed, version):
             request = _rounded(request)
@@ -73,6 +75,20 @@ def exam_inputs(exercise: Exercise, seed: object, version: int) -> list[ExamInpu
             texts.add(shown.text)
             found.append(ExamInput(row, position, request, shown.text, shown.complete))
     return found
+
+
+@cache
+def _hidden(exercise: Exercise, secret: int) -> frozenset[Hashable]:
+    """Return the calls of the hidden tests that are no visible ones."""
+    sections = exercise.sheet(hidden=True, seed=secret).sections
+    calls = [
+        (one, n < (section.visible or 0))
+        for section in sections
+        for n, probe in enumerate(section.probes)
+        for one in probe.requests
+    ]
+    visible = {content(request) for request, is_visible in calls if is_visible}
+    return frozenset(content(request) for request, _ in calls) - visible
 
 
 def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:

@@ -117,15 +117,29 @@ def _meaning(text: str) -> str | None:
 
 def _wrapped(code: str) -> str:
     """Return code with long lines divided at commas or within their widest brackets, if that is possible."""
-    lines = code.split("\n")
-    for index in reversed([index for index, line in enumerate(lines) if len(line) > LONGEST_LINE]):
-        for divide in (_divided, _divided_at_commas, _filled):
-            parts = divide(lines[index])
-            new = [*lines[:index], *parts, *lines[index + 1 :]]
-            if max(map(len, parts)) <= LONGEST_LINE and _meaning("\n".join(new)) == _meaning(code):
-                lines = new
-                break
+    lines, index = code.split("\n"), 0
+    while index < len(lines):
+        parts = _shorter(lines, index) if len(lines[index]) > LONGEST_LINE else None
+        if parts is None:
+            index += 1
+        else:
+            lines[index : index + 1] = parts
     return "\n".join(lines)
+
+
+def _shorter(lines: list[str], index: int) -> list[str] | None:
+    """Return a line as several ones that are as short as possible and mean the same; None if none are shorter."""
+    ways = sorted((divide(lines[index]) for divide in (_divided, _divided_at_commas, _filled)), key=_width)
+    fitting = [parts for parts in ways if _width(parts) <= LONGEST_LINE]
+    for parts in [*sorted(fitting, key=len), *ways]:
+        new = "\n".join([*lines[:index], *parts, *lines[index + 1 :]])
+        if _width(parts) < len(lines[index]) and _meaning(new) == _meaning("\n".join(lines)):
+            return parts
+    return None
+
+
+def _width(lines: list[str]) -> int:
+    return max(map(len, lines))
 
 
 def _filled(line: str) -> list[str]:

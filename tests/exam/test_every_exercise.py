@@ -5,11 +5,15 @@ It takes twenty minutes: ``make test-questions``. A sample of it is in tests/aut
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections import Counter
+from typing import Any
 
+import numpy
 import pytest
+import torch
 
 from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
@@ -38,7 +42,8 @@ def items_of(evidence: Evidence) -> list[Item]:
 
 def diagnosed(exercise: Exercise, text: str) -> list[str]:
     """Return the mistakes that the check names in a printed text, which runs with the names of the reference's module."""
-    namespace = dict(vars(sys.modules[exercise.reference.__module__]))
+    namespace: dict[str, Any] = {"math": math, "torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": numpy}
+    namespace |= vars(sys.modules[exercise.reference.__module__])
     lines = ["from __future__ import annotations", *text.split("\n")]
     exec(compile("\n".join(lines), f"<printed {exercise.name}>", "exec"), namespace)
     return names_of(decide(exercise.sheet(hidden=True), LocalSubject(namespace[exercise.name])))
