@@ -47,7 +47,8 @@ def exam(
     """Make an exam from known mistakes of closed chapters.
 
     Each question shows code with one mistake. Papers and keys are HTML pages to print; moodle.xml has the questions of all versions for a
-    question bank. Show known mistakes only of chapters that are closed: the code is one edit away from a solution.
+    question bank, canvas.zip a quiz for each version. Show known mistakes only of chapters that are closed: the code is one edit away
+    from a solution.
 
     Example:
       tfcourse exam 03 05 07 --questions 12 --versions 4
@@ -55,6 +56,7 @@ def exam(
     from autograder.atomic_files import write_all_or_none
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
+    from autograder.exam.canvas import canvas_zip
     from autograder.exam.compose import compose
     from autograder.exam.moodle import moodle_xml
     from autograder.exam.pages import pages
@@ -68,7 +70,11 @@ def exam(
     with progress_bar("exam", questions) as step:
         made = compose(names, questions, versions, seed, secret=course.secret_seed(), selects=plan.selects, report=step)
     title = f"Exam on chapter{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
-    files = {**pages(made, title=title), "moodle.xml": moodle_xml(made, title=title)}
+    files = {
+        **pages(made, title=title),
+        "moodle.xml": moodle_xml(made, title=title),
+        "canvas.zip": canvas_zip(made, title=title),
+    }
     write_all_or_none({folder / file: content for file, content in files.items()})
     lines = [f"{versions} version{'s' if versions > 1 else ''} of {questions} questions: {folder}", f"seed: {seed}"]
     lines += [

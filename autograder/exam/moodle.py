@@ -49,6 +49,6 @@ def _add(quiz: ET.Element, name: str, item: Item) -> None:
 
 
 def _html(parent: ET.Element, tag: str, text: str, **attributes: str) -> ET.Element:
-    element = ET.SubElement(parent, tag, format="html", **attributes)
+    element = ET.SubElement(parent, tag, {"format": "html", **attributes})
     ET.SubElement(element, "text").text = text
     return element

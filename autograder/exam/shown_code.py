@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
@@ -137,7 +137,7 @@ def changed_line(right: ShownCode, wrong: ShownCode) -> int:
     return numbers[0] if len(numbers) == 1 else 0
 
 
-def _opcodes(right: ShownCode, wrong: ShownCode) -> list[tuple[str, int, int, int, int]]:
+def _opcodes(right: ShownCode, wrong: ShownCode) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
 
 

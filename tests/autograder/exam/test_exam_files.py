@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -12,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.errors import CourseError
+from autograder.exam.canvas import canvas_zip
 from autograder.exam.compose import Exam, compose
 from autograder.exam.item import KINDS, Item
 from autograder.exam.moodle import moodle_xml
@@ -90,6 +93,18 @@ def test_moodle_gets_each_version_with_its_key(exam: Exam) -> None:
         assert shares.count("0") == 3
 
 
+def test_canvas_gets_a_quiz_for_each_version_with_its_keys(exam: Exam) -> None:
+    space = "{http://www.imsglobal.org/xsd/ims_qtiasiv1p2}"
+    with zipfile.ZipFile(io.BytesIO(canvas_zip(exam, title="Exam"))) as archive:
+        manifest = ET.fromstring(archive.read("imsmanifest.xml"))
+        names = [one.get("href", "") for one in manifest.iter() if one.tag.endswith("}resource")]
+        roots = [ET.fromstring(archive.read(name)) for name in names]
+    assert len(roots) == len(exam.versions)
+    for root, items in zip(roots, exam.versions, strict=True):
+        assert [one.text for one in root.iter(f"{space}varequal")] == [item.letter for item in items]
+        assert len(list(root.iter(f"{space}response_label"))) == 4 * len(items)
+
+
 def test_options_keep_their_evidence_in_another_order() -> None:
     item = Item(
         *("input", "c", "e", "t"), (), (), "code", "q", ("a", "b", "c", "d"), 1, "m", "x", "p", ("1", "", "3", "4")
@@ -118,7 +133,7 @@ def test_the_command_writes_the_same_files_for_the_same_seed(tmp_path: Path) -> 
         assert result.exit_code == 0, result.output
         contents.append({path.name: path.read_bytes() for path in (tmp_path / "exam" / name).iterdir()})
     assert contents[0] == contents[1]
-    assert sorted(contents[0]) == ["keys.html", "moodle.xml", "paper-A.html", "paper-B.html"]
+    assert sorted(contents[0]) == ["canvas.zip", "keys.html", "moodle.xml", "paper-A.html", "paper-B.html"]
 
 
 def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
