@@ -159,7 +159,9 @@ def main() -> None:
         # A process inherits which signals are ignored or held back.
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a caller that was killed reads no answer: end without a traceback
+        signal.signal(
+            signal.SIGPIPE, signal.SIG_DFL
+        )  # a caller that was killed reads no answer: end without a traceback
     for module in sys.argv[1:]:
         importlib.import_module(module)
     for line in sys.stdin.buffer:

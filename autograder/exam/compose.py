@@ -97,20 +97,45 @@ def compose(
     Raises:
         CourseError: if the chapters do not give so many questions.
     """
-    rng = random.Random(f"{seed} {' '.join(chapters)}")
-    supply = _Supply(seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters}, secret)
-    families: list[Family] = []
-    for kind, order in _slots(questions, chapters, rng):
-        family = next(filter(None, (supply.family(other, order) for other in _preferred(kind))), None)
-        if family is None:
-            raise CourseError(
-                f"the known mistakes of {', '.join(chapters)} give {len(families)} questions, and {questions} are wanted",
-                do="Ask for fewer questions, or name more chapters.",
-            )
+    families = []
+    for family in _families(chapters, questions, versions, seed, secret, selects):
         families.append(family)
         report(f"question {len(families)} of {questions}")
-    families.sort(key=lambda family: (list(KINDS).index(family[0].kind), family[0].chapter))
-    return Exam(tuple(chapters), seed, tuple(_version(families, version, seed) for version in range(versions)))
+    if len(families) < questions:
+        raise CourseError(
+            f"the known mistakes of {', '.join(chapters)} give {len(families)} questions, and {questions} are wanted",
+            do="Ask for fewer questions, or name more chapters.",
+        )
+    return _exam(chapters, versions, seed, families)
+
+
+def practice(chapter: str, questions: int, seed: str) -> Exam:
+    """Return at most so many questions about one chapter, in one version."""
+    families = list(_families([chapter], questions, 1, seed, 0, lambda chapter, name: True))
+    return _exam([chapter], 1, seed, families)
+
+
+def _families(
+    chapters: Sequence[str],
+    questions: int,
+    versions: int,
+    seed: str,
+    secret: int,
+    selects: Callable[[str, str], bool],
+) -> Iterator[Family]:
+    """Yield the families of an exam, fewer than are wanted if there are no more."""
+    rng = random.Random(f"{seed} {' '.join(chapters)}")
+    supply = _Supply(seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters}, secret)
+    for kind, order in _slots(questions, chapters):
+        family = next(filter(None, (supply.family(other, order) for other in _preferred(kind))), None)
+        if family is None:
+            return
+        yield family
+
+
+def _exam(chapters: Sequence[str], versions: int, seed: str, families: Sequence[Family]) -> Exam:
+    in_order = sorted(families, key=lambda family: (list(KINDS).index(family[0].kind), family[0].chapter))
+    return Exam(tuple(chapters), seed, tuple(_version(in_order, version, seed) for version in range(versions)))
 
 
 def _exercises(chapter: str, selects: Callable[[str, str], bool], rng: random.Random) -> list[Exercise]:
@@ -118,7 +143,7 @@ def _exercises(chapter: str, selects: Callable[[str, str], bool], rng: random.Ra
     return rng.sample(found, len(found))
 
 
-def _slots(questions: int, chapters: Sequence[str], rng: random.Random) -> Iterator[tuple[str, list[str]]]:
+def _slots(questions: int, chapters: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield a kind for each question, and the chapters in the order in which they should give it."""
     kinds = list(KINDS)
     for number in range(questions):

@@ -132,7 +132,7 @@ def _different(tensor: Tensor) -> int:
 
 def _is_fair(request: Request) -> bool:
     """Return whether everything that may matter is in the text: what it leaves out is ordinary numbers."""
-    if request.props:
+    if request.props or any(tensor.numel() == 0 and tensor.ndim > 1 for tensor in tensors_in(dict(request.arguments))):
         return False
     values = [*request.arguments.values(), *(request.init or {}).values()]
     parts = [tensor for value in values if not is_complete(value) for tensor in tensors_in(value)]

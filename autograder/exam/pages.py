@@ -17,10 +17,10 @@ _CODE = re.compile(r"`([^`]+)`")
 def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
     """Return the pages by file name."""
     papers = {
-        f"paper-{letter}.html": _page("paper", exam, title, letter=letter, items=items)
+        f"paper-{letter}.html": rendered("paper", exam, title, letter=letter, items=items)
         for letter, items in zip(exam.letters, exam.versions, strict=True)
     }
-    return {name: text.encode() for name, text in {**papers, "keys.html": _page("keys", exam, title)}.items()}
+    return {name: text.encode() for name, text in {**papers, "keys.html": rendered("keys", exam, title)}.items()}
 
 
 def names_sentence(item: Item) -> str:
@@ -41,7 +41,8 @@ def with_code(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def _page(name: str, exam: Exam, title: str, **values: object) -> str:
+def rendered(name: str, exam: Exam, title: str, **values: object) -> str:
+    """Return the page of a template as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("autograder.exam"),
         autoescape=True,

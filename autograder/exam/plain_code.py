@@ -45,7 +45,24 @@ def _without_messages(code: str) -> str:
     calls = [node for node in raised if isinstance(node, ast.Call) and node.args]
     for call in sorted(calls, key=lambda node: -node.lineno):
         code = _replaced(code, call, f"{ast.unparse(call.func)}({MESSAGE})")
-    return code
+    return _without_words(code)
+
+
+def _without_words(code: str) -> str:
+    """Return code without assignments right before an error that only its message has used."""
+    tree = ast.parse(code)
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    lines = code.split("\n")
+    for block in [node.body for node in ast.walk(tree) if isinstance(node, ast.If)]:
+        words = [item for item in block[:-1] if isinstance(item, ast.Assign) and not _targets(item) & read]
+        if isinstance(block[-1], ast.Raise) and len(words) == len(block) - 1:
+            for item in words:
+                lines[item.lineno - 1 : item.end_lineno] = [""] * len(lines[item.lineno - 1 : item.end_lineno])
+    return "\n".join(lines)
+
+
+def _targets(assignment: ast.Assign) -> set[str]:
+    return {node.id for target in assignment.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 def _with_one_quote(code: str) -> str:

@@ -34,6 +34,9 @@ from autograder.release.text_extraction import NOT_TEXT, extract_contents, extra
 
 _MOST = 0.6
 _CHAPTER = re.compile(r"\d+_\w+")
+# Pages that show a chapter's solutions with one mistake, once the chapter is closed.
+OF_CLOSED_CHAPTERS = ("find-the-bug.html",)
+_AFTER = "~"
 
 
 @dataclass(frozen=True)
@@ -140,8 +143,13 @@ def site_materials(site: Path) -> list[Material]:
     for path in _files(site):
         parts = path.relative_to(site).parts
         offered = parts[0] == "_downloads" and len(parts) == 3 and _CHAPTER.fullmatch(parts[1])
-        materials.append(Material(path, parts[1] if offered else None))
+        materials.append(Material(path, _release(parts[1], parts[2]) if offered else None))
     return materials
+
+
+def _release(chapter: str, name: str) -> str:
+    """Return the chapter with which an offered file is released; of a page about a closed chapter, a name right after the chapter's."""
+    return f"{chapter}{_AFTER}" if name in OF_CLOSED_CHAPTERS else chapter
 
 
 def written_materials(root: Path) -> list[Material]:

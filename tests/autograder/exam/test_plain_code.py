@@ -24,6 +24,11 @@ def test_messages_of_errors_are_short() -> None:
     assert plain(code) == 'def f(x):\n    if x < 0:\n        raise ValueError("…")\n    return x'
 
 
+def test_what_only_a_message_has_used_is_left_out() -> None:
+    code = "def f(x):\n    if x < 0:\n        words = str(x)\n        raise ValueError(words)\n    return x"
+    assert plain(code) == 'def f(x):\n    if x < 0:\n        raise ValueError("…")\n    return x'
+
+
 def test_texts_have_one_kind_of_quotes() -> None:
     assert plain("def f(a):\n    return a == 'x'") == 'def f(a):\n    return a == "x"'
 
