@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
 from autograder.checking.decision import first_failure
@@ -14,6 +16,8 @@ from autograder.mutation.operators import mutations
 
 _REPAIRED, _FAILS = "repaired", "fails"
 _SECONDS, _MEMORY = 60.0, 4 << 30
+# Of each change; the tests of a right solution take less than half of it.
+_SECONDS_EACH = 3.0
 
 
 def repairs(code: ShownCode, line: int) -> bool:
@@ -24,7 +28,18 @@ def repairs(code: ShownCode, line: int) -> bool:
 
 
 def _try(changes: list[ShownCode]) -> str:
-    return _REPAIRED if any(map(passes, changes)) else _FAILS
+    """Try each change in a process of its own clock: a change may loop for ever."""
+    signal.signal(signal.SIGVTALRM, _stop)
+    for code in changes:
+        signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS_EACH)
+        with suppress(TimeoutError):
+            if passes(code):
+                return _REPAIRED
+    return _FAILS
+
+
+def _stop(number: int, frame: object) -> None:
+    raise TimeoutError("the changed code runs too long")
 
 
 def passes(code: ShownCode) -> bool:

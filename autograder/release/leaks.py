@@ -171,7 +171,8 @@ class _Search:
             for part in secret.parts:
                 self._with_part.setdefault(part, []).append(index)
         self._parts_in = secrets.parts_in
-        out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
+        kinds = ("solution", "known mistake") if (material.chapter or "").endswith(_AFTER) else ("solution",)
+        out = [s for s in secrets.items if s.kind in kinds and not _is_secret(s, material)]
         # Solutions of earlier chapters are public.
         self._public = {
             "solution": "\n".join([secrets.public_code, *(part for s in out for part in s.parts)]),
