@@ -34,7 +34,7 @@ from autograder.release.text_extraction import NOT_TEXT, extract_contents, extra
 
 _MOST = 0.6
 _CHAPTER = re.compile(r"\d+_\w+")
-# Pages that show a chapter's solutions with one mistake, once the chapter is closed.
+# Pages that show a chapter's solutions, each with one mistake, once the chapter is closed.
 OF_CLOSED_CHAPTERS = ("find-the-bug.html",)
 _AFTER = "~"
 
