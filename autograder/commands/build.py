@@ -56,8 +56,10 @@ def build(
     """Build the static site; warnings are errors.
 
     The package of a chapter contains the solutions of earlier chapters. While those are due, use --offer. With --course, the site offers
-    the files of COURSE/student/: the exercises that the course assigns, in the chapters that it has released. --practice adds pages
-    "Find the bug", with functions that are one edit away from a solution, to chapters before the last one that is offered.
+    the files of COURSE/student/: the exercises that the course assigns, in the chapters that it has released.
+
+    --practice adds a page "Find the bug" to every chapter before the last one that is offered. Its functions are one edit away from a
+    solution.
 
     Example:
       tfcourse build --offer 03

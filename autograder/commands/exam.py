@@ -68,12 +68,14 @@ def exam(
     numbers = [chapter.partition("_")[0] for chapter in names]
     folder = course.root / "exam" / _folder_name(name or "-".join(numbers))
     with progress_bar("exam", questions) as step:
-        made = compose(names, questions, versions, seed, secret=course.secret_seed(), selects=plan.selects, report=step)
+        written = compose(
+            names, questions, versions, seed, secret=course.secret_seed(), selects=plan.selects, report=step
+        )
     title = f"Exam on chapter{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
     files = {
-        **pages(made, title=title),
-        "moodle.xml": moodle_xml(made, title=title),
-        "canvas.zip": canvas_zip(made, title=title),
+        **pages(written, title=title),
+        "moodle.xml": moodle_xml(written, title=title),
+        "canvas.zip": canvas_zip(written, title=title),
     }
     write_all_or_none({folder / file: content for file, content in files.items()})
     lines = [f"{versions} version{'s' if versions > 1 else ''} of {questions} questions: {folder}", f"seed: {seed}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ def practice_chapters(
 
     Args:
         root: the project.
-        shown: the chapters of the site; all, if there are none.
+        shown: the chapters of the site; an empty sequence means all.
         offered: the chapters whose files it offers; None for all.
         released: what a course's own site offers.
     """
@@ -26,8 +27,8 @@ def practice_chapters(
     from autograder.exam.practice import open_chapters
 
     every = chapters_of_project(root, ())
-    found = open_chapters(shown or every, list(released.files) if released else offered or every)
-    return [chapter for chapter in found if released is None or _is_over(released, chapter)]
+    closed = open_chapters(shown or every, list(released.files) if released else offered or every)
+    return [chapter for chapter in closed if released is None or _is_over(released, chapter)]
 
 
 def _is_over(released: ReleasedSite, chapter: str) -> bool:
@@ -47,7 +48,7 @@ def practice_pages(root: Path, chapters: Sequence[str], step: Callable[[str], No
     pages, key = {}, [code_hash(root)] if chapters else []
     for chapter in chapters:
         step(f"find the bug: {chapter}")
-        content = cached_artifact(root, f"practice-{chapter}", key, lambda chapter=chapter: practice_page(chapter))
+        content = cached_artifact(root, f"practice-{chapter}", key, partial(practice_page, chapter))
         pages[chapter] = root / ".cache" / "practice" / chapter / PAGE
         write_all_or_none({pages[chapter]: content})
     return pages

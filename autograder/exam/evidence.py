@@ -96,7 +96,7 @@ class Evidence:
     def difference(self, one: ShownMistake, other: Misconception) -> str:
         """Return the title of a row of the visible check in which a mistake's code and another mistake give other answers.
 
-        Empty if there is none: then the other mistake is not refuted.
+        An empty title means that both answer alike, and that the other mistake is not refuted.
         """
         index = next(i for i, item in enumerate(self.exercise.misconceptions) if item is other)
         for number, (section, answers) in enumerate(zip(self.sheet.sections, one.answers, strict=True)):

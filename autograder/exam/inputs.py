@@ -54,7 +54,7 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
     Args:
         exercise: the exercise.
         seed: the exam's seed.
-        version: the number of the version, which has numbers of its own.
+        version: the number of the version; each version has its own numbers.
         secret: the course's secret seed: an input that happens to be a hidden test is left out.
     """
     found, seen, texts = [], set(_hidden(exercise, secret)), set()

@@ -23,7 +23,7 @@ class Item:
         kind: one of ``KINDS``.
         chapter: the exercise's chapter.
         exercise: the exercise.
-        task: what the exercise asks for, in a sentence.
+        task: what a right solution computes, in a sentence.
         uses: names of the course that the code uses.
         checks: names of helpers that the code uses and that only check its inputs.
         code: the code.

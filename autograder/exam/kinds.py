@@ -99,14 +99,14 @@ def _by_place(evidence: Evidence, seed: object, version: int) -> dict[tuple[str,
 
 
 def _shown_by(evidence: Evidence, result: InputResult) -> tuple[set[int], set[int]]:
-    """Return the mistakes that an input shows, and those that it does not show."""
+    """Return the mistakes that an input shows, and the mistakes that it does not show."""
     every = range(len(evidence.mistakes))
     shown = {m for m in every if result.shows(m)}
     return {m for m in shown if not result.is_close(m)}, set(every) - shown
 
 
 def _one_for_each(tables: Sequence[Sequence[tuple[set[int], set[int]]]], rng: random.Random) -> list[_Choice]:
-    """Return a choice for each version, as far as possible with different keys; an empty list if a version has none."""
+    """Return a choice for each version, with different keys if possible; an empty list if a version has no choice."""
     chosen: list[_Choice] = []
     for table in tables:
         usable: list[_Choice] = []
@@ -125,7 +125,7 @@ def _one_for_each(tables: Sequence[Sequence[tuple[set[int], set[int]]]], rng: ra
 
 def _about_inputs(evidence: Evidence, results: Sequence[InputResult], mistake: int, key: int, shows: bool) -> Item:
     text = "differently from a right solution" if shows else "as a right solution does"
-    told = [_compared(one, mistake) for one in results]
+    texts = [_compared(one, mistake) for one in results]
     return _item(
         *(
             "input",
@@ -135,8 +135,8 @@ def _about_inputs(evidence: Evidence, results: Sequence[InputResult], mistake: i
         ),
         options=[one.input.text for one in results],
         key=key,
-        proof=told[key],
-        refuted=["" if index == key else text for index, text in enumerate(told)],
+        proof=texts[key],
+        refuted=["" if index == key else text for index, text in enumerate(texts)],
     )
 
 
@@ -176,13 +176,13 @@ def _about_lines(
         others = [number for number in numbers if number != line]
         if evidence.right_passes and not any(repairs(one.code, number) for number in others):
             text = "One line of a right solution was changed. Which one?"
-            told = "As this line stands in a right solution, the code still fails. No standard change of it repairs the code."
+            reason = "As this line stands in a right solution, the code still fails. No standard change of it repairs the code."
             return _item(
                 *("line", evidence, one, text),
                 options=[_line_text(one, number) for number in numbers],
                 key=list(numbers).index(line),
                 proof=f"With this line changed back to “{evidence.right.lines[line - 1].strip()}”, the code passes every test.",
-                refuted=["" if number == line else told for number in numbers],
+                refuted=["" if number == line else reason for number in numbers],
             )
     return None
 
@@ -233,13 +233,13 @@ def _differs(result: InputResult, mistake: int) -> bool:
 
 
 def _about_result(evidence: Evidence, result: InputResult, four: Sequence[int], key: int) -> Item:
-    told = [f"The code with the mistake “{evidence.mistakes[m].mistake.name}” gives this." for m in four]
+    texts = [f"The code with the mistake “{evidence.mistakes[m].mistake.name}” gives this." for m in four]
     return _item(
         *("check", evidence, evidence.mistakes[four[key]], f"For {result.input.text}: what does this code return?"),
         options=[answer_text(result.wrong[m]) for m in four],
         key=key,
         proof=f"The run gave this. A right solution gives: {answer_text(result.right)}.",
-        refuted=["" if index == key else text for index, text in enumerate(told)],
+        refuted=["" if index == key else text for index, text in enumerate(texts)],
     )
 
 
@@ -267,7 +267,7 @@ def _failed_rows(evidence: Evidence, rng: random.Random, seed: object, versions:
 
 def _about_rows(evidence: Evidence, one: ShownMistake, rows: Sequence[str]) -> Item:
     passed = {finding.title: finding.passed for finding in one.verdict.findings}
-    told = [
+    texts = [
         "The code passes this row." if passed[row] else "The code fails this row, too, but an earlier one first."
         for row in rows
     ]
@@ -277,7 +277,7 @@ def _about_rows(evidence: Evidence, one: ShownMistake, rows: Sequence[str]) -> I
         options=rows,
         key=key,
         proof=_seen(one),
-        refuted=["" if index == key else text for index, text in enumerate(told)],
+        refuted=["" if index == key else text for index, text in enumerate(texts)],
     )
 
 

@@ -24,7 +24,7 @@ def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
 
 
 def names_sentence(item: Item) -> str:
-    """Return a sentence about the names that shown code uses and does not define; empty if there are none."""
+    """Return a sentence about the names that shown code uses and does not define; empty if it defines all of them."""
     right = f"{_listed(item.uses)} {'is' if len(item.uses) == 1 else 'are'} right." if item.uses else ""
     raises = "raises an error" if len(item.checks) == 1 else "raise errors"
     checks = f"{_listed(item.checks)} {raises} if the shapes or types do not fit." if item.checks else ""
@@ -37,7 +37,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def with_code(text: str) -> Markup:
-    """Return text as HTML, with what stands between backquotes as code."""
+    """Return text as HTML, with text in backquotes as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 

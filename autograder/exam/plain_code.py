@@ -112,7 +112,7 @@ def _is_group(text: str, begin: int) -> bool:
 
 
 def _pairs(text: str, brackets: str = "(") -> list[tuple[int, int]]:
-    """Return the positions of brackets and of those that close them, in order; brackets within texts do not count."""
+    """Return the positions of pairs of brackets, in order; brackets within texts do not count."""
     found, waiting, quote = [], [], ""
     for index, character in enumerate(text):
         if quote or character in "\"'":

@@ -28,7 +28,7 @@ def repairs(code: ShownCode, line: int) -> bool:
 
 
 def _try(changes: list[ShownCode]) -> str:
-    """Try each change in a process of its own clock: a change may loop for ever."""
+    """Try the changes one after another, each for a few seconds, because a change may loop for ever."""
     signal.signal(signal.SIGVTALRM, _stop)
     for code in changes:
         signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS_EACH)
