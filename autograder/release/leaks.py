@@ -8,6 +8,7 @@ Protects against:
   two, close to each other. This rule also finds a solution in a lesson, whose lines are public.
 - a **sentence** of a model answer or a mark scheme (at least 25 letters and digits), by the same two rules.
 - a line of the code of a **known mistake** that is not public: the mistake differs from the solution in one place.
+- in a page *Find the bug* of a closed chapter: most lines of a solution of a later chapter, close to each other. Single lines may agree.
 - the line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary in every solution, anywhere
 
 Does not protect against:
@@ -171,8 +172,9 @@ class _Search:
             for part in secret.parts:
                 self._with_part.setdefault(part, []).append(index)
         self._parts_in = secrets.parts_in
-        kinds = ("solution", "known mistake") if (material.chapter or "").endswith(_AFTER) else ("solution",)
-        out = [s for s in secrets.items if s.kind in kinds and not _is_secret(s, material)]
+        out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
+        # A mistaken line of a closed chapter may be a right line of a later one.
+        self._only_bodies = (material.chapter or "").endswith(_AFTER)
         # Solutions of earlier chapters are public.
         self._public = {
             "solution": "\n".join([secrets.public_code, *(part for s in out for part in s.parts)]),
@@ -223,7 +225,7 @@ class _Search:
             if present and secret.kind not in ("solution", "known mistake", "rubric"):
                 return present[0]
             rare = next((part for part in present if part not in public), None)
-            if rare is not None:
+            if rare is not None and not self._only_bodies:
                 return rare
             # A lesson may show a mistake on purpose.
             if present and secret.kind != "known mistake" and _together(present, text) >= _enough(len(secret.parts)):
