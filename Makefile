@@ -54,9 +54,9 @@ test-chapter: $(READY)
 test-nbgrader: $(READY)
 	$(RUN)/pytest -m nbgrader tests/nbgrader
 
-## make test-questions   all questions about all solutions, answered by a second program; takes ten minutes
+## make test-questions   all questions about all solutions, answered by a second program, and all exams; takes half an hour
 test-questions: $(READY)
-	OMP_NUM_THREADS=1 $(RUN)/pytest -m audit tests/questions
+	OMP_NUM_THREADS=1 $(RUN)/pytest -m audit tests/questions tests/exam
 
 ## make test-pages      every page of the site in a browser, in light and dark; takes minutes
 test-pages: $(READY)

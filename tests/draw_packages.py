@@ -15,7 +15,7 @@ BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"
 BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
     "tools": (*BASE, "limited_process"),
-    "what decides": ("checking", "mistakes", "checks", "mutation", "questions"),
+    "what decides": ("checking", "mistakes", "checks", "mutation", "questions", "exam"),
     "chapters": ("authoring", "release", "site"),
     "submissions": ("submission", "roster", "collecting", "enrolment"),
     "execution": (*(name for name in ALLOWED if name.partition(".")[0] == "engine"), "cluster"),

@@ -97,6 +97,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "mutation": (*BASE, *_DECIDING),
     "questions": ("checking", "checks", "mutation"),
+    "exam": ("errors", "static_analysis", *_DECIDING, "mutation", "questions"),
     "viva": (
         *BASE,
         *_ENGINE,
@@ -119,6 +120,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
             "authoring",
             "collecting",
             "enrolment",
+            "exam",
             "feedback",
             "grading",
             "marking",

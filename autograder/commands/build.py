@@ -44,12 +44,22 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     help="Offer what this course has released, with its title and deadlines. [default: every exercise]",
 )
+@click.option(
+    "--practice",
+    is_flag=True,
+    help="Add pages with code to debug, for chapters whose solutions are in an offered package.",
+)
 @command
-def build(output: Path | None, offered: tuple[str, ...], listed: str | None, course_dir: Path | None) -> CommandResult:
+def build(
+    output: Path | None, offered: tuple[str, ...], listed: str | None, course_dir: Path | None, practice: bool
+) -> CommandResult:
     """Build the static site; warnings are errors.
 
     The package of a chapter contains the solutions of earlier chapters. While those are due, use --offer. With --course, the site offers
     the files of COURSE/student/: the exercises that the course assigns, in the chapters that it has released.
+
+    --practice adds a page "Find the bug" to every chapter before the last one that is offered. Its functions are one edit away from a
+    solution.
 
     Example:
       tfcourse build --offer 03
@@ -64,16 +74,18 @@ def build(output: Path | None, offered: tuple[str, ...], listed: str | None, cou
     released = None if course_dir is None else released_site(course_dir, only)
     if output is not None:
         require_writable(output.resolve(), "Name a folder that you may write to with --output.")
+    from autograder.commands.practice_pages import practice_chapters
     from autograder.commands.unchanged_site import remember_site, site_key, unchanged_site
     from autograder.site.build import site_folder
 
     folder = site_folder(root, output)
     with progress_bar("build") as step:
         # Taken before the build: what changes meanwhile makes the next one build again.
-        options = ["offered", *(only or ()), "shown", *shown]
+        closed = practice_chapters(root, shown, only, released) if practice else []
+        options = ["offered", *(only or ()), "shown", *shown, "practice", *closed]
         key = site_key(root, folder, options if released is None else [*options, released.key()])
         existing = unchanged_site(root, folder, key)
-        site = existing or _build(root, output, only, shown, released, step)
+        site = existing or _build(root, output, only, shown, released, closed, step)
         if existing is None:
             remember_site(root, site, key)
     return _result(site, "unchanged" if existing else f"in {site.seconds:.0f} s")
@@ -100,29 +112,31 @@ def _build(
     only: Sequence[str] | None,
     shown: Sequence[str],
     released: ReleasedSite | None,
+    closed: Sequence[str],
     step: Callable[[str], None],
 ) -> SiteReport:
     """Build the site with the students' files, and search both for solutions."""
+    from autograder.commands.practice_pages import practice_pages, with_pages
     from autograder.release.leaks import find_leaks, refuse_leaks, site_materials
     from autograder.release.parts_index import PARTS_INDEX
     from autograder.release.secret_texts import project_secrets
     from autograder.release.student_files import StudentFiles
     from autograder.site.build import build_site
 
+    pages = practice_pages(root, closed, step)
     if released is not None:
-        site = build_site(
-            root, output=output, downloads=released.files, chapters=shown, course=released.course, progress=step
-        )
+        files = with_pages(released.files, pages)
+        site = build_site(root, output=output, downloads=files, chapters=shown, course=released.course, progress=step)
     else:
         step("students' notebooks, and the lessons in them")
-        files = StudentFiles(root, root / ".cache" / "student", only)
+        students = StudentFiles(root, root / ".cache" / "student", only)
         step("students' packages, beside the pages")
         with ThreadPoolExecutor(1) as thread:
-            packages = thread.submit(files.add_packages)
+            packages = thread.submit(students.add_packages)
             site = build_site(
                 root,
                 output=output,
-                downloads=files.paths,
+                downloads=with_pages(students.paths, pages),
                 complete_downloads=packages.result,
                 chapters=shown,
                 progress=step,

@@ -39,6 +39,7 @@ COMMANDS = (
     "choose",
     "mark",
     "viva",
+    "exam",
     "replay",
     "solve",
     "report",

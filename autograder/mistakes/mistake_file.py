@@ -19,6 +19,19 @@ _EQUIVALENT_KEYS = {"line", "before", "after", "reason"}
 
 
 @dataclass(frozen=True)
+class Alteration:
+    """The change of the reference behind a known mistake.
+
+    Attributes:
+        edits: the edits.
+        body: a new body, or None.
+    """
+
+    edits: tuple[Edit, ...]
+    body: str | None = None
+
+
+@dataclass(frozen=True)
 class Equivalent:
     """A change of the reference without any effect, which no check can find (see ``autograder.mutation``).
 
@@ -109,6 +122,11 @@ class MistakeFile(Sequence[Misconception]):
             code=tuple(filter(None, pieces)),
             make=lambda: apply_edits(self._reference, edits, body=table.get("body"), name=name, file=self.path),
         )
+
+    def alteration(self, mistake: Misconception) -> Alteration:
+        """Return the change of the reference behind one of these known mistakes."""
+        table = self._tables["mistake"][self._items.index(mistake)]
+        return Alteration(tuple(Edit(**edit) for edit in table.get("edits", ())), table.get("body"))
 
     @overload
     def __getitem__(self, index: int) -> Misconception: ...

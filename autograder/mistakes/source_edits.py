@@ -113,9 +113,30 @@ def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body:
     Raises:
         EditError: if an edit does not fit.
     """
-    start = (reference.__module__, reference.__name__)
-    sources = Sources()
+    start, sources = _key(reference), Sources()
     reached = sources.reachable(start)
+    return sources.module_source(start, reached, _changed(start, reached, edits, body))
+
+
+def changed_definitions(
+    reference: Callable[..., Any], edits: Sequence[Edit], *, body: str | None = None
+) -> dict[tuple[str, str], str]:
+    """Return the code of the definitions that edits change, by module and name.
+
+    Raises:
+        EditError: if an edit does not fit.
+    """
+    start = _key(reference)
+    return _changed(start, Sources().reachable(start), edits, body)
+
+
+def _key(reference: Callable[..., Any]) -> tuple[str, str]:
+    return reference.__module__, reference.__name__
+
+
+def _changed(
+    start: tuple[str, str], reached: Mapping[tuple[str, str], Node], edits: Sequence[Edit], body: str | None
+) -> dict[tuple[str, str], str]:
     changed: dict[tuple[str, str], str] = {}
     if body is not None:
         changed[start] = _with_body(reached[start].code, body)
@@ -128,7 +149,7 @@ def edited_source(reference: Callable[..., Any], edits: Sequence[Edit], *, body:
             ast.parse(code)
         except SyntaxError as error:
             raise EditError(f"the edited {changed_name} is not valid Python: {error}") from error
-    return sources.module_source(start, reached, changed)
+    return changed
 
 
 def _target(edit: Edit, start: tuple[str, str], reached: Mapping[tuple[str, str], Node]) -> tuple[tuple[str, str], str]:

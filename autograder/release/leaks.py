@@ -8,6 +8,7 @@ Protects against:
   two, close to each other. This rule also finds a solution in a lesson, whose lines are public.
 - a **sentence** of a model answer or a mark scheme (at least 25 letters and digits), by the same two rules.
 - a line of the code of a **known mistake** that is not public: the mistake differs from the solution in one place.
+- in a page *Find the bug* of a closed chapter: most lines of a solution of a later chapter, close to each other. Single lines may agree.
 - the line of a hidden test, nbgrader's markers around solutions and hidden tests, and the canary in every solution, anywhere
 
 Does not protect against:
@@ -34,6 +35,9 @@ from autograder.release.text_extraction import NOT_TEXT, extract_contents, extra
 
 _MOST = 0.6
 _CHAPTER = re.compile(r"\d+_\w+")
+# Pages that show a chapter's solutions, each with one mistake, once the chapter is closed.
+OF_CLOSED_CHAPTERS = ("find-the-bug.html",)
+_AFTER = "~"
 
 
 @dataclass(frozen=True)
@@ -140,8 +144,13 @@ def site_materials(site: Path) -> list[Material]:
     for path in _files(site):
         parts = path.relative_to(site).parts
         offered = parts[0] == "_downloads" and len(parts) == 3 and _CHAPTER.fullmatch(parts[1])
-        materials.append(Material(path, parts[1] if offered else None))
+        materials.append(Material(path, _release(parts[1], parts[2]) if offered else None))
     return materials
+
+
+def _release(chapter: str, name: str) -> str:
+    """Return the chapter with which an offered file is released; of a page about a closed chapter, a name right after the chapter's."""
+    return f"{chapter}{_AFTER}" if name in OF_CLOSED_CHAPTERS else chapter
 
 
 def written_materials(root: Path) -> list[Material]:
@@ -164,6 +173,8 @@ class _Search:
                 self._with_part.setdefault(part, []).append(index)
         self._parts_in = secrets.parts_in
         out = [s for s in secrets.items if s.kind == "solution" and not _is_secret(s, material)]
+        # A mistaken line of a closed chapter may be a right line of a later one.
+        self._only_bodies = (material.chapter or "").endswith(_AFTER)
         # Solutions of earlier chapters are public.
         self._public = {
             "solution": "\n".join([secrets.public_code, *(part for s in out for part in s.parts)]),
@@ -214,7 +225,7 @@ class _Search:
             if present and secret.kind not in ("solution", "known mistake", "rubric"):
                 return present[0]
             rare = next((part for part in present if part not in public), None)
-            if rare is not None:
+            if rare is not None and not self._only_bodies:
                 return rare
             # A lesson may show a mistake on purpose.
             if present and secret.kind != "known mistake" and _together(present, text) >= _enough(len(secret.parts)):

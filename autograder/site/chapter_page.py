@@ -10,6 +10,8 @@ from typing import Any
 
 _DOCNAME = re.compile(r"^chapters/([^/]+)/(lesson|exercises)$")
 _TITLE_END = "</h1>"
+# Pages among a chapter's files, which are read and not downloaded.
+PAGES = {"find-the-bug.html": "Find the bug"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ def chapter_bar(
         elif docname in documents:
             items.append(f'<a href="{escape(link(docname))}">{label}</a>')
     for name, address in downloads:
+        if name in PAGES:
+            items.append(f'<a href="{escape(file(address))}">{PAGES[name]}</a>')
+            continue
         kinds = {"_lesson.ipynb": "Lesson notebook", ".ipynb": "Exercise notebook", ".whl": "Student package"}
         label = next((kind for end, kind in kinds.items() if name.endswith(end)), name)
         items.append(
@@ -104,6 +109,7 @@ def header_buttons(
         entries = [
             {"type": "download", "text": name, "url": file(address), "tooltip": f"Download {name}"}
             for name, address in downloads
+            if name not in PAGES
         ]
         entries.append(
             {"type": "javascript", "text": "Print or PDF", "icon": "fas fa-print", "javascript": "window.print()"}

@@ -36,11 +36,11 @@ def check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence[
 
 
 def download_links(downloads: Mapping[str, Sequence[str]], chapter: str) -> list[tuple[str, str]]:
-    """Return a chapter's downloads as pairs of file name and address below the site's root, notebooks first."""
+    """Return a chapter's downloads as pairs of file name and address below the site's root: pages to read, notebooks, the rest."""
     names = [Path(file).name for file in downloads.get(chapter, ())]
     return [
         (name, f"{FOLDER}/{chapter}/{quote(name)}")
-        for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name))
+        for name in sorted(names, key=lambda name: (not name.endswith(".html"), not name.endswith(".ipynb"), name))
     ]
 
 

@@ -1,0 +1,98 @@
+"""Run ``tfcourse exam``."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from autograder.commands.console import CommandResult, command, progress_bar
+from autograder.commands.options import chapters_of_project, course_option, required_chapters_argument
+from autograder.course.paths import course_folder, project_root
+from autograder.errors import CourseError
+
+if TYPE_CHECKING:
+    from autograder.course.course_file import CourseFile
+
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
+
+
+@click.command()
+@required_chapters_argument
+@course_option
+@click.option(
+    "--questions",
+    type=click.IntRange(1, 60),
+    default=12,
+    show_default=True,
+    help="The number of questions in each version.",
+)
+@click.option("--versions", type=click.IntRange(1, 4), default=4, show_default=True, help="The number of versions.")
+@click.option("--seed", help="What decides the questions. The same seed gives the same files. [default: a random one]")
+@click.option("--name", help="The folder within course/exam/. [default: the numbers of the chapters]")
+@command
+def exam(
+    chapters: tuple[str, ...],
+    course_dir: Path | None,
+    questions: int,
+    versions: int,
+    seed: str | None,
+    name: str | None,
+) -> CommandResult:
+    """Make an exam from known mistakes of closed chapters.
+
+    Each question shows code with one mistake. Papers and keys are HTML pages to print; moodle.xml has the questions of all versions for a
+    question bank, canvas.zip a quiz for each version. Show known mistakes only of chapters that are closed: the code is one edit away
+    from a solution.
+
+    Example:
+      tfcourse exam 03 05 07 --questions 12 --versions 4
+    """
+    from autograder.atomic_files import write_all_or_none
+    from autograder.course.course_file import read_course_file
+    from autograder.course.folder import Course
+    from autograder.exam.canvas import canvas_zip
+    from autograder.exam.compose import compose
+    from autograder.exam.moodle import moodle_xml
+    from autograder.exam.pages import pages
+
+    names = chapters_of_project(project_root(), chapters)
+    course = Course.open(course_folder(course_dir), create=True)
+    plan = read_course_file(course.root)
+    seed = seed or secrets.token_hex(8)
+    numbers = [chapter.partition("_")[0] for chapter in names]
+    folder = course.root / "exam" / _folder_name(name or "-".join(numbers))
+    with progress_bar("exam", questions) as step:
+        written = compose(
+            names, questions, versions, seed, secret=course.secret_seed(), selects=plan.selects, report=step
+        )
+    title = f"Exam on chapter{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+    files = {
+        **pages(written, title=title),
+        "moodle.xml": moodle_xml(written, title=title),
+        "canvas.zip": canvas_zip(written, title=title),
+    }
+    write_all_or_none({folder / file: content for file, content in files.items()})
+    lines = [f"{versions} version{'s' if versions > 1 else ''} of {questions} questions: {folder}", f"seed: {seed}"]
+    lines += [
+        f"  {chapter} is open until {due:%Y-%m-%d %H:%M}: do not show this exam before"
+        for chapter, due in _open(plan, names)
+    ]
+    return CommandResult({"folder": folder, "files": sorted(files), "seed": seed}, "\n".join(lines))
+
+
+def _folder_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise CourseError(f"--name {name!r} is not the name of a folder", do="Use letters, digits and hyphens.")
+    return name
+
+
+def _open(plan: CourseFile, chapters: Sequence[str]) -> list[tuple[str, datetime]]:
+    """Return the chapters whose deadline for the class is not over, with it."""
+    dues = [(chapter, plan.due(chapter)) for chapter in chapters]
+    return [(chapter, due) for chapter, due in dues if due is not None and due > datetime.now(UTC)]

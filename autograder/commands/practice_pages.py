@@ -1,0 +1,60 @@
+"""Make the pages *Find the bug* for the site, of closed chapters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from autograder.commands.released_site import ReleasedSite
+
+
+def practice_chapters(
+    root: Path, shown: Sequence[str], offered: Sequence[str] | None, released: ReleasedSite | None
+) -> list[str]:
+    """Return the chapters of a site that are closed: an offered package has their solutions, and in a course their deadline is over.
+
+    Args:
+        root: the project.
+        shown: the chapters of the site; an empty sequence means all.
+        offered: the chapters whose files it offers; None for all.
+        released: what a course's own site offers.
+    """
+    from autograder.commands.options import chapters_of_project
+    from autograder.exam.practice import open_chapters
+
+    every = chapters_of_project(root, ())
+    closed = open_chapters(shown or every, list(released.files) if released else offered or every)
+    return [chapter for chapter in closed if released is None or _is_over(released, chapter)]
+
+
+def _is_over(released: ReleasedSite, chapter: str) -> bool:
+    """Return whether a chapter is released and no student can hand it in before its deadline any more."""
+    from autograder.course.course_file import read_course_file
+
+    due = read_course_file(released.root).due(chapter)
+    return chapter in released.files and (due is None or due <= datetime.now(UTC))
+
+
+def practice_pages(root: Path, chapters: Sequence[str], step: Callable[[str], None]) -> dict[str, Path]:
+    """Write the pages of chapters, from the cache if the code is unchanged, and return them by chapter."""
+    from autograder.atomic_files import write_all_or_none
+    from autograder.exam.practice import PAGE, practice_page
+    from autograder.release.artifact_cache import cached_artifact, code_hash
+
+    pages, key = {}, [code_hash(root)] if chapters else []
+    for chapter in chapters:
+        step(f"find the bug: {chapter}")
+        content = cached_artifact(root, f"practice-{chapter}", key, partial(practice_page, chapter))
+        pages[chapter] = root / ".cache" / "practice" / chapter / PAGE
+        write_all_or_none({pages[chapter]: content})
+    return pages
+
+
+def with_pages(files: Mapping[str, Sequence[Path]], pages: Mapping[str, Path]) -> dict[str, Sequence[Path]]:
+    """Return students' files by chapter with the pages added."""
+    chapters = dict.fromkeys([*files, *pages])
+    return {chapter: [*files.get(chapter, ()), *([pages[chapter]] if chapter in pages else [])] for chapter in chapters}

@@ -1,0 +1,1 @@
+"""Make exams and exercises from known mistakes: code with one mistake, four options, and keys that come from running the code."""

@@ -1,0 +1,60 @@
+"""Write an exam's pages: a paper for each version, and the keys with their evidence."""
+
+from __future__ import annotations
+
+import re
+
+import jinja2
+from markupsafe import Markup, escape
+
+from autograder.exam.compose import Exam
+from autograder.exam.item import KINDS, LETTERS, Item
+from autograder.questions.question import numbered_code
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
+    """Return the pages by file name."""
+    papers = {
+        f"paper-{letter}.html": rendered("paper", exam, title, letter=letter, items=items)
+        for letter, items in zip(exam.letters, exam.versions, strict=True)
+    }
+    return {name: text.encode() for name, text in {**papers, "keys.html": rendered("keys", exam, title)}.items()}
+
+
+def names_sentence(item: Item) -> str:
+    """Return a sentence about the names that shown code uses and does not define; empty if it defines all of them."""
+    right = f"{_listed(item.uses)} {'is' if len(item.uses) == 1 else 'are'} right." if item.uses else ""
+    raises = "raises an error" if len(item.checks) == 1 else "raise errors"
+    checks = f"{_listed(item.checks)} {raises} if the shapes or types do not fit." if item.checks else ""
+    return " ".join(filter(None, [right, checks]))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
+
+
+def with_code(text: str) -> Markup:
+    """Return text as HTML, with text in backquotes as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def rendered(name: str, exam: Exam, title: str, **values: object) -> str:
+    """Return the page of a template as HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("autograder.exam"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(numbered=_numbered, with_code=with_code, uses=names_sentence)
+    shared = {"exam": exam, "title": title, "letters": LETTERS, "kinds": KINDS}
+    html: str = environment.get_template(f"{name}.html").render(**shared, **values)
+    return html
+
+
+def _numbered(item: Item) -> str:
+    return numbered_code(item.code)

@@ -1,0 +1,197 @@
+"""Rewrite code for a printed page: no comments, short error messages, lines that fit, and no brackets that only an edit needs."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Callable
+
+#: The longest line that fits on a printed page.
+LONGEST_LINE = 92
+#: What stands for the message of an error, which no check compares.
+MESSAGE = '"…"'
+
+
+def plain(code: str) -> str:
+    """Return code for a printed page. It computes the same."""
+    for rewrite in (_without_messages, without_comments, _with_one_quote, _without_extra_brackets, _wrapped):
+        code = rewrite(code)
+    return code
+
+
+def without_comments(code: str) -> str:
+    """Return code without comments and blank lines: a comment that describes the right code would contradict the mistake."""
+    lines = code.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(f"{code}\n").readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    return "\n".join(_spaced([line.rstrip() for line in lines if line.strip()]))
+
+
+def _spaced(lines: list[str]) -> list[str]:
+    """Return lines with an empty line before each further method of a class."""
+    methods = [index for index, line in enumerate(lines) if line.startswith("    def ")]
+    starts = [index - lines[index - 1].startswith("    @") for index in methods]
+    if lines and not lines[0].startswith("class "):
+        starts = []
+    return [line for index, one in enumerate(lines) for line in [""] * (index in starts[1:]) + [one]]
+
+
+def _without_messages(code: str) -> str:
+    """Return code whose errors have a short message."""
+    raised = [node.exc for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Raise)]
+    calls = [node for node in raised if isinstance(node, ast.Call) and node.args]
+    for call in sorted(calls, key=lambda node: -node.lineno):
+        code = _replaced(code, call, f"{ast.unparse(call.func)}({MESSAGE})")
+    return _without_words(code)
+
+
+def _without_words(code: str) -> str:
+    """Return code without assignments right before an error that only its message has used."""
+    tree = ast.parse(code)
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    lines = code.split("\n")
+    for block in [node.body for node in ast.walk(tree) if isinstance(node, ast.If)]:
+        words = [item for item in block[:-1] if isinstance(item, ast.Assign) and not _targets(item) & read]
+        if isinstance(block[-1], ast.Raise) and len(words) == len(block) - 1:
+            for item in words:
+                lines[item.lineno - 1 : item.end_lineno] = [""] * len(lines[item.lineno - 1 : item.end_lineno])
+    return "\n".join(lines)
+
+
+def _targets(assignment: ast.Assign) -> set[str]:
+    return {node.id for target in assignment.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def _with_one_quote(code: str) -> str:
+    """Return code whose texts have double quotes: single ones would tell the line that an edit has changed."""
+    lines = code.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(f"{code}\n").readline):
+        (row, begin), (_, end) = token.start, token.end
+        if token.type == tokenize.STRING and token.string[:1] == "'" and not {'"', "\\"} & set(token.string):
+            lines[row - 1] = f'{lines[row - 1][:begin]}"{token.string[1:-1]}"{lines[row - 1][end:]}'
+    return "\n".join(lines)
+
+
+def _replaced(code: str, node: ast.expr, text: str) -> str:
+    lines = code.split("\n")
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    before = lines[first].encode()[: node.col_offset].decode()
+    after = lines[last].encode()[node.end_col_offset :].decode()
+    lines[first : last + 1] = [before + text + after]
+    return "\n".join(lines)
+
+
+def _without_extra_brackets(code: str) -> str:
+    """Return code without pairs of brackets around a whole operand or result, in lines that an edit may have changed."""
+    lines = code.split("\n")
+    return "\n".join(_unbracketed(line) if "return (" in line or "((" in line else line for line in lines)
+
+
+def _unbracketed(line: str) -> str:
+    text = line.strip()
+    meaning = _meaning(text)
+    while meaning is not None:
+        shorter = (
+            text[:begin] + text[begin + 1 : end] + text[end + 1 :]
+            for begin, end in _pairs(text)
+            if _is_group(text, begin)
+        )
+        better = next((one for one in shorter if _meaning(one) == meaning), None)
+        if better is None:
+            break
+        text = better
+    return line[: len(line) - len(line.lstrip())] + text
+
+
+def _is_group(text: str, begin: int) -> bool:
+    """Return whether a bracket begins a group, and no call."""
+    return begin == 0 or text[begin - 1] in " (,[-"
+
+
+def _pairs(text: str, brackets: str = "(") -> list[tuple[int, int]]:
+    """Return the positions of pairs of brackets, in order; brackets within texts do not count."""
+    found, waiting, quote = [], [], ""
+    for index, character in enumerate(text):
+        if quote or character in "\"'":
+            quote = "" if character == quote else quote or character
+        elif character in "([{":
+            waiting.append(index)
+        elif character in ")]}" and waiting:
+            begin = waiting.pop()
+            found += [(begin, index)] if text[begin] in brackets else []
+    return sorted(found)
+
+
+def _meaning(text: str) -> str | None:
+    try:
+        return ast.dump(ast.parse(text))
+    except SyntaxError:
+        return None
+
+
+def _wrapped(code: str) -> str:
+    """Return code with long lines divided at commas or within their widest brackets, if that is possible."""
+    lines, index = code.split("\n"), 0
+    while index < len(lines):
+        parts = _shorter(lines, index) if len(lines[index]) > LONGEST_LINE else None
+        if parts is None:
+            index += 1
+        else:
+            lines[index : index + 1] = parts
+    return "\n".join(lines)
+
+
+def _shorter(lines: list[str], index: int) -> list[str] | None:
+    """Return a line as several ones that are as short as possible and mean the same; None if none are shorter."""
+    ways = sorted((divide(lines[index]) for divide in (_divided, _divided_at_commas, _filled)), key=_width)
+    fitting = [parts for parts in ways if _width(parts) <= LONGEST_LINE]
+    for parts in [*sorted(fitting, key=len), *ways]:
+        new = "\n".join([*lines[:index], *parts, *lines[index + 1 :]])
+        if _width(parts) < len(lines[index]) and _meaning(new) == _meaning("\n".join(lines)):
+            return parts
+    return None
+
+
+def _width(lines: list[str]) -> int:
+    return max(map(len, lines))
+
+
+def _filled(line: str) -> list[str]:
+    """Return a line within brackets as several lines, each with as many items as fit."""
+    if " for " in line:
+        return [line]
+    margin = line[: len(line) - len(line.lstrip())]
+    lines = [margin.rstrip("\n")]
+    for item in _items(line.strip()):
+        longer = f"{lines[-1]}{'' if lines[-1].isspace() else ' '}{item}"
+        lines = [*lines[:-1], longer] if len(longer) <= LONGEST_LINE else [*lines, margin + item]
+    return lines
+
+
+def _divided(line: str, divide: Callable[[str], list[str]] = lambda text: [text]) -> list[str]:
+    outer: list[tuple[int, int]] = []
+    for pair in _pairs(line, "([{"):
+        if not outer or pair[0] > outer[-1][1]:
+            outer.append(pair)
+    if not outer:
+        return [line]
+    begin, end = max(outer, key=lambda pair: pair[1] - pair[0])
+    margin = " " * (len(line) - len(line.lstrip()))
+    inside = [f"{margin}    {part}" for part in divide(line[begin + 1 : end].strip())]
+    return [line[: begin + 1], *inside, f"{margin}{line[end:]}"]
+
+
+def _divided_at_commas(line: str) -> list[str]:
+    return _divided(line, _items)
+
+
+def _items(text: str) -> list[str]:
+    pairs = _pairs(text, "([{")
+    commas = [i for i, c in enumerate(text) if c == "," and not any(begin < i < end for begin, end in pairs)]
+    starts = [0, *(index + 1 for index in commas)]
+    return [
+        part for a, b in zip(starts, [*(i + 1 for i in commas), len(text)], strict=True) if (part := text[a:b].strip())
+    ]

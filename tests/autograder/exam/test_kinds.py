@@ -1,0 +1,176 @@
+"""Questions of each kind about a few exercises; all exercises are in tests/exam."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Callable
+
+import pytest
+
+from autograder.checking.judges import same_answer
+from autograder.checking.request import Request, content
+from autograder.checking.subject import LocalSubject
+from autograder.checks import exercise
+from autograder.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather
+from autograder.exam.inputs import exam_inputs
+from autograder.exam.item import Item
+from autograder.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS
+from autograder.exam.repair import passes, repairs
+from autograder.exam.shown_code import right_code, wrong_code
+from tests.exam.blind import earned
+from tests.exam.test_every_exercise import diagnosed
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+VERSIONS = 4
+Make = Callable[[str, str], list[Item]]
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Callable[[str], Evidence]:
+    """Return a function that gathers the evidence of an exercise, once."""
+    kept: dict[str, Evidence] = {}
+
+    def gathered(name: str) -> Evidence:
+        if name not in kept:
+            kept[name] = gather(exercise(name))
+        return kept[name]
+
+    return gathered
+
+
+@pytest.fixture(scope="module")
+def family(evidence: Callable[[str], Evidence]) -> Make:
+    """Return a function that makes a family of a kind about an exercise."""
+
+    def made(name: str, kind: str) -> list[Item]:
+        found = KINDS_OF_QUESTIONS[kind](evidence(name), random.Random(1), "test", VERSIONS)
+        assert found is not None
+        return list(found)
+
+    return made
+
+
+FAMILIES = [("soft_lookup", "diagnosis"), ("length_penalty", "input"), ("layer_norm", "line"), ("top_k", "check")]
+
+
+@pytest.mark.parametrize(("name", "kind"), FAMILIES)
+def test_the_versions_differ_in_the_mistake_and_in_the_key(family: Make, name: str, kind: str) -> None:
+    items = family(name, kind)
+    assert len({item.mistake for item in items}) == VERSIONS
+    assert len({item.key for item in items}) >= VERSIONS - 1
+
+
+@pytest.mark.parametrize(("name", "kind"), FAMILIES)
+def test_every_item_has_four_options_and_something_against_each_wrong_one(family: Make, name: str, kind: str) -> None:
+    for item in family(name, kind):
+        assert len(set(item.options)) == len(item.options) == len(item.refuted) == 4
+        assert [index for index, text in enumerate(item.refuted) if not text] == [item.key]
+        assert item.proof
+
+
+@pytest.mark.parametrize(("name", "kind"), FAMILIES)
+def test_the_printed_text_gets_exactly_the_diagnosis_of_the_key(family: Make, name: str, kind: str) -> None:
+    for item in family(name, kind):
+        assert diagnosed(exercise(name), item.code) == [item.mistake]
+
+
+def test_a_diagnosis_is_the_explanation_of_the_mistake(family: Make) -> None:
+    assert all(item.answer == item.explanation for item in family("soft_lookup", "diagnosis"))
+
+
+def test_one_input_alone_differs_from_the_others(family: Make, evidence: Callable[[str], Evidence]) -> None:
+    for version, item in enumerate(family("length_penalty", "input")):
+        known = evidence("length_penalty")
+        mistake = next(one for one in known.mistakes if one.mistake.name == item.mistake)
+        requests = {one.text: one.request for one in exam_inputs(known.exercise, "test", version)}
+        same = [_agree(known, mistake.candidate, requests[option]) for option in item.options]
+        assert same.count(same[item.key]) == 1
+        assert ("differently" in item.question) is not same[item.key]
+
+
+def _agree(known: Evidence, candidate: Callable[..., object], request: Request) -> bool:
+    right, wrong = (LocalSubject(one).observe(request) for one in (known.exercise.reference, candidate))
+    return same_answer(right, wrong)
+
+
+def test_the_key_of_a_line_is_the_changed_line(family: Make, evidence: Callable[[str], Evidence]) -> None:
+    right = evidence("layer_norm").right.lines
+    for item in family("layer_norm", "line"):
+        lines = item.code.split("\n")
+        (number,) = [n for n, pair in enumerate(zip(right, lines, strict=True), start=1) if pair[0] != pair[1]]
+        assert item.answer == f"line {number}: `{lines[number - 1].strip()}`"
+
+
+def test_another_line_that_repairs_the_code_is_found(evidence: Callable[[str], Evidence]) -> None:
+    known = evidence("layer_norm")
+    right = known.right
+    number = next(n for n, line in enumerate(right.lines, start=1) if "+ eps" in line)
+    broken = right.with_source("\n".join(line.replace("+ eps", "- eps") for line in right.lines))
+    assert not passes(broken)
+    assert repairs(broken, number)
+    assert not repairs(broken, number - 1)
+
+
+def test_the_first_failed_row_is_the_key(family: Make) -> None:
+    items = [item for item in family("score_variance", "check") if item.question == FIRST_ROW]
+    assert items
+    assert all(f"“{item.answer}”" in item.proof for item in items)
+
+
+def test_no_input_of_an_exam_is_a_hidden_test() -> None:
+    for name in ("layer_norm", "top_k", "padding_mask"):
+        sheet = exercise(name).sheet(hidden=True)
+        hidden = {
+            content(request)
+            for section in sheet.sections
+            for probe in section.probes[section.visible :]
+            for request in probe.requests
+        }
+        plain = {
+            content(request)
+            for section in sheet.sections
+            for probe in section.probes[: section.visible]
+            for request in probe.requests
+        }
+        shown = {content(one.request) for version in range(4) for one in exam_inputs(exercise(name), "x", version)}
+        assert shown
+        assert not shown & (hidden - plain)
+
+
+def test_inputs_of_versions_differ_in_their_numbers() -> None:
+    first, second = ({one.place: one.text for one in exam_inputs(exercise("soft_lookup"), "x", v)} for v in (0, 1))
+    shared = set(first) & set(second)
+    assert shared
+    assert any(first[place] != second[place] for place in shared)
+
+
+def test_code_with_two_mistakes_is_not_confirmed() -> None:
+    one = exercise("soft_lookup")
+    mistake = next(item for item in one.misconceptions if not _is_left_out(one.name, item.name))
+    code = wrong_code(one, mistake)
+    worse = code.with_source(
+        code.source.replace("raise ValueError", "raise TypeError").replace("values\n", "values * 3\n")
+    )
+    assert confirm(one, mistake, code) is not None
+    assert confirm(one, mistake, worse.with_source(f"{worse.source} * 7")) is None
+
+
+def _is_left_out(name: str, mistake: str) -> bool:
+    return mistake in gather(exercise(name)).left_out
+
+
+def test_every_mistake_is_shown_or_has_a_reason(evidence: Callable[[str], Evidence]) -> None:
+    known = evidence("soft_lookup")
+    names = [one.mistake.name for one in known.mistakes] + list(known.left_out)
+    assert sorted(names) == sorted(one.name for one in known.exercise.misconceptions)
+    assert NOT_CONFIRMED not in known.left_out.values()
+
+
+def test_the_right_code_is_valid_python() -> None:
+    assert ast.parse(right_code(exercise("soft_lookup")).source).body
+
+
+def test_guessing_earns_little(family: Make) -> None:
+    items = [item for name, kind in FAMILIES for item in family(name, kind)]
+    assert max(earned([item for item in items if item.kind == "diagnosis"]).values()) <= 0.25
