@@ -152,7 +152,7 @@ GPT = Exercise(
             side=True,
         ),
         rows.inputs_kept(0.75, going_on),
-        rows.device(0.5, one_more),
+        rows.device(0.5, beginning),
         rows.errors(
             0.75,
             as_long_as_the_table,
