@@ -50,7 +50,7 @@ def texts() -> dict[str, list[str]]:
         r"<style>.*?</style>|<[^>]*>|{%.*?%}|{#.*?#}", "\n", TEMPLATE.read_text(encoding="utf-8"), flags=re.DOTALL
     )
     return {
-        "front_page": _lines(intro.partition(":::{container} tfc-numbers")[0]),
+        "front_page": _lines(intro.partition("=== Mask after the softmax")[0]),
         "lesson": _lines(cell[1]),
         "verdict": _verdict_lines(check(scaled_dot_product_attention)),
         "report": [line.strip() for line in _lines(template)],
@@ -70,7 +70,7 @@ def front_page(page: Page) -> None:
     """Photograph the top of the front page."""
     page.goto((SITE / "book" / "intro.html").as_uri())
     page.wait_for_timeout(500)
-    page.screenshot(path=HERE / "front_page.png", clip={"x": 0, "y": 0, "width": 1280, "height": 730})
+    page.screenshot(path=HERE / "front_page.png")
 
 
 def lesson(page: Page) -> None:
