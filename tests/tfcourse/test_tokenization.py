@@ -50,8 +50,11 @@ def byte_level() -> pre_tokenizers.ByteLevel:
     return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
 
 
+SPELLING = byte_characters()
+
+
 def spelled(text: str) -> str:
-    return "".join(byte_characters()[byte] for byte in text.encode("utf-8"))
+    return "".join(SPELLING[byte] for byte in text.encode("utf-8"))
 
 
 @pytest.fixture(scope="module")
