@@ -15,11 +15,11 @@ BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"
 BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
     "tools": (*BASE, "limited_process"),
-    "what decides": ("checking", "mistakes", "checks", "mutation", "questions", "exam"),
+    "what decides": ("checking", "mistakes", "checks", "mutation", "questions"),
     "chapters": ("authoring", "release", "site"),
     "submissions": ("submission", "roster", "collecting", "enrolment"),
     "execution": (*(name for name in ALLOWED if name.partition(".")[0] == "engine"), "cluster"),
-    "grades": ("record", "feedback", "grading", "reports", "marking", "viva"),
+    "grades": ("record", "feedback", "grading", "reports", "marking", "viva", "exam"),
     "at the front": ("selftest", "commands"),
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4

@@ -97,7 +97,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "mutation": (*BASE, *_DECIDING),
     "questions": ("checking", "checks", "mutation"),
-    "exam": ("errors", "static_analysis", *_DECIDING, "mutation", "questions"),
+    "exam": ("errors", "static_analysis", *_DECIDING, "feedback", "mutation", "questions"),
     "viva": (
         *BASE,
         *_ENGINE,

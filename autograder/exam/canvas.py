@@ -10,9 +10,10 @@ import zipfile
 from xml.etree import ElementTree as ET
 
 from autograder.exam.compose import Exam
-from autograder.exam.item import LETTERS, Item
+from autograder.exam.item import Item
 from autograder.exam.moodle import question_html
-from autograder.exam.pages import with_code
+from autograder.feedback.markup import in_code
+from autograder.questions.question import LETTERS
 
 _QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
 _PACKAGE = "http://www.imsglobal.org/xsd/imsccv1p1/imscp_v1p1"
@@ -69,7 +70,7 @@ def _add(section: ET.Element, identifier: str, title: str, item: Item) -> None:
     response = ET.SubElement(presentation, "response_lid", ident="response1", rcardinality="Single")
     choices = ET.SubElement(response, "render_choice")
     for letter, option in zip(LETTERS, item.options, strict=True):
-        _text(ET.SubElement(choices, "response_label", ident=letter), str(with_code(option)))
+        _text(ET.SubElement(choices, "response_label", ident=letter), str(in_code(option)))
     _add_key(element, item.letter)
 
 

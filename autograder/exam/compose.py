@@ -10,8 +10,9 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.exam.evidence import Evidence, gather
-from autograder.exam.item import KINDS, LETTERS, Item
+from autograder.exam.item import KINDS, Item
 from autograder.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS, OPTIONS, Family
+from autograder.questions.question import LETTERS
 
 MOST_VERSIONS = OPTIONS
 

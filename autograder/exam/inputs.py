@@ -14,7 +14,7 @@ from autograder.checking.draw import Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.request import Request, content, tensors_in
 from autograder.checking.subject import neutral
-from autograder.questions.inputs import described, is_complete
+from autograder.questions.inputs import Input, described, is_complete
 
 #: The longest text of an input that is an option.
 LONGEST = 150
@@ -25,22 +25,16 @@ _LONG_NUMBER = re.compile(r"\.\d{6}")
 
 
 @dataclass(frozen=True)
-class ExamInput:
+class ExamInput(Input):
     """An input of one round.
 
     Attributes:
         row: the name of the row whose makers drew it.
         position: its position among the row's inputs, the same in each round.
-        request: the call.
-        text: the input as students read it.
-        complete: whether the text gives every number.
     """
 
     row: str
     position: int
-    request: Request
-    text: str
-    complete: bool
 
     @property
     def place(self) -> tuple[str, int]:
@@ -73,7 +67,7 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
                 continue
             seen.add(key)
             texts.add(shown.text)
-            found.append(ExamInput(row, position, request, shown.text, shown.complete))
+            found.append(ExamInput(request, shown.text, shown.complete, row, position))
     return found
 
 

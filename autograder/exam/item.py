@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autograder.questions.question import LETTERS
+
 #: The kinds of questions, with what each asks.
 KINDS = {
     "diagnosis": "which mistake the code makes",
@@ -76,6 +78,3 @@ class Item:
             refuted=tuple(self.refuted[index] for index in order),
             key=list(order).index(self.key),
         )
-
-
-LETTERS = "ABCD"

@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 
 from autograder.exam.compose import Exam
 from autograder.exam.item import KINDS, Item
-from autograder.exam.pages import names_sentence, with_code
+from autograder.exam.pages import names_sentence
+from autograder.feedback.markup import in_code
 from autograder.questions.question import numbered_code
 
 
@@ -28,9 +29,9 @@ def question_html(item: Item) -> str:
     """Return what stands above the options as HTML: task, code and question."""
     uses = names_sentence(item)
     parts = [
-        f"<p><code>{item.exercise}</code>: {with_code(item.task)} The code has exactly one mistake. {with_code(uses)}</p>",
+        f"<p><code>{item.exercise}</code>: {in_code(item.task)} The code has exactly one mistake. {in_code(uses)}</p>",
         f"<pre>{html.escape(numbered_code(item.code))}</pre>",
-        f"<p>{with_code(item.question)}</p>",
+        f"<p>{in_code(item.question)}</p>",
     ]
     return "".join(parts)
 
@@ -39,13 +40,13 @@ def _add(quiz: ET.Element, name: str, item: Item) -> None:
     question = ET.SubElement(quiz, "question", type="multichoice")
     ET.SubElement(ET.SubElement(question, "name"), "text").text = name
     _html(question, "questiontext", question_html(item))
-    _html(question, "generalfeedback", f"<p>{html.escape(item.explanation)}</p><p>{with_code(item.proof)}</p>")
+    _html(question, "generalfeedback", f"<p>{html.escape(item.explanation)}</p><p>{in_code(item.proof)}</p>")
     settings = {"defaultgrade": "1", "single": "true", "shuffleanswers": "false", "answernumbering": "ABCD"}
     for tag, text in settings.items():
         ET.SubElement(question, tag).text = text
     for index, (option, refuted) in enumerate(zip(item.options, item.refuted, strict=True)):
-        answer = _html(question, "answer", str(with_code(option)), fraction="100" if index == item.key else "0")
-        _html(answer, "feedback", str(with_code(refuted)))
+        answer = _html(question, "answer", str(in_code(option)), fraction="100" if index == item.key else "0")
+        _html(answer, "feedback", str(in_code(refuted)))
 
 
 def _html(parent: ET.Element, tag: str, text: str, **attributes: str) -> ET.Element:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-import jinja2
-from markupsafe import Markup, escape
-
 from autograder.exam.compose import Exam
-from autograder.exam.item import KINDS, LETTERS, Item
-from autograder.questions.question import numbered_code
-
-_CODE = re.compile(r"`([^`]+)`")
+from autograder.exam.item import KINDS, Item
+from autograder.feedback.page_html import printed_environment
+from autograder.questions.question import LETTERS, numbered_code
 
 
 def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
@@ -36,21 +30,10 @@ def _listed(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
 
 
-def with_code(text: str) -> Markup:
-    """Return text as HTML, with text in backquotes as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
-
-
 def rendered(name: str, exam: Exam, title: str, **values: object) -> str:
     """Return the page of a template as HTML."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("autograder.exam"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(numbered=_numbered, with_code=with_code, uses=names_sentence)
+    environment = printed_environment("autograder.exam", "exam.css")
+    environment.filters |= {"numbered": _numbered, "uses": names_sentence}
     shared = {"exam": exam, "title": title, "letters": LETTERS, "kinds": KINDS}
     html: str = environment.get_template(f"{name}.html").render(**shared, **values)
     return html

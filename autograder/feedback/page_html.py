@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from nbformat.notebooknode import from_dict
 
 from autograder.checking.verdict import section_address
@@ -80,4 +80,16 @@ def html_environment(loader: BaseLoader) -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"in_code": in_code, "points": points_text, "duration": duration_text}
+    return environment
+
+
+def printed_environment(package: str, stylesheet: str) -> Environment:
+    """Return an environment for pages to print, whose templates extend ``printed.html``.
+
+    Args:
+        package: the package that has the templates.
+        stylesheet: the name of the template with the styles that are theirs alone.
+    """
+    environment = html_environment(ChoiceLoader([PackageLoader(package), FileSystemLoader(TEMPLATES)]))
+    environment.globals["stylesheet"] = stylesheet
     return environment

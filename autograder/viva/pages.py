@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import jinja2
-
 from autograder.atomic_files import write_all_or_none
-from autograder.feedback.markup import in_code
+from autograder.feedback.page_html import printed_environment
 from autograder.questions.question import LETTERS, numbered_code
 from autograder.viva.interviews import Interview, Part
 
@@ -27,15 +25,8 @@ def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) ->
 
 def page(name: str, interviews: Sequence[Interview], title: str) -> str:
     """Return one of the two pages, ``"questions"`` or ``"keys"``, as HTML."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("autograder.viva"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = printed_environment("autograder.viva", "viva.css")
     environment.filters["code"] = _code
-    environment.filters["in_code"] = in_code
     html: str = environment.get_template(f"{name}.html").render(interviews=interviews, title=title, letters=LETTERS)
     return html
 
