@@ -24,15 +24,15 @@ def practice_chapters(
         released: what a course's own site offers.
     """
     from autograder.commands.options import chapters_of_project
-    from autograder.exam.practice import open_chapters
+    from autograder.exam.practice import chapters_with_open_solutions
 
     every = chapters_of_project(root, ())
-    closed = open_chapters(shown or every, list(released.files) if released else offered or every)
+    closed = chapters_with_open_solutions(shown or every, list(released.files) if released else offered or every)
     return [chapter for chapter in closed if released is None or _is_over(released, chapter)]
 
 
 def _is_over(released: ReleasedSite, chapter: str) -> bool:
-    """Return whether a chapter is released and no student can hand it in before its deadline any more."""
+    """Return whether a chapter is released and its deadline for the class is over; an extension for one student does not count."""
     from autograder.course.course_file import read_course_file
 
     due = read_course_file(released.root).due(chapter)

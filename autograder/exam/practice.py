@@ -12,7 +12,7 @@ PAGE = "find-the-bug.html"
 QUESTIONS = 10
 
 
-def open_chapters(shown: Sequence[str], offered: Sequence[str]) -> list[str]:
+def chapters_with_open_solutions(shown: Sequence[str], offered: Sequence[str]) -> list[str]:
     """Return the chapters whose solutions are open: an offered package contains the solutions of all earlier chapters.
 
     Args:

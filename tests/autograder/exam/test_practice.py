@@ -10,7 +10,7 @@ import pytest
 from autograder.commands.practice_pages import practice_chapters, with_pages
 from autograder.commands.released_site import ReleasedSite
 from autograder.course.course_file import write_template
-from autograder.exam.practice import PAGE, QUESTIONS, open_chapters, practice_page
+from autograder.exam.practice import PAGE, QUESTIONS, chapters_with_open_solutions, practice_page
 from autograder.release.leaks import OF_CLOSED_CHAPTERS, find_leaks, site_materials
 from autograder.release.secret_texts import Secrets, project_secrets
 from autograder.site.build import SiteCourse
@@ -44,9 +44,9 @@ def released(root: Path, due: datetime | None) -> ReleasedSite:
 
 
 def test_a_chapter_is_open_if_an_offered_package_has_its_solutions() -> None:
-    assert open_chapters(CHAPTERS, ["03_scaled_dot_product"]) == ["02_alignment"]
-    assert open_chapters(CHAPTERS, CHAPTERS) == CHAPTERS[:2]
-    assert open_chapters(CHAPTERS, []) == []
+    assert chapters_with_open_solutions(CHAPTERS, ["03_scaled_dot_product"]) == ["02_alignment"]
+    assert chapters_with_open_solutions(CHAPTERS, CHAPTERS) == CHAPTERS[:2]
+    assert chapters_with_open_solutions(CHAPTERS, []) == []
 
 
 def test_a_site_shows_pages_of_its_own_chapters_alone() -> None:
