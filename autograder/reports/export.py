@@ -268,7 +268,7 @@ def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRu
             *(result.grade.student, result.grade.last_name, result.grade.first_name, result.grade.email),
             *(_percent(result.shares[chapter]) for chapter in chapters),
             _number(100 * result.share),
-            " ".join(result.chapters_with_open_solutions),
+            " ".join(result.open_chapters),
             *(_by_rule(result) if rule is not None else ()),
         ]
         for result in results

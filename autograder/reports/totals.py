@@ -19,7 +19,7 @@ class Total:
         shares: score divided by maximum, from 0 to 1, by chapter; 0 without a submission. None for a chapter that does not count for
             the student, or in which no points can be earned, and for a missing conversation.
         share: their weighted mean, from 0 to 1.
-        chapters_with_open_solutions: chapters of which a person has still to decide something; they count as they stand.
+        open_chapters: chapters of which a person has still to decide something; they count as they stand.
         dropped: chapters that do not count, because they have the student's lowest shares.
         rule: how the total becomes a grade, or None.
         missing: the conversations that did not take place; they do not count.
@@ -28,7 +28,7 @@ class Total:
     grade: Grade
     shares: Mapping[str, float | None]
     share: float
-    chapters_with_open_solutions: tuple[str, ...]
+    open_chapters: tuple[str, ...]
     dropped: tuple[str, ...] = ()
     rule: TotalRule | None = None
     missing: tuple[str, ...] = ()
@@ -82,9 +82,7 @@ def _total(
         grade=next(iter(grades.values())),
         shares=shares,
         share=weighted / weight if weight else 0.0,
-        chapters_with_open_solutions=tuple(
-            chapter for chapter in chapters if chapter in grades and _is_open(grades[chapter])
-        ),
+        open_chapters=tuple(chapter for chapter in chapters if chapter in grades and _is_open(grades[chapter])),
         dropped=dropped,
         rule=rule,
         missing=tuple(name for name in chapters if name in grades and _is_missing(grades[name])),
