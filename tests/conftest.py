@@ -16,9 +16,10 @@ import pytest
 import autograder  # noqa: F401 - first, for what it spares all that import nbformat
 from autograder.authoring import lesson_cache
 
+from .believed import Believer
 from .pretend.own_process import ACCELERATOR, REPORTS, Elsewhere, Reporter
 from .pretend.own_process import accelerator as name_of_accelerator
-from .scheduling import place_of, scheduler
+from .scheduling import PARTS, part_of, place_of, scheduler
 
 # Outputs of lessons that tests have executed stay apart from those that a build shows, and all tests share them.
 lesson_cache.EXECUTIONS = Path(".cache", "site-tests", "execution")
@@ -48,18 +49,25 @@ def one_thread() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that picks what is about one chapter."""
+    """Add the options that choose tests."""
     parser.addoption(
         "--chapter", default="", metavar="NN", help="only what is about one chapter: its reference, checks and lesson"
+    )
+    parser.addoption("--part", choices=PARTS, help="only the files of one part: course or deep (tests/scheduling.py)")
+    parser.addoption(
+        "--believe", action="store_true", help="leave out what has passed and has not changed since (tests/believed.py)"
     )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With ``--chapter``, do not even import test files that are about something else."""
-    chapter = config.getoption("--chapter")
-    if not chapter or collection_path.suffix != ".py":
+    """Do not even import test files that ``--chapter`` or ``--part`` leaves out."""
+    part, chapter = config.getoption("--part"), config.getoption("--chapter")
+    if part == "course" and part_of(collection_path) == "deep":
+        return True
+    if collection_path.suffix != ".py" or collection_path.name == "conftest.py":
         return None
-    return True if collection_path not in _files_of(chapter) else None
+    left_out = (part and part_of(collection_path) != part) or (chapter and collection_path not in _files_of(chapter))
+    return True if left_out else None
 
 
 @cache
@@ -79,7 +87,6 @@ def _files_of(number: str) -> frozenset[Path]:
             here / "chapters" / "test_lessons.py",
             here / "autograder" / "checks" / "test_quality.py",
             here / "autograder" / "checks" / "test_mutants.py",
-            *here.rglob("conftest.py"),
         }
     )
 
@@ -90,6 +97,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Reporter(config, os.environ[REPORTS]))
     if ACCELERATOR not in os.environ:
         config.pluginmanager.register(Elsewhere())
+    if config.getoption("--believe"):
+        config.pluginmanager.register(Believer(config))
 
 
 @pytest.hookimpl(optionalhook=True)

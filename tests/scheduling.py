@@ -11,12 +11,38 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+# The part of the tests that is about the machinery: attacks, odd files, the engine, grading, pages in a browser, whole semesters.
+DEEP = (
+    "attacks",
+    "autograder/authoring/test_adding_an_exercise.py",
+    "autograder/checks/test_diagnoses_with_second_faults.py",
+    "autograder/checks/test_hash_seeds.py",
+    "autograder/checks/test_same_questions.py",
+    "autograder/cluster",
+    "autograder/engine",
+    "autograder/grading",
+    "autograder/mutation",
+    "corpus",
+    "experiments/test_translation.py",
+    "faults",
+    "nbgrader",
+    "pages",
+    "pretend",
+    "questions",
+    "semester",
+    "site",
+    "students",
+    "test_install.py",
+    "tfcourse/test_cuda.py",
+)
+PARTS = ("course", "deep")
 BY_EXERCISE = "tests/autograder/checks/"
 # Tests in which a chapter takes a minute, and has nothing in common with the others.
 BY_TEST = "tests/students/"
 # Lessons come first, for the site finds their outputs where their tests leave them; then the checks, whose recordings go into the students'
 # packages; then the files that keep one process busy for minutes. The many short files that are not named fill the time at the end.
 FIRST = (
+    "test_types.py",
     "chapters",
     "autograder/checks",
     "students",
@@ -33,6 +59,13 @@ FIRST = (
     "autograder/authoring",
     "pages",
 )
+
+
+@cache
+def part_of(path: Path) -> str:
+    """Return the part that a test file belongs to: ``make test`` runs ``course``, and ``make test-deep`` the other one."""
+    name = path.relative_to(HERE).as_posix()
+    return "deep" if any(name == first or name.startswith(f"{first}/") for first in DEEP) else "course"
 
 
 @cache

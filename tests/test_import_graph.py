@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests import draw_packages
-from tests.import_graph import ALLOWED, ROOT, all_imports, imports_in, modules, offenders, package_of
+from tools import draw_packages
+from tools.import_graph import ALLOWED, ROOT, all_imports, imports_in, modules, offenders, package_of
 
 # The reference is flat, a check's parts are one vocabulary, and a chapter's checks are one module per exercise.
 LARGE = ("tfcourse", "autograder.checking", "autograder.commands", "autograder.checks.")
@@ -80,8 +80,8 @@ def test_packages_are_named_by_their_folders():
 
 
 def test_table_and_drawing_in_the_docs_are_up_to_date():
-    assert draw_packages.PAGE.read_text("utf-8") == draw_packages.page(), "run: python -m tests.draw_packages"
-    assert draw_packages.PICTURE.read_text("utf-8") == draw_packages.drawing(), "run: python -m tests.draw_packages"
+    assert draw_packages.PAGE.read_text("utf-8") == draw_packages.page(), "run: python -m tools.draw_packages"
+    assert draw_packages.PICTURE.read_text("utf-8") == draw_packages.drawing(), "run: python -m tools.draw_packages"
 
 
 def test_the_drawing_has_every_package_once_and_none_stands_before_what_it_imports():

@@ -1,8 +1,7 @@
 """Every system of the lecture decks has its exercise and its oracle, or is shown in a lesson."""
 
 from autograder.authoring.chapter import chapters
-
-from .systems import PAGE, ROOT, faults, page, systems
+from tools.systems import PAGE, ROOT, faults, page, systems
 
 
 def test_what_the_table_names_is_there() -> None:
@@ -16,4 +15,4 @@ def test_every_chapter_has_its_systems_and_none_stands_twice() -> None:
 
 
 def test_the_page_is_what_the_table_and_the_course_give() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.systems"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.systems"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.words import AREAS, CODE, ROOT, Passage, Rule, Table, bound_names, findings, markdown_passages, names, table
+from tools.words import AREAS, CODE, ROOT, Passage, Rule, Table, bound_names, findings, markdown_passages, names, table
 
 WORDS = table()
 PAGE = ROOT / "docs" / "page.md"
@@ -86,7 +86,7 @@ def test_an_allowed_passage_is_not_reported_and_another_one_is(monkeypatch: pyte
 
 def test_an_unknown_area_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words.toml"
-    text = (ROOT / "tests" / "words.toml").read_text(encoding="utf-8")
+    text = (ROOT / "tools" / "words.toml").read_text(encoding="utf-8")
     path.write_text(text.replace('not_yet = ["lessons"', 'not_yet = ["lesson"'), encoding="utf-8")
     with pytest.raises(ValueError, match=r"unknown areas \['lesson'\]"):
         table(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -37,26 +37,40 @@ _ENGINE = (
     "guards",
 )
 _COURSE = "tfcourse"
+_OF_CHECKS = {("autograder", "checks"), ("autograder", "checking")}
 
 
 def key_of(exercise: Exercise) -> str:
     """Return the key of an exercise's measures: while it stays the same, so do they."""
-    digest = hashlib.sha256()
-    for file in sorted(_files_of_the_check(exercise)):
-        digest.update(f"{file.name}\n{_file_digest(file)}\n".encode())
-    for name, code in sorted(_definitions(exercise).items()):
-        digest.update(f"{'.'.join(name)}\n{code}\n".encode())
-    digest.update("".join(f"{'.'.join(node.key)}\n" for node in own_definitions(exercise)).encode())
-    digest.update(f"errors: {promises_errors(exercise.reference)}\n".encode())
-    return digest.hexdigest()[:16]
+    parts = (
+        reference_digest(exercise),
+        files_digest(files_of_the_check(exercise)),
+        files_digest(_PACKAGE / "mutation" / f"{name}.py" for name in _ENGINE),
+        *(".".join(node.key) for node in own_definitions(exercise)),
+        f"errors: {promises_errors(exercise.reference)}",
+    )
+    return _joined(parts)
 
 
-def _files_of_the_check(exercise: Exercise) -> Iterator[Path]:
-    for file in source_files(declaring_module(exercise)):
-        inside = file.is_relative_to(_PACKAGE / "checks") or file.is_relative_to(_PACKAGE / "checking")
-        if inside and file.name not in _WORDING:
-            yield file
-    yield from (_PACKAGE / "mutation" / f"{name}.py" for name in _ENGINE)
+def reference_digest(exercise: Exercise) -> str:
+    """Return a digest of the definitions of the course that the reference reaches and that the check's questions name."""
+    return _joined(f"{'.'.join(name)} {code}" for name, code in sorted(_definitions(exercise).items()))
+
+
+def files_digest(files: Iterable[Path]) -> str:
+    """Return a digest of the code of Python files, whatever their folders, layout, sentences and private names."""
+    return _joined(f"{file.name} {_file_digest(file)}" for file in sorted(files))
+
+
+def files_of_the_check(exercise: Exercise) -> list[Path]:
+    """Return the modules that declare an exercise's check and ask its questions, except the modules that word the verdict."""
+    files = source_files(declaring_module(exercise))
+    inside = [file for file in files if file.relative_to(_PACKAGE.parent).parts[:2] in _OF_CHECKS]
+    return [file for file in inside if file.name not in _WORDING]
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def _definitions(exercise: Exercise) -> dict[Key, str]:
@@ -133,7 +147,17 @@ def _text_digest(code: str) -> str:
 
 
 def _digest(tree: ast.AST) -> str:
-    return hashlib.sha256(ast.dump(_WithoutSentences().visit(tree)).encode()).hexdigest()
+    return hashlib.sha256(_dump(_WithoutSentences().visit(tree)).encode()).hexdigest()
+
+
+def _dump(node: object) -> str:
+    """Return a tree as text that is the same in every version of Python: fields that are empty, and so may be new, are left out."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_dump, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = ((name, value) for name, value in ast.iter_fields(node) if value is not None and value != [])
+    return f"{type(node).__name__}({', '.join(f'{name}={_dump(value)}' for name, value in fields)})"
 
 
 class _WithoutSentences(ast.NodeTransformer):

@@ -1,7 +1,8 @@
 """Measure the checks: every known mistake must score within its class's band and be recognised.
 
-``python -m autograder.selftest.quality`` writes a page per chapter to ``docs/grader-quality``. The exit code is 1 if a mistake is outside
-its band or is not recognised. With names of exercises it prints their tables and writes no files. ``--seeds 8`` lists mistakes whose points
+``python -m autograder.selftest.quality`` measures all exercises. With names of exercises it measures only these, and prints their tables.
+It writes the results to ``docs/grader-quality/quality.json``, and from there a page per chapter. The exit code is 1 if a mistake is
+outside its band or is not recognised. ``--pages`` measures nothing, and writes the pages again. ``--seeds 8`` lists mistakes whose points
 depend on the seed of the hidden tests.
 
 ``--mutants`` mutates the reference of each exercise, one change at a time, and prints the mutants with full points.
@@ -27,66 +28,10 @@ from autograder.mutation import record
 from autograder.mutation.measure import Measures
 from autograder.parallel import parallel_map
 from autograder.selftest.nearest_answer import points_by_lookup
+from autograder.selftest.quality_record import MistakeResult, Quality, from_record, write_record
 
 FOLDER = Path(__file__).parents[2] / "docs" / "grader-quality"
 COMMAND = "python -m autograder.selftest.quality"
-
-
-@dataclass(frozen=True)
-class MistakeResult:
-    """The result of one known mistake.
-
-    Attributes:
-        mistake: its name.
-        kind: its class, which determines its band of points.
-        explanation: the message for a student who makes the mistake.
-        visible: fraction of the points that it keeps on the visible tests.
-        all: fraction of the points that it keeps on visible and hidden tests.
-        caught_by: the aspects that it fails, over all tests.
-        taken_for: the mistakes that the check recognises, over all tests.
-    """
-
-    mistake: str
-    kind: str
-    explanation: str
-    visible: float
-    all: float
-    caught_by: tuple[str, ...]
-    taken_for: tuple[str, ...]
-
-    @property
-    def caught(self) -> bool:
-        """Whether the mistake's score is within the band of its class, in the pre-check and in the grader."""
-        low, high = BANDS[self.kind]
-        return all(low - 1e-9 <= share <= high + 1e-9 for share in (self.visible, self.all))
-
-    @property
-    def recognised(self) -> bool:
-        """Whether the check names this mistake and no other."""
-        return self.taken_for == (self.mistake,)
-
-
-@dataclass(frozen=True)
-class Quality:
-    """The quality of one exercise's check.
-
-    Attributes:
-        exercise: name of the exercise.
-        chapter: its chapter.
-        points: its points.
-        outcomes: one per known mistake, in the order of the declaration.
-        unproven: aspects that no known mistake fails.
-        for_nothing: the highest share of a solution that computes nothing (see :func:`trivial_solutions`).
-        by_lookup: the highest share of a solution that looks up recorded answers (``autograder.selftest.nearest_answer``).
-    """
-
-    exercise: str
-    chapter: str
-    points: float
-    outcomes: tuple[MistakeResult, ...]
-    unproven: tuple[str, ...]
-    for_nothing: float
-    by_lookup: float
 
 
 def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
@@ -315,10 +260,12 @@ def _row(outcome: MistakeResult) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pages, or compare them; 0 if every mistake is in its band and recognised (and the pages are up to date), else 1."""
+    """Measure, and write results and pages; 0 if every mistake is in its band and recognised, else 1."""
     parser = argparse.ArgumentParser(prog=COMMAND, description="Put every known mistake to its check.")
-    parser.add_argument("names", nargs="*", help="print the tables of these exercises, and write nothing")
-    parser.add_argument("--check", action="store_true", help="write nothing; say whether the pages are up to date")
+    parser.add_argument("names", nargs="*", help="measure these exercises only, and print their tables")
+    parser.add_argument(
+        "--pages", action="store_true", help="measure nothing; write the pages from the committed results"
+    )
     parser.add_argument("--seeds", type=int, default=0, help="write nothing; compare so many seeds, half a minute each")
     parser.add_argument("--mutants", action="store_true", help="print changes of the references that no check finds")
     parser.add_argument(
@@ -339,13 +286,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         differences = list(seed_sensitivity(range(options.seeds), options.names or list(exercises())))
         print("\n".join(differences) or f"Every known mistake keeps the same with each of {options.seeds} seeds.")
         return 1 if differences else 0
-    qualities = parallel_map(_examine_known, [(name, 0) for name in options.names or exercises()])
+    names = [] if options.pages else options.names or list(exercises())
+    qualities = parallel_map(_examine_known, [(name, 0) for name in names])
     if options.names:
         print("\n".join(line for quality in qualities for line in _section(quality)))
     faults = [fault for quality in qualities for fault in faults_of(quality)]
     print("\n".join(faults))
-    if not options.names:
-        faults += _write(pages(qualities), check=options.check)
+    _write(qualities)
     return 1 if faults else 0
 
 
@@ -361,20 +308,16 @@ def faults_of(quality: Quality) -> list[str]:
     return faults
 
 
-def _write(texts: Mapping[str, str], *, check: bool) -> list[str]:
-    """Write the pages, or report outdated pages."""
-    existing = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
-    if check:
-        stale = sorted(name for name in {*texts, *existing} if texts.get(name) != existing.get(name))
-        if stale:
-            print(f"{FOLDER}: {', '.join(stale)} is not what the checks give. Run: {COMMAND}")
-        return stale
+def _write(qualities: Iterable[Quality]) -> None:
+    """Add results to the committed ones, and write the pages."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in set(existing) - set(texts):
-        (FOLDER / name).unlink()
+    record = write_record(FOLDER, qualities, list(exercises()))
+    texts = pages(from_record(exercises()[name], record[name]) for name in record)
+    for path in FOLDER.glob("*.md"):
+        if path.name not in texts:
+            path.unlink()
     for name, text in texts.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
-    return []
 
 
 if __name__ == "__main__":

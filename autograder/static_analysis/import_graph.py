@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from autograder.static_analysis.definitions import module_source
+from autograder.static_analysis.definitions import ModuleSource, module_source
 
 _PROJECT = ("tfcourse", "autograder")
 
@@ -25,12 +25,13 @@ def source_files(module: str) -> frozenset[Path]:
         if spec is None or spec.origin is None:
             continue
         files[name] = Path(spec.origin)
-        waiting += _imported(files[name])
+        waiting += imported_modules(module_source(files[name]))
     return frozenset(files.values())
 
 
-def _imported(path: Path) -> Iterable[str]:
-    for origin, attribute in module_source(path).imports.values():
+def imported_modules(source: ModuleSource) -> Iterable[str]:
+    """Yield the names of the modules that a module imports at its top level."""
+    for origin, attribute in source.imports.values():
         yield origin
         # `from autograder.checking import rows` imports a module of that name, if there is one.
         if attribute and origin.startswith(_PROJECT) and _is_package(origin):

@@ -12,7 +12,7 @@ from torch import Tensor
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
-from autograder.selftest import quality
+from autograder.selftest import quality, quality_record
 
 
 def twice(x: Tensor) -> Tensor:
@@ -104,26 +104,25 @@ def test_a_mistake_that_another_seed_does_not_show_is_told(
     assert "keeps the same with each of 3 seeds" in capsys.readouterr().out
 
 
-def test_the_command_writes_the_pages_and_notices_when_they_are_out_of_date(
-    course: Callable[..., Exercise], capsys: pytest.CaptureFixture[str]
-) -> None:
-    course(TRIPLED)
-    assert quality.main(["--check"]) == 1, "there are no pages yet"
-    assert quality.COMMAND in capsys.readouterr().out
-    assert quality.main([]) == 0
-    assert quality.main(["--check"]) == 0
-    page = quality.FOLDER / "00_test.md"
-    page.write_text(page.read_text(encoding="utf-8") + "\nmore", encoding="utf-8")
-    assert quality.main(["--check"]) == 1
+def test_the_command_writes_results_and_pages(course: Callable[..., Exercise]) -> None:
+    one = course(TRIPLED, TRIPLED_AGAIN)
+    assert quality.main([]) == 1
     (quality.FOLDER / "99_gone.md").write_text("a chapter that is no more", encoding="utf-8")
-    assert quality.main([]) == 0
-    assert sorted(path.name for path in quality.FOLDER.iterdir()) == ["00_test.md", "README.md"]
+    assert quality.main(["--pages"]) == 0
+    assert sorted(path.name for path in quality.FOLDER.iterdir()) == ["00_test.md", "README.md", quality_record.FILE]
+    assert quality_record.from_record(one, quality_record.read_record(quality.FOLDER)["twice"]) == quality.examine(one)
+    pages = {path.name: path.read_text("utf-8") for path in quality.FOLDER.glob("*.md")}
+    assert pages == quality.pages([quality.examine(one)])
 
 
-def test_names_print_tables_and_write_nothing(
+def test_names_print_tables_and_change_only_their_results(
     course: Callable[..., Exercise], capsys: pytest.CaptureFixture[str]
 ) -> None:
     course(TRIPLED)
+    quality.FOLDER.mkdir()
+    (quality.FOLDER / quality_record.FILE).write_text('{"gone": {}}', encoding="utf-8")
     assert quality.main(["twice"]) == 0
     assert "| tripled | wrong | 0% | 0% | values | itself |" in capsys.readouterr().out
-    assert not quality.FOLDER.exists()
+    assert list(quality_record.read_record(quality.FOLDER)) == ["twice"], (
+        "results of exercises that are gone are dropped"
+    )

@@ -1,6 +1,7 @@
 """Grade the grader, for every exercise of the course: right solutions get everything, wrong ones lose, and each for its own reason.
 
-Nothing here names an exercise: a new chapter is examined as soon as its checks, its notebook and its alternatives are there.
+Nothing here names an exercise: a new chapter is examined as soon as its checks, its notebook and its alternatives are there. Tests that
+run code are believed as long as nothing changes that an exercise's verdicts depend on (``tests/believed.py``).
 """
 
 import importlib
@@ -31,7 +32,7 @@ from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
 from autograder.release.answer_keys import record_answer_keys
 from autograder.release.student_build import CACHE as RECORDINGS
-from autograder.selftest import quality
+from autograder.selftest import quality, quality_record
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -64,6 +65,7 @@ ERRORS_BY_NATURE = {
 }
 
 every_exercise = pytest.mark.parametrize("name", NAMES)
+believed = pytest.mark.believed
 visible_and_hidden = pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])
 
 
@@ -123,6 +125,7 @@ def subjects(monkeypatch: pytest.MonkeyPatch) -> list[LocalSubject]:
     return kept
 
 
+@cache
 def alternatives() -> dict[str, list[Callable[..., Any]]]:
     """Other right solutions of the exercises, from every module ``alternatives_*.py`` beside this one."""
     found: dict[str, list[Callable[..., Any]]] = {}
@@ -135,17 +138,6 @@ def alternatives() -> dict[str, list[Callable[..., Any]]]:
         for name, solutions in module.ALTERNATIVES.items():
             found.setdefault(name, []).extend(solutions)
     return found
-
-
-ALTERNATIVES = alternatives()
-one_alternative = pytest.mark.parametrize(
-    ("name", "solution"),
-    [
-        pytest.param(name, solution, id=f"{name}-{solution.__qualname__}")
-        for name, solutions in ALTERNATIVES.items()
-        for solution in solutions
-    ],
-)
 
 
 def stub_of(reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,12 +160,14 @@ def stub_of(reference: Callable[..., Any]) -> Callable[..., Any]:
 _SENTENCE = r"(?:[A-Z`ε\d]|[a-z]+(?:\.\w+)?(?:\(\))? (?:is|are|and|returns) ).{12,}[.)]"
 
 
+@believed
 @every_exercise
 def test_every_known_mistake_keeps_what_its_class_may_keep_and_is_recognised_as_itself(name, examined):
     faults = quality.faults_of(examined(name))
     assert not faults, "sharpen a row, weigh it otherwise, or ask a question that tells two mistakes apart"
 
 
+@believed
 @every_exercise
 def test_no_known_mistake_is_broken_code_itself(name):
     # An error is like any other of its kind, so broken code would be caught, and recognised, and never met in a student's work.
@@ -187,12 +181,14 @@ def test_no_known_mistake_is_broken_code_itself(name):
         assert bool(errors & BROKEN) == by_nature, f"{item.name} raises {errors & BROKEN} where the reference answers"
 
 
+@believed
 @every_exercise
 def test_every_edit_of_a_known_mistake_fits_the_reference(name):
     for item in exercise(name).misconceptions:
         assert callable(item.wrong), item.name  # an edit that does not fit raises, and says why
 
 
+@believed
 @every_exercise
 def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name, recorded):
     sheet, live = recorded(name), exercise(name).sheet()
@@ -203,6 +199,7 @@ def test_recorded_answers_give_every_mistake_the_verdict_of_the_live_check(name,
         assert verdict.to_dict() == judge_answers(live, heard).to_dict()
 
 
+@believed
 @every_exercise
 def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, recorded):
     sheet = recorded(name)
@@ -216,6 +213,7 @@ def test_a_recording_tells_results_and_not_how_the_reference_came_by_them(name, 
             assert counted or observation.operations is observation.largest is None
 
 
+@believed
 @every_exercise
 def test_a_stub_earns_nothing_and_is_told_that_it_is_not_written_yet(name, recorded):
     stub = stub_of(exercise(name).reference)
@@ -229,6 +227,7 @@ def test_a_stub_earns_nothing_and_is_told_that_it_is_not_written_yet(name, recor
 # --------------------------------------------------------------------------------------------------- right solutions
 
 
+@believed
 @every_exercise
 @visible_and_hidden
 def test_the_reference_gets_all_the_points_live_and_recorded(name, hidden, recorded):
@@ -240,27 +239,27 @@ def test_the_reference_gets_all_the_points_live_and_recorded(name, hidden, recor
         assert decide(recorded(name), subject).to_dict() == check(exercise(name).reference).to_dict()
 
 
-@one_alternative
-def test_another_right_solution_gets_all_the_points_visible_hidden_and_recorded(name, solution, recorded, subjects):
-    assert solution.__name__ == name, "a check finds its exercise by the solution's name"
-    # The questions of the visible sheet are the first ones of the hidden sheet.
-    for verdict in (check(solution, hidden=True), check(solution, hidden=True, seed=1)):
-        assert verdict.passed, str(verdict)
-    (subject,) = subjects
-    verdict = decide(recorded(name), subject)
-    assert verdict.passed, str(verdict)
-
-
+@believed
 @every_exercise
-def test_every_exercise_has_other_right_solutions_to_be_fair_to(name):
+def test_other_right_solutions_get_all_the_points_visible_hidden_and_recorded(name, recorded, subjects):
+    solutions = alternatives().get(name, [])
     wanted = 5 if isinstance(exercise(name).reference, type) else 2
-    assert len(ALTERNATIVES.get(name, ())) >= wanted, f"add to tests/autograder/checks/alternatives_*.py: {name}"
+    assert len(solutions) >= wanted, f"add to tests/autograder/checks/alternatives_*.py: {name}"
+    for solution in solutions:
+        assert solution.__name__ == name, "a check finds its exercise by the solution's name"
+        # The questions of the visible sheet are the first ones of the hidden sheet.
+        for verdict in (check(solution, hidden=True), check(solution, hidden=True, seed=1)):
+            assert verdict.passed, f"{solution.__qualname__}\n{verdict}"
+        verdict = decide(recorded(name), subjects.pop())
+        assert not subjects
+        assert verdict.passed, f"{solution.__qualname__}\n{verdict}"
 
 
 def test_alternatives_are_solutions_of_exercises_that_exist():
-    assert set(ALTERNATIVES) <= set(NAMES)
+    assert set(alternatives()) <= set(NAMES)
 
 
+@believed
 @every_exercise
 def test_the_course_s_own_solution_is_refused_where_hidden_questions_are_asked(name):
     reference = exercise(name).reference
@@ -282,6 +281,7 @@ def test_the_course_s_own_solution_is_refused_where_hidden_questions_are_asked(n
 # ------------------------------------------------------------------------------------------------------ declarations
 
 
+@believed
 @every_exercise
 def test_only_the_questions_about_errors_make_the_reference_fail(name):
     for section in exercise(name).sheet(hidden=True).sections:
@@ -290,6 +290,7 @@ def test_only_the_questions_about_errors_make_the_reference_fail(name):
             assert not errors or probe.judge == "answers", f"{section.aspect}: the reference raised {errors}"
 
 
+@believed
 @every_exercise
 def test_an_aspect_about_errors_asks_for_a_right_answer_too(name):
     for section in exercise(name).sheet().sections:
@@ -308,6 +309,7 @@ def asked_by(sections):
     return [tuple(map(content, probe.requests)) for section in sections for probe in section.probes]
 
 
+@believed
 @every_exercise
 def test_hidden_questions_are_other_questions(name):
     visible, hidden = exercise(name).sheet(), exercise(name).sheet(hidden=True)
@@ -320,6 +322,7 @@ def test_hidden_questions_are_other_questions(name):
     assert set(added) - set(asked), "every hidden question is a visible one over again"
 
 
+@believed
 @every_exercise
 def test_another_seed_asks_other_questions_and_each_mistake_fails_the_same(name, examined):
     first, other = (exercise(name).sheet(hidden=True, seed=seed).sections[:1] for seed in (0, 1))
@@ -330,6 +333,7 @@ def test_another_seed_asks_other_questions_and_each_mistake_fails_the_same(name,
         assert failed == outcome.caught_by, f"whether {item.name} is seen is luck; ask something that always shows it"
 
 
+@believed
 @every_exercise
 def test_what_is_asked_about_the_device_is_asked_for_numbers_too(name):
     # Code that knows the meta device when it sees it must not be able to answer otherwise elsewhere.
@@ -354,6 +358,7 @@ def _changeable(value):
     return isinstance(value, (torch.Tensor, list, dict)) or (isinstance(value, tuple) and any(map(_changeable, value)))
 
 
+@believed
 @every_exercise
 def test_an_inputs_row_watches_every_argument_that_can_change(name):
     sheet = exercise(name).sheet()
@@ -371,6 +376,7 @@ def test_an_inputs_row_watches_every_argument_that_can_change(name):
         assert {(method, argument) for method, argument, _ in calls} == watched, "give inputs_kept() another maker"
 
 
+@believed
 @every_exercise
 def test_a_verdict_has_no_more_rows_than_a_student_reads(name):
     target = exercise(name)
@@ -430,15 +436,26 @@ def test_every_exercise_of_the_course_s_package_has_a_check():
     assert all(exercise(item).reference is public[item] for item in NAMES)
 
 
+@believed
 @every_exercise
 def test_a_recording_is_small_enough_to_be_handed_out(name, recording):
     largest = LARGEST_OF_A_MODEL if name in MODELS else LARGEST_RECORDING
     assert recording(name).stat().st_size <= largest
 
 
-def test_the_pages_about_the_grader_s_quality_are_up_to_date(examined):
-    assert quality.FOLDER == ROOT / "docs" / "grader-quality"
-    found = quality.pages(map(examined, NAMES))
-    assert {path.name: path.read_text(encoding="utf-8") for path in quality.FOLDER.glob("*.md")} == found, (
-        f"run: {quality.COMMAND}"
+@believed
+@every_exercise
+def test_the_committed_results_are_those_of_the_check(name, examined):
+    assert quality_record.to_record(examined(name)) == quality_record.read_record(quality.FOLDER)[name], (
+        f"run: {quality.COMMAND} {name}"
     )
+
+
+def test_the_pages_about_the_grader_s_quality_show_the_committed_results():
+    assert quality.FOLDER == ROOT / "docs" / "grader-quality"
+    record = quality_record.read_record(quality.FOLDER)
+    assert list(record) == NAMES
+    results = [quality_record.from_record(exercise(name), record[name]) for name in NAMES]
+    assert not [fault for result in results for fault in quality.faults_of(result)]
+    written = {path.name: path.read_text(encoding="utf-8") for path in quality.FOLDER.glob("*.md")}
+    assert written == quality.pages(results), f"run: {quality.COMMAND} --pages"

@@ -1,4 +1,4 @@
-"""Write the table and the drawing of the packages in ``docs``: ``python -m tests.draw_packages``."""
+"""Write the table and the drawing of the packages in ``docs``: ``python -m tools.draw_packages``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import textwrap
 from html import escape
 
-from tests.import_graph import ALLOWED, BASE, ROOT, modules
+from tools.import_graph import ALLOWED, BASE, ROOT, modules
 
 PAGE, PICTURE = ROOT / "docs" / "packages.md", ROOT / "docs" / "packages.svg"
 BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"

@@ -1,6 +1,6 @@
-"""Find the words that tests/words.toml bans, in everything that people read.
+"""Find the words that tools/words.toml bans, in everything that people read.
 
-``python -m tests.words`` prints the number of matches per area; ``python -m tests.words docs help`` lists those of some areas.
+``python -m tools.words`` prints the number of matches per area; ``python -m tools.words docs help`` lists those of some areas.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Table:
-    """The contents of tests/words.toml."""
+    """The contents of tools/words.toml."""
 
     rules: tuple[Rule, ...]
     longest_sentence: int
@@ -275,7 +275,7 @@ class Table:
         return [*self.allow_long, *(piece for rule in self.rules for piece in rule.allow)]
 
 
-def table(path: Path = ROOT / "tests" / "words.toml") -> Table:
+def table(path: Path = ROOT / "tools" / "words.toml") -> Table:
     """Read the table of words."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     groups = content["groups"]
@@ -299,7 +299,7 @@ def _areas(rule: dict[str, list[str]], groups: dict[str, list[str]]) -> frozense
     chosen = frozenset(rule.get("areas", PROSE))
     pending = frozenset(area for name in rule.get("not_yet", []) for area in groups.get(name, [name]))
     if unknown := (chosen | pending) - AREAS.keys():
-        raise ValueError(f"tests/words.toml: unknown areas {sorted(unknown)}; known are {sorted(AREAS)}")
+        raise ValueError(f"tools/words.toml: unknown areas {sorted(unknown)}; known are {sorted(AREAS)}")
     return chosen - pending
 
 
