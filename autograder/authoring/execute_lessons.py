@@ -1,14 +1,15 @@
 """Execute lessons in parallel.
 
 MyST-NB executes notebooks one by one, when Sphinx reads their pages. Before Sphinx reads the first page, this module executes all lessons
-without cached outputs in parallel, each in its own kernel, and writes the outputs to MyST-NB's cache. A lesson that fails is not cached:
-MyST-NB executes it again and reports the error.
+without cached outputs in parallel, each in its own kernel, and writes the outputs to MyST-NB's cache. When Sphinx reads a page, the values
+that its prose prints are taken from there. A lesson that fails is not cached: MyST-NB executes it again and reports the error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from autograder.authoring.lesson_cache import lock_execution_caches, open_execution_cache
+from autograder.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
 from autograder.parallel import available_cores
 
 _LOGGER = logging.getLogger(__name__)
@@ -32,8 +34,6 @@ def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str])
         return
     cache = open_execution_cache(Path(settings.execution_cache_path))
     waiting = [(path, notebook) for path, notebook in _notebooks(env, docnames) if not _is_cached(cache, notebook)]
-    if len(waiting) < 2:
-        return
     for path, _ in waiting:
         _LOGGER.info("%s: Executing notebook beside others", path)
 
@@ -59,7 +59,7 @@ def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Pat
         path = Path(env.doc2path(name))
         if any(path.match(pattern) for pattern in settings.execution_excludepatterns):
             continue
-        text = path.read_text(encoding="utf-8")
+        text = with_values_cell(path.read_text(encoding="utf-8"))
         reader = create_nb_reader(str(path), env.myst_config, settings, text)
         if reader is not None:
             notebooks.append((path, reader.read(text)))
@@ -72,3 +72,18 @@ def _is_cached(cache: Any, notebook: Any) -> bool:
     except KeyError:
         return False
     return True
+
+
+def print_values(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the values that a lesson has printed for its prose into the text that Sphinx reads."""
+    if not count_values(source[0]):
+        return
+    settings = app.env.mystnb_config
+    source[0] = with_values_cell(source[0])
+    reader = create_nb_reader(str(app.env.doc2path(docname)), app.env.myst_config, settings, source[0])
+    assert reader is not None
+    with suppress(KeyError):  # it has failed, as MyST-NB will report
+        _, executed = open_execution_cache(Path(settings.execution_cache_path)).merge_match_into_notebook(
+            reader.read(source[0])
+        )
+        source[0] = fill_in(source[0], printed_values(executed))

@@ -15,6 +15,7 @@ from myst_nb.core.read import read_myst_markdown_notebook
 from autograder.authoring import lesson_cache
 from autograder.authoring.chapter import Chapter
 from autograder.authoring.myst import set_cell_ids, write_notebook
+from autograder.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
 from autograder.errors import CourseError
 from autograder.parallel import available_cores
 from autograder.release.plain_markdown import PlainMarkdown, references
@@ -63,7 +64,8 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     cache = lesson_cache.open_execution_cache(lesson_cache.execution_cache_path(root, base))
     waiting = []
     for chapter in chapters:
-        notebook = read_myst_markdown_notebook(chapter.lesson.read_text(encoding="utf-8"), path=chapter.lesson)
+        text = with_values_cell(chapter.lesson.read_text(encoding="utf-8"))
+        notebook = read_myst_markdown_notebook(text, path=chapter.lesson)
         try:
             _, notebooks[chapter.name] = cache.merge_match_into_notebook(notebook)
         except KeyError:
@@ -103,9 +105,12 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
     plain.number_equations(cell.source for cell in executed.cells if cell.cell_type == "markdown")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": _KERNEL, "language_info": {"name": "python"}})
     outputs = {}
+    values = _take_values(executed)
     for cell in executed.cells:
         if cell.cell_type == "markdown":
-            notebook.cells.append(nbformat.v4.new_markdown_cell(plain(cell.source)))
+            count = count_values(cell.source)
+            text, values = fill_in(cell.source, values[:count]), values[count:]
+            notebook.cells.append(nbformat.v4.new_markdown_cell(plain(text)))
         elif cell.cell_type == "code":
             stored = [_stored(output) for output in cell.outputs]
             notebook.cells.append(nbformat.v4.new_code_cell(cell.source, outputs=stored, metadata=_folded(cell)))
@@ -121,6 +126,15 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
     }
     set_cell_ids(notebook)
     return notebook
+
+
+def _take_values(executed: Any) -> list[str]:
+    """Return the values that prose prints, and take the cell that has printed them away."""
+    if not any(count_values(cell.source) for cell in executed.cells if cell.cell_type == "markdown"):
+        return []
+    values = printed_values(executed)
+    del executed.cells[-1]
+    return values
 
 
 _KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}

@@ -36,7 +36,7 @@ from sphinx.config import Config
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
-from autograder.authoring.execute_lessons import execute_lessons
+from autograder.authoring.execute_lessons import execute_lessons, print_values
 from autograder.authoring.lesson_cache import SOURCES, execution_cache_path
 from autograder.course.site_address import site_address
 from autograder.errors import CourseError
@@ -80,6 +80,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     register_closed_chapters(app)
     app.connect("config-inited", configure)
     app.connect("env-before-read-docs", execute_lessons)
+    app.connect("source-read", print_values)
     app.connect("env-updated", pages_to_write)
     # Before napoleon, which runs at 500.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=400)

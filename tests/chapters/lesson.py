@@ -20,6 +20,7 @@ from traitlets import default
 
 from autograder.authoring import lesson_cache
 from autograder.authoring.lesson_cache import execution_cache_path, lock_execution_caches, open_execution_cache
+from autograder.authoring.printed_values import with_values_cell
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = ROOT / "chapters"
@@ -75,7 +76,7 @@ class Lesson:
 
     def run(self, folder: Path) -> tuple[list[Any], dict[str, Any]]:
         """Execute the lesson in a fresh kernel; return its code cells, and the answers to what is asked."""
-        notebook = read_myst_markdown_notebook(self.source, path=self.path)
+        notebook = read_myst_markdown_notebook(with_values_cell(self.source), path=self.path)
         questions = ", ".join(f"{name!r}: {expression}" for name, expression in self.asked.items())
         asking = f"import json\nprint(json.dumps({{{questions}}}, default=lambda tensor: tensor.tolist()))"
         notebook.cells.append(nbformat.v4.new_code_cell(asking))
@@ -117,7 +118,7 @@ class Lesson:
         Args:
             tests: the file whose calls of ``check`` count.
         """
-        remaining = re.sub(self.beside, "", self.prose)
+        remaining = re.sub(rf"\{{\{{.+?\}}\}}|{self.beside}", "", self.prose)
         for phrase in sorted(checked_phrases(tests) | set(self.given), key=len, reverse=True):
             assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
             remaining = remaining.replace(phrase, "")

@@ -1,0 +1,78 @@
+"""Let a lesson print the numbers in its prose: ``{{weights[0, 1]:.3f}}`` becomes the value of that expression, in that format.
+
+The expressions are evaluated after the lesson's last cell, by a cell that is appended for this purpose and that no reader sees. They may
+stand anywhere in Markdown, also within formulas, where MyST-NB's own ``glue`` and ``eval`` cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from string import Formatter
+from typing import Any
+
+_VALUE = r"\{\{(?P<value>.+?)\}\}"
+# Code is left alone; within formulas a minus stays a hyphen, which TeX draws as a minus.
+_PARTS = re.compile(rf"^(?P<code>```(?:\{{code-cell\}}|python).*?^```)|(?P<math>\$\$.*?\$\$|\$[^$\n]+\$)|{_VALUE}", re.M | re.S)
+_CELL = """
+```{{code-cell}} ipython3
+:tags: [remove-cell]
+
+for printed_value in [
+{lines}
+]:
+    print(printed_value)
+```
+"""
+
+
+def with_values_cell(text: str) -> str:
+    """Return a lesson's MyST text with the cell that evaluates its expressions; without expressions it stays as it is.
+
+    Raises:
+        ValueError: if what stands in double braces is not an expression with a format.
+    """
+    fields = list(_fields(text))
+    if not fields:
+        return text
+    lines = [f"    format({expression}, {form!r})," for expression, form in fields]
+    return f"{text.rstrip()}\n{_CELL.format(lines=chr(10).join(lines))}"
+
+
+def printed_values(executed: Any) -> list[str]:
+    """Return the values that the appended cell of an executed lesson has printed."""
+    return "".join(output.text for output in executed.cells[-1].outputs).splitlines()
+
+
+def fill_in(text: str, values: Sequence[str]) -> str:
+    """Return Markdown with values in place of the first expressions, one each, in order."""
+    remaining = iter(values)
+
+    def filled(match: re.Match[str]) -> str:
+        if match["code"]:
+            return match[0]
+        if match["math"]:
+            return re.sub(_VALUE, lambda inner: next(remaining), match[0])
+        return next(remaining).replace("-", "\N{MINUS SIGN}")
+
+    return _PARTS.sub(filled, text)
+
+
+def count_values(text: str) -> int:
+    """Return the number of expressions in Markdown."""
+    return len(list(_fields(text)))
+
+
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    for match in _PARTS.finditer(text):
+        if not match["code"]:
+            for field in re.findall(_VALUE, match[0]):
+                yield _field(field)
+
+
+def _field(written: str) -> tuple[str, str]:
+    parsed = list(Formatter().parse(f"{{{written}}}"))
+    if len(parsed) != 1 or parsed[0][0] or not parsed[0][1] or not parsed[0][2]:
+        raise ValueError(f"{{{{{written}}}}} is not an expression with a format, such as {{{{error:.3f}}}}")
+    _, expression, form, _ = parsed[0]
+    return str(expression), str(form)
