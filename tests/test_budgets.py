@@ -22,7 +22,9 @@ def statements() -> Counter[str]:
     for path in (ROOT / "tests").rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         folders = (parent.relative_to(ROOT).as_posix() for parent in path.parents)
-        counts[next(name for name in folders if name in BUDGETS)] += sum(isinstance(n, ast.stmt) for n in ast.walk(tree))
+        counts[next(name for name in folders if name in BUDGETS)] += sum(
+            isinstance(n, ast.stmt) for n in ast.walk(tree)
+        )
     return counts
 
 
