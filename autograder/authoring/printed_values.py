@@ -13,7 +13,9 @@ from typing import Any
 
 _VALUE = r"\{\{(?P<value>.+?)\}\}"
 # Code is left alone; within formulas a minus stays a hyphen, which TeX draws as a minus.
-_PARTS = re.compile(rf"^(?P<code>```(?:\{{code-cell\}}|python).*?^```)|(?P<math>\$\$.*?\$\$|\$[^$\n]+\$)|{_VALUE}", re.M | re.S)
+_PARTS = re.compile(
+    rf"^(?P<code>```(?:\{{code-cell\}}|python).*?^```)|(?P<math>\$\$.*?\$\$|\$[^$\n]+\$)|{_VALUE}", re.M | re.S
+)
 _CELL = """
 ```{{code-cell}} ipython3
 :tags: [remove-cell]

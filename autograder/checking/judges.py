@@ -21,9 +21,6 @@ from autograder.checking.tolerance import tolerance_for
 from autograder.checking.value_text import other_items, result_name, type_name
 from autograder.checking.verdict import NOT_WRITTEN
 
-# So many lines more are executed by a loop over three times as many items, two in the smaller case, if it looks at every other one.
-LOOP_LINES = 2
-
 Observations: TypeAlias = Sequence[Observation]
 Judge: TypeAlias = Callable[[Observations, Observations, Mapping[str, Value]], str | None]
 
@@ -170,7 +167,7 @@ def related(observed: Observations, expected: Observations, options: Mapping[str
 def same_operations(observed: Observations, expected: Observations, options: Mapping[str, Value]) -> str | None:
     """Neither the number of dispatched operations nor that of executed lines grows with the size of the input.
 
-    Lines grow by the option ``lines`` or more where there is a loop; a check of an older version has no such option.
+    Lines grow by the option ``lines`` or more where there is a loop.
     """
     if problem := _kinds(observed, expected):
         return problem
@@ -181,7 +178,7 @@ def same_operations(observed: Observations, expected: Observations, options: Map
     few, many = (observation.lines or 0 for observation in observed)
     if max(few, many) >= HIDDEN:
         return "it keeps the check from counting the lines that it executes (sys.settrace)"
-    if many - few >= options.get("lines", LOOP_LINES):
+    if many - few >= options["lines"]:
         counts = f"it executes {few} lines of Python on a small input and {many} on a larger one"
         return f"{counts}: there is a Python loop over {options['axis']}"
     return None
@@ -436,8 +433,8 @@ def _other_containers(answer: Observation, reference: Observation, fields: Mappi
     """Describe the parts in which a result differs from the expected structure, or a container of another kind."""
     if set(answer.outputs) != set(reference.outputs):
         return other_items(answer, reference, fields)
-    if not reference.containers or set(answer.containers) == set(reference.containers):
-        return None  # a recording of version 0.2.0 does not contain the expected containers
+    if set(answer.containers) == set(reference.containers):
+        return None
     returned, expected = (
         dict(text.rsplit(": ", 1) for text in observation.containers) for observation in (answer, reference)
     )

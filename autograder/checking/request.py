@@ -74,8 +74,7 @@ class Observation:
         lines: how many lines of code outside libraries it executed (``"operations"`` only).
         largest: number of elements of the largest tensor that it made (``"operations"`` only).
         functions: names of forbidden functions that it called, and that were refused.
-        containers: what the names of the outputs leave open, as :func:`containers_in` tells it (``"call"`` only). Empty in recordings of
-            version 0.2.0 and earlier.
+        containers: what the names of the outputs leave open, as :func:`containers_in` tells it (``"call"`` only).
     """
 
     outputs: Mapping[str, Value] = field(default_factory=dict)

@@ -163,9 +163,8 @@ class Verdict:
                 passed=item["passed"],
                 message=item["message"],
                 diagnosis=Diagnosis(**item["diagnosis"]) if item["diagnosis"] else None,
-                # Results of older versions say neither.
-                earned=item.get("earned", -1.0),
-                example=item.get("example", ""),
+                earned=item["earned"],
+                example=item["example"],
             )
             for item in data["findings"]
         )

@@ -117,7 +117,7 @@ class Change:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Change:
-        """Return the change that :meth:`to_json` has written; journals of earlier versions hold no ticks."""
+        """Return the change that :meth:`to_json` has written."""
         before, after = (MarkState.from_json(data[name]) for name in ("before", "after"))
         return cls(before, after, *(_read_ticks(data.get(name)) for name in ("ticks_before", "ticks_after")))
 

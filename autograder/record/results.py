@@ -145,13 +145,11 @@ class GradeResult:
         plain = ("student", "chapter", "status", "late_penalty", "device", "seed", "submission", "source")
         return cls(
             **{name: data[name] for name in plain},
-            seconds=data.get("seconds", 0.0),
-            # Results of an earlier version have no provenance.
-            provenance=Provenance.from_dict(data["provenance"]) if "provenance" in data else Provenance(),
+            seconds=data["seconds"],
+            provenance=Provenance.from_dict(data["provenance"]),
             exercises=tuple(_exercise(item) for item in data["exercises"]),
-            # An earlier version stored pending manual grades; the present ones are in the gradebook.
             questions=tuple(QuestionResult(q["name"], q["max_score"], q["answered"]) for q in data["questions"]),
-            notebooks=tuple(Notebook(**item) for item in data.get("notebooks", [])),
+            notebooks=tuple(Notebook(**item) for item in data["notebooks"]),
             problems=tuple(Problem.from_dict(item) for item in data["problems"]),
             unchanged=unchanged,
         )

@@ -117,11 +117,6 @@ def test_a_result_in_another_container_is_wrong(returned, expected, message):
     assert same_answer(seen[0], right[0]) == (message is None)
 
 
-def test_recordings_that_tell_no_containers_still_decide():
-    old = [replace(ask(lambda: [X, []]), containers=())]
-    assert judge("matches", [ask(lambda: [X, []])], old, {}) is None
-
-
 def test_outputs_are_cut_off_from_the_graph():
     seen = ask(Scaler, init={"width": 3}, state={"row": ROW}, x=X)
     assert not seen.outputs["output"].requires_grad
