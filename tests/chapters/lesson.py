@@ -54,14 +54,15 @@ class Lesson:
     """
 
     def __init__(
-        self, chapter: str, asked: Mapping[str, str], given: Collection[str] = (), *, beside: str = r"(?!)"
+        self, chapter: str, asked: Mapping[str, str], given: Collection[str] | str = (), *, beside: str = r"(?!)"
     ) -> None:
         """Read a lesson.
 
         Args:
             chapter: folder below ``chapters/``.
             asked: what the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
-            given: phrases whose numbers need no check here: they come from papers, are settings of the code, or are worked out on the spot.
+            given: the numbers that the lesson does not print, separated by blanks: they come from papers, are settings of the code, or are
+                worked out on the spot. Or phrases that contain them.
             beside: what else of the prose has tests of its own.
         """
         self.number = chapter[:2]
@@ -119,10 +120,15 @@ class Lesson:
             tests: the file whose calls of ``check`` count.
         """
         remaining = re.sub(rf"\{{\{{.+?\}}\}}|{self.beside}", "", self.prose)
-        for phrase in sorted(checked_phrases(tests) | set(self.given), key=len, reverse=True):
+        numbers = set(self.given.split()) if isinstance(self.given, str) else set()
+        phrases = checked_phrases(tests) | (set() if isinstance(self.given, str) else set(self.given))
+        for phrase in sorted(phrases, key=len, reverse=True):
             assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
             remaining = remaining.replace(phrase, "")
-        return re.findall(NUMBERS, re.sub(r"[Ff]igure \d+\.\d+", "", remaining))
+        found = re.findall(NUMBERS, re.sub(r"[Ff]igure \d+\.\d+", "", remaining))
+        written = {number.replace("{,}", ",") for number in found}
+        assert numbers <= written, f"given, but not in the prose: {sorted(numbers - written)}"
+        return [number for number in found if number.replace("{,}", ",") not in numbers]
 
 
 def checked_phrases(tests: str) -> set[str]:
