@@ -145,7 +145,7 @@ class GradeResult:
         plain = ("student", "chapter", "status", "late_penalty", "device", "seed", "submission", "source")
         return cls(
             **{name: data[name] for name in plain},
-            seconds=data["seconds"],
+            seconds=data.get("seconds", 0.0),  # the stored file has them apart, so that equal grades are equal files
             provenance=Provenance.from_dict(data["provenance"]),
             exercises=tuple(_exercise(item) for item in data["exercises"]),
             questions=tuple(QuestionResult(q["name"], q["max_score"], q["answered"]) for q in data["questions"]),

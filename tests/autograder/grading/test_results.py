@@ -65,18 +65,6 @@ def test_how_long_it_took_is_kept_and_makes_no_other_file(empty: Course) -> None
     assert read_result(empty, "03", "ann") == replace(slower, unchanged=True)
 
 
-def test_a_result_of_an_earlier_version_can_be_read(empty: Course) -> None:
-    path = write_result(empty, RESULT)
-    data = json.loads(path.read_text())
-    del data["provenance"]
-    data["seconds"] = 3.5
-    path.write_text(json.dumps(data))
-    shutil.rmtree(empty.root / "journal")
-    found = read_result(empty, "03", "ann")
-    assert found is not None
-    assert (found.seconds, found.provenance, found.score) == (3.5, Provenance(), RESULT.score)
-
-
 def test_a_folder_whose_name_is_no_text_has_a_result_too(empty: Course) -> None:
     write_result(empty, replace(RESULT, student="\udce9ve"))
     assert [result.student for result in read_results(empty, "03")] == ["\udce9ve"]
