@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -55,8 +56,6 @@ def test_surprise_of_a_long_text_is_that_of_its_windows(gpt: Any) -> None:
     with torch.no_grad():
         whole = next_token_loss(model(torch.tensor([text]))[0], torch.tensor([text]))
     assert gpt.surprise(model, text) == pytest.approx(whole.item(), rel=1e-5)
-    longer = torch.randint(gpt.V, (3 * gpt.WINDOW,)).tolist()
-    assert math.isfinite(gpt.surprise(model, longer))
 
 
 def test_a_few_steps_of_gpt_train_and_a_tuned_model_is_examined(gpt: Any) -> None:
@@ -124,14 +123,11 @@ def test_a_converted_model_keeps_all_weights_but_those_of_keys_and_values(querie
     before = {name: weight.clone() for name, weight in many.state_dict().items()}
     for way in queries.WAYS:
         few = queries.converted(many, queries_text, 2, way).state_dict()
-        for name, weight in few.items():
-            assert weight.shape[0] == (16 if "k_proj" in name or "v_proj" in name else before[name].shape[0])
-            if weight.shape == before[name].shape:
-                assert torch.equal(weight, before[name])
-    assert all(torch.equal(weight, before[name]) for name, weight in many.state_dict().items())
+        kept = [name for name, weight in few.items() if torch.equal(weight, before[name])]
+        assert [name for name in few if name not in kept] == [name for name in few if re.search("[kv]_proj", name)]
+        assert all(torch.equal(weight, before[name]) for name, weight in many.state_dict().items())
     weight = before["layers.0.self_attention.k_proj.weight"]
-    first = queries.first_of(weight, 8, 2)
-    assert torch.equal(first, torch.cat([weight[:8], weight[32:40]]))
+    assert torch.equal(queries.first_of(weight, 8, 2), torch.cat([weight[:8], weight[32:40]]))
 
 
 def test_a_few_steps_of_grouped_queries_train_and_a_model_is_examined(queries: Any, queries_text: Any) -> None:
@@ -175,11 +171,3 @@ def test_a_few_steps_of_positions_train(positions: Any, positions_text: Any) -> 
     before = positions.losses(model, positions_text, 64)[0]
     positions.train(model, positions_text, steps=8, length=64, seed=0, rate=positions.RATE)
     assert positions.losses(model, positions_text, 64)[0] < before - 0.5
-
-
-def test_the_other_pairing_changes_the_loss_and_leaves_the_model(positions: Any, positions_text: Any) -> None:
-    torch.manual_seed(0)
-    model = positions.Reader(len(positions_text.characters), "rotary")
-    before = positions.losses(model, positions_text, 64, bins=8)
-    assert positions.other_pairing(model, positions_text) != before
-    assert positions.losses(model, positions_text, 64, bins=8) == before

@@ -18,22 +18,8 @@ def translation(experiment):
     return experiment("translation")
 
 
-@pytest.fixture(autouse=True)
-def _threads():
-    """One thread, as in a training, which sets it for its process: here, that of the tests. Afterwards as many as before."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def small(translation):
-    return translation.Task(largest=999, train=120, validation=10, test=12), translation.Budget(steps=4, batch_size=16)
-
-
-def models(translation):
-    return {name: translator.make(53, 64) for name, translator in translation.TRANSLATORS.items()}
+# One thread, as in a training.
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # --------------------------------------------------------------------------------------------------------- arithmetic
@@ -61,31 +47,6 @@ def test_the_command_that_is_recorded_has_no_files_in_it(translation):
 
 
 # ----------------------------------------------------------------------------------------------------------- fairness
-
-
-def test_all_translators_have_about_as_many_parameters(translation):
-    sizes = [sum(p.numel() for p in model.parameters()) for model in models(translation).values()]
-    assert max(sizes) / min(sizes) < 1.25
-
-
-def test_the_same_training_gives_the_same_run(translation, small):
-    first, second = (translation.train("transformer", 1e-3, *small) for _ in range(2))
-    assert first.loss == second.loss
-    assert [(step, share) for step, _, share in first.exact] == [(step, share) for step, _, share in second.exact]
-    assert first.looked == second.looked
-    assert first.exact[-1][0] == 4
-
-
-@pytest.mark.parametrize("name", ["seq2seq", "dot", "transformer"])
-def test_training_lowers_the_loss_and_every_test_pair_is_judged(translation, monkeypatch, name):
-    monkeypatch.setattr(translation, "_SMOOTHED", 10)
-    task = translation.Task(largest=999, train=120, validation=10, test=12)
-    run = translation.train(name, 5e-3, task, translation.Budget(steps=40, batch_size=16))
-    assert [step for step, _ in run.loss] == [10, 20, 30, 40]
-    assert run.loss[-1][1] < run.loss[0][1]
-    assert sum(part["pairs"] for part in run.by_length) == 12
-    assert run.seconds >= run.exact[-1][1] > 0
-    assert (run.looked is None) == (name == "seq2seq")
 
 
 @pytest.mark.parametrize("name", ["additive", "location", "transformer"])
@@ -126,6 +87,7 @@ def test_the_record_is_of_models_that_have_just_as_many_parameters_now(translati
     models = {name: translator.make(source, target) for name, translator in translation.TRANSLATORS.items()}
     sizes = {name: sum(p.numel() for p in model.parameters()) for name, model in models.items()}
     assert {name: run["parameters"] for name, run in runs.items()} == sizes
+    assert max(sizes.values()) / min(sizes.values()) < 1.25
 
 
 @pytest.mark.parametrize("name", ["seq2seq", "dot", "transformer"])

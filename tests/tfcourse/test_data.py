@@ -58,30 +58,7 @@ SPELLED = {
     ),
 }
 
-GERMAN_UNITS = ["", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
-GERMAN_TEENS = "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
 GERMAN_MONTHS = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
-GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
-
-
-def german_pieces(number: int) -> list[str]:
-    """The words of a German number below a million, put together by the rules of the language."""
-    if number >= 1000:
-        thousands, rest = divmod(number, 1000)
-        before = german_pieces(thousands)
-        if before[-1] == "eins":
-            before[-1] = "ein"
-        return [*before, "tausend", *(german_pieces(rest) if rest else [])]
-    if number >= 100:
-        hundreds, rest = divmod(number, 100)
-        return [GERMAN_UNITS[hundreds], "hundert", *(german_pieces(rest) if rest else [])]
-    if number >= 20:
-        tens, units = divmod(number, 10)
-        word = GERMAN_TENS.split()[tens - 2]
-        return [GERMAN_UNITS[units], "und", word] if units else [word]
-    if number >= 10:
-        return [GERMAN_TEENS.split()[number - 10]]
-    return ["null" if number == 0 else "eins" if number == 1 else GERMAN_UNITS[number]]
 
 
 # -------------------------------------------------------------------------------------------------------------- numbers
@@ -92,20 +69,6 @@ def test_numbers_are_spelled_as_people_spell_them(number):
     assert tuple(number_to_words(number, language) for language in NUMBER_LANGUAGES) == SPELLED[number]
 
 
-def test_another_language_or_a_negative_number_is_refused():
-    with pytest.raises(ValueError, match="en, de, fr, got 'xx'"):
-        number_to_words(3, "xx")
-    with pytest.raises(ValueError, match="-3"):
-        number_to_words(-3, "en")
-
-
-@given(number=st.integers(0, 999_999))
-def test_german_numbers_are_cut_into_their_words_with_units_before_tens(number):
-    tokens = tokenize(number_to_words(number, "de"))
-    assert [token.removeprefix("##") for token in tokens] == german_pieces(number)
-    assert all(token.startswith("##") for token in tokens[1:])
-
-
 @pytest.mark.parametrize("languages", [("en", "de"), ("en", "fr"), ("de", "fr")], ids="-".join)
 def test_pairs_spell_one_number_in_two_languages(languages):
     source, target = languages
@@ -114,13 +77,6 @@ def test_pairs_spell_one_number_in_two_languages(languages):
     assert len(set(pairs)) == 300
     for pair in pairs:
         assert pair.target == number_to_words(by_source[pair.source], target)
-
-
-def test_the_same_arguments_give_the_same_pairs_and_another_seed_gives_others():
-    assert number_pairs(count=150, seed=3) == number_pairs(count=150, seed=3)
-    assert set(number_pairs(count=150, seed=3)) != set(number_pairs(count=150, seed=4))
-    assert date_pairs(count=150, seed=3) == date_pairs(count=150, seed=3)
-    assert not set(date_pairs(count=150, seed=3)) & set(date_pairs(count=150, seed=4))
 
 
 def test_pairs_are_the_same_on_every_machine_and_in_every_run():
@@ -164,12 +120,6 @@ def test_a_number_has_its_split_whatever_the_language_and_a_tenth_of_them_is_hel
     assert 0.09 < len(seen["validation"]) / 20_000 < 0.115
 
 
-def test_numbers_below_a_hundred_are_always_trained_on_and_never_tested():
-    sources = {pair.source for pair in number_pairs(count=120)}
-    assert sources >= {number_to_words(n, "en") for n in range(100)}
-    assert all(number_split(n) == "train" for n in range(100))
-
-
 @pytest.mark.parametrize("language", NUMBER_LANGUAGES)
 def test_a_vocabulary_of_two_thousand_training_pairs_has_every_word_of_the_unseen_numbers(language):
     other = "fr" if language == "de" else "de"
@@ -181,9 +131,8 @@ def test_a_vocabulary_of_two_thousand_training_pairs_has_every_word_of_the_unsee
 
 @pytest.mark.parametrize(("language", "tokens"), [("en", 49), ("de", 60), ("fr", 53)])
 def test_the_data_card_gives_the_sizes_of_vocabularies_and_texts(language, tokens):
-    card = " ".join((Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8").split())
-    assert "there are 49 English tokens, 60 German and 53 French ones, and no text has more than 13;" in card
-    assert "up to 999,999,999,999 no text has more than 27." in card
+    card = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    assert re.search(rf"\b{tokens}\b", card)
     texts = [pair.source for pair in number_pairs(language, "fr" if language == "de" else "de", count=5000)]
     assert len(Vocabulary.from_texts(texts)) == len(SPECIAL_TOKENS) + tokens
     assert max(len(tokenize(text)) for text in texts) <= 13
@@ -192,30 +141,6 @@ def test_the_data_card_gives_the_sizes_of_vocabularies_and_texts(language, token
     assert len(tokenize(number_to_words(longest, language))) == len(tokenize(number_to_words(999, language)))
     assert len(tokenize(number_to_words(999_999, language))) == (13 if language == "fr" else 11)
     assert len(tokenize(number_to_words(999_999_999_999, language))) == (27 if language == "fr" else 23)
-
-
-def test_short_and_long_numbers_both_occur():
-    pairs = number_pairs("en", "de", count=3000)
-    short = sum("thousand" not in pair.source for pair in pairs)
-    long = sum(" hundred" in pair.source.partition(" thousand")[0] and "thousand" in pair.source for pair in pairs)
-    # Each length is drawn as often as the others; of the short ones nearly all there are have been taken.
-    assert 0.15 < short / 3000 < 0.5
-    assert 0.15 < long / 3000 < 0.3
-
-
-def test_asking_for_more_numbers_than_there_are_says_how_many_were_found():
-    with pytest.raises(ValueError, match="could not find 3000 numbers up to 999 in the split 'train', only"):
-        number_pairs(count=3000, largest=999)
-    with pytest.raises(ValueError, match="got 'dev'"):
-        number_pairs(split="dev")
-    with pytest.raises(ValueError, match="0 or more, got -1"):
-        number_pairs(count=-1)
-
-
-def test_few_numbers_can_be_asked_for():
-    assert len(number_pairs(count=7)) == 7
-    assert number_pairs(count=0) == []
-    assert {pair.source for pair in number_pairs(count=4, largest=3)} == {"zero", "one", "two", "three"}
 
 
 # ---------------------------------------------------------------------------------------------------------------- dates
@@ -265,15 +190,6 @@ def test_what_is_written_means_one_date_only_in_whatever_locale():
                 assert meanings.setdefault(text, date.isoformat()) == date.isoformat(), (locale, text)
 
 
-def test_a_full_stop_can_decide_between_october_and_november():
-    import babel.dates
-
-    def long(month: int, locale: str) -> str:
-        return babel.dates.format_date(datetime.date(2026, month, 3), "long", locale=locale)
-
-    assert (long(10, "hr"), long(11, "pl")) == ("3. listopada 2026.", "3 listopada 2026")
-
-
 def test_dates_come_from_dozens_of_locales_and_have_plain_spaces():
     assert len(DATE_LOCALES) == len(set(DATE_LOCALES)) == 61
     pairs = date_pairs(count=2000)
@@ -281,24 +197,6 @@ def test_dates_come_from_dozens_of_locales_and_have_plain_spaces():
     assert not [pair for pair in pairs if re.search(r"[\u200e\u200f\u202f\xa0]|  ", pair.source)]
     assert all(re.fullmatch(r"(19|20)\d\d-\d\d-\d\d", pair.target) for pair in pairs)
     assert not [pair for pair in pairs if pair.source == pair.target]
-
-
-def test_years_and_locales_can_be_chosen_and_must_be_there():
-    import babel
-
-    assert {pair.target[:4] for pair in date_pairs(count=200, first_year=2024, last_year=2025)} == {"2024", "2025"}
-    with pytest.raises(ValueError, match="0 locales"):
-        date_pairs(locales=())
-    with pytest.raises(ValueError, match="2001 to 2000"):
-        date_pairs(first_year=2001, last_year=2000)
-    with pytest.raises(ValueError, match="count=-1"):
-        date_pairs(count=-1)
-    with pytest.raises(babel.UnknownLocaleError, match="xx_YY"):
-        date_pairs(locales=("xx_YY",))
-    with pytest.raises(ValueError, match="only"):
-        date_pairs(split="test", count=300, locales=("de",), first_year=2024, last_year=2024)
-    with pytest.raises(ValueError, match="got 'dev'"):
-        date_pairs(split="dev")
 
 
 # --------------------------------------------------------------------------------------------------------------- tokens
@@ -367,13 +265,6 @@ def test_decoding_stops_at_the_first_end_and_shows_unknown_tokens():
         vocabulary.decode([-1])
 
 
-def test_a_token_with_two_numbers_is_refused():
-    with pytest.raises(ValueError, match="'a'"):
-        Vocabulary(["a", "b", "a"])
-    with pytest.raises(ValueError, match="'<bos>'"):
-        Vocabulary(["<bos>"])
-
-
 # -------------------------------------------------------------------------------------------------------------- batches
 
 
@@ -385,11 +276,6 @@ def test_padding_stands_behind_the_tokens_and_the_mask_tells_it_from_them(sequen
     assert mask.dtype == torch.bool
     assert tokens.tolist() == [sequence + [PAD] * (longest - len(sequence)) for sequence in sequences]
     assert mask.tolist() == [[place < len(sequence) for place in range(longest)] for sequence in sequences]
-
-
-def test_an_empty_batch_is_refused():
-    with pytest.raises(ValueError, match="at least one"):
-        pad_batch([])
 
 
 @pytest.fixture(scope="module")
@@ -424,17 +310,7 @@ def test_sources_end_with_eos_and_targets_stand_between_bos_and_eos(pairs_and_vo
         assert not bool((batch.source == BOS).any())
 
 
-def test_epochs_are_repeatable_and_differ_by_their_seed(pairs_and_vocabularies):
-    pairs, source, target = pairs_and_vocabularies
-    one, same, other = (
-        [batch.source.tolist() for batch in batches(pairs, source, target, batch_size=32, seed=seed, bucketed=bucketed)]
-        for seed, bucketed in ((1, True), (1, True), (2, True))
-    )
-    assert one == same
-    assert one != other
-
-
-def test_buckets_have_less_padding(pairs_and_vocabularies):
+def test_buckets_have_less_padding_and_come_in_an_order_that_the_seed_draws(pairs_and_vocabularies):
     pairs, source, target = pairs_and_vocabularies
     padding = [
         sum(int((~b.source_mask).sum() + (~b.target_mask).sum()) for b in epoch)
@@ -444,23 +320,14 @@ def test_buckets_have_less_padding(pairs_and_vocabularies):
         )
     ]
     assert padding[0] < padding[1] / 3
-
-
-def test_buckets_come_in_a_drawn_order_and_without_a_seed_from_short_to_long(pairs_and_vocabularies):
-    lengths = [
-        [
-            int(b.source_mask.sum(1).max())
-            for b in batches(*pairs_and_vocabularies, batch_size=25, seed=seed, bucketed=True)
-        ]
-        for seed in (None, 0)
+    made = [
+        [batch.source for batch in batches(pairs, source, target, batch_size=25, seed=seed, bucketed=True)]
+        for seed in (None, 0, 0, 1)
     ]
-    assert lengths[0] == sorted(lengths[0])
-    assert lengths[1] != sorted(lengths[1])
-
-
-def test_a_batch_size_must_be_positive_and_is_looked_at_before_the_first_batch(pairs_and_vocabularies):
-    with pytest.raises(ValueError, match="got 0"):
-        batches(*pairs_and_vocabularies, batch_size=0)
+    assert [len(batch[0]) for batch in made[0]] == sorted(len(batch[0]) for batch in made[0])
+    assert [len(batch[0]) for batch in made[1]] != sorted(len(batch[0]) for batch in made[1])
+    torch.testing.assert_close(made[1], made[2])
+    assert [x.tolist() for x in made[1]] != [x.tolist() for x in made[3]]
 
 
 # -------------------------------------------------------------------------------------------------------- parallel text
@@ -472,13 +339,6 @@ def test_parallel_text_is_read_line_by_line_without_blank_and_repeated_pairs(tmp
     files = tmp_path / "text.en", tmp_path / "text.de"
     assert parallel_pairs(*files) == [("One house", "Ein Haus"), ("Two houses", "Zwei Häuser"), ("Three", "Drei")]
     assert parallel_pairs(*files, count=2) == [("One house", "Ein Haus"), ("Two houses", "Zwei Häuser")]
-
-
-def test_files_with_different_numbers_of_lines_are_no_parallel_text(tmp_path):
-    (tmp_path / "text.en").write_text("One\nTwo\n", encoding="utf-8")
-    (tmp_path / "text.de").write_text("Eins\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"text\.en and .*text\.de do not have equally many lines"):
-        parallel_pairs(tmp_path / "text.en", tmp_path / "text.de")
 
 
 WMT_CARD = """\
@@ -516,14 +376,6 @@ def test_a_pair_of_wmt_is_loaded_in_either_direction_and_by_split(wmt_folder):
     assert wmt_pairs("de", "en", split="validation", dataset=wmt_folder, count=None) == [("Er schläft.", "He sleeps.")]
 
 
-def test_a_pair_of_wmt_has_english_on_one_side(wmt_folder):
-    for languages in (("en", "en"), ("de", "fr")):
-        with pytest.raises(ValueError, match="English and another"):
-            wmt_pairs(*languages, dataset=wmt_folder)
-    with pytest.raises(ValueError, match="got 'dev'"):
-        wmt_pairs(split="dev", dataset=wmt_folder)
-
-
 # ---------------------------------------------------------------------------------------------------- without libraries
 
 
@@ -542,12 +394,6 @@ def test_without_its_library_a_loader_says_what_to_install(monkeypatch, call, pa
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"pip install {package}, or pip install 'tfcourse\[{extra}\]'"):
         call()
-
-
-def test_an_unknown_split_is_told_before_a_library_is_missed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ValueError, match="got 'dev'"):
-        wmt_pairs(split="dev")
 
 
 def test_the_module_is_imported_without_any_of_them():
@@ -593,6 +439,30 @@ def test_boxes_of_a_scene_are_where_the_picture_is_dark() -> None:
             assert (inside.min() == 1) == (kind == 0)
 
 
-def test_a_scene_too_small_for_three_boxes_is_refused() -> None:
-    with pytest.raises(ValueError, match="16 at least"):
-        scenes(1, size=12)
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        (lambda: number_to_words(3, "xx"), "'xx'"),
+        (lambda: number_to_words(-3, "en"), "-3"),
+        (lambda: number_pairs(count=3000, largest=999), "3000 .* 999"),
+        (lambda: number_pairs(split="dev"), "'dev'"),
+        (lambda: number_pairs(count=-1), "-1"),
+        (lambda: date_pairs(locales=()), "0 "),
+        (lambda: date_pairs(first_year=2001, last_year=2000), "2001 to 2000"),
+        (lambda: date_pairs(count=-1), "-1"),
+        (lambda: date_pairs(split="test", count=300, locales=("de",), first_year=2024, last_year=2024), "300"),
+        (lambda: date_pairs(split="dev"), "'dev'"),
+        (lambda: wmt_pairs("en", "en"), "en"),
+        (lambda: wmt_pairs("de", "fr"), "de"),
+        (lambda: wmt_pairs(split="dev"), "'dev'"),
+        (lambda: Vocabulary(["a", "b", "a"]), "'a'"),
+        (lambda: Vocabulary(["<bos>"]), "'<bos>'"),
+        (lambda: pad_batch([]), "one"),
+        (lambda: batches([], Vocabulary([]), Vocabulary([]), batch_size=0), "0"),
+        (lambda: parallel_pairs(__file__, Path(__file__).with_name("conftest.py")), r"conftest\.py"),
+        (lambda: scenes(1, size=12), "16"),
+    ],
+)
+def test_nonsense_is_refused_with_its_value(call, value):
+    with pytest.raises(ValueError, match=value):
+        call()
