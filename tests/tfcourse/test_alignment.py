@@ -22,13 +22,10 @@ from tfcourse.alignment import (
     scaled_dot_score,
 )
 
+from .drawing import randn
+
 precise = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 seeds = st.integers(0, 10**6)
-
-
-def randn(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Random inputs in float64, then rounded, so that every dtype sees the same numbers."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 def distinct(count: int) -> st.SearchStrategy[list[int]]:

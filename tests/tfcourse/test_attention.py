@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from tfcourse.attention import (
@@ -23,12 +22,9 @@ from tfcourse.attention import (
     tiled_attention,
 )
 
+from .drawing import randn
+
 precise = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-
-
-def randn(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Random inputs in float64, then rounded, so that every dtype sees the same numbers."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 @precise

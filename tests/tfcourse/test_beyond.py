@@ -23,23 +23,13 @@ from tfcourse.beyond import (
     matching_cost,
 )
 
+from .drawing import near, redrawn
+
 KINDS = 4
 
 
 def randn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
-
-
-def redrawn(module: nn.Module, seed: int = 0) -> nn.Module:
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.normal_(std=0.3, generator=generator)
-    return module.eval()
-
-
-def near(one: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
-    torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 
 
 def boxes(count: int, seed: int = 0) -> Tensor:

@@ -24,6 +24,8 @@ from tfcourse.gpt import (
     training_flops,
 )
 
+from .drawing import near
+
 V, D, H, L, N = 23, 12, 3, 2, 20
 
 
@@ -81,10 +83,6 @@ def ours(theirs: GPT2LMHeadModel) -> Gpt:
 @pytest.fixture
 def tokens() -> Tensor:
     return torch.randint(3, V, (4, 9), generator=torch.Generator().manual_seed(1))
-
-
-def near(one: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
-    torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 
 
 # ----------------------------------------------------------------------------------------------------------- the model

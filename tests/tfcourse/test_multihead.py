@@ -4,17 +4,14 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tfcourse.attention import causal_mask, padding_mask
 from tfcourse.multihead import MultiHeadAttention, attention_parameters
 
+from .drawing import randn
+
 precise = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-
-
-def randn(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Random inputs in float64, then rounded, so that every dtype sees the same numbers."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 def randomise(module: nn.Module) -> None:

@@ -1,41 +1,23 @@
-"""Positions against a loop over plain numbers, and the properties that hold whatever the numbers."""
-
-import math
+"""Positions against Marian's table of sinusoids and Wav2Vec2-BERT's relative attention."""
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import Tensor
+from transformers import Wav2Vec2BertConfig
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
 
 from tfcourse.positions import relative_attention, sinusoidal_positions
 
 
-def randn(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Random inputs in float64, then rounded, so that every dtype sees the same numbers."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
-
-
-@given(length=st.integers(1, 20), pairs=st.integers(1, 8))
-def test_sinusoids_are_those_of_the_formula_number_by_number(length, pairs):
-    D = 2 * pairs
-    expected = torch.tensor(
-        [
-            [(math.sin if column % 2 == 0 else math.cos)(t / 10000 ** (2 * (column // 2) / D)) for column in range(D)]
-            for t in range(length)
-        ]
-    )
-    actual = sinusoidal_positions(length, D)
-    assert (actual.shape, actual.dtype) == ((length, D), torch.float32)
-    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-7)
-
-
-# ---------------------------------------------------------------------------------------------------- relative attention
+def test_sinusoids_are_marians_which_has_the_sines_before_the_cosines():
+    for length, width in ((1, 2), (20, 12), (513, 64)):
+        table = MarianSinusoidalPositionalEmbedding(length, width)
+        expected = table.create_weight() if hasattr(table, "create_weight") else table.weight
+        actual = sinusoidal_positions(length, width)
+        halves = torch.cat([actual[:, 0::2], actual[:, 1::2]], dim=1)
+        torch.testing.assert_close(halves, expected.detach().float(), rtol=0, atol=1e-6)
 
 
 def test_relative_attention_on_keys_is_that_of_wav2vec2_bert() -> None:
-    from transformers import Wav2Vec2BertConfig
-    from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
-
     config = Wav2Vec2BertConfig(
         hidden_size=12,
         num_attention_heads=3,

@@ -26,15 +26,12 @@ from tfcourse.recurrent import (
     stacked_forward,
 )
 
+from .drawing import randn
+
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 precise = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 four_sizes = st.lists(st.integers(1, 6), min_size=4, max_size=4, unique=True)
 seeds = st.integers(0, 10**6)
-
-
-def randn(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Random inputs in float64, then rounded, so that every dtype sees the same numbers."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 def weights_for(gates: int, E: int, D: int, *, seed: int = 3, dtype: torch.dtype = torch.float64) -> LstmWeights:

@@ -22,6 +22,8 @@ from tfcourse.t5 import (
     t5_parameters,
 )
 
+from .drawing import near
+
 V, D, H, DH, FF, L = 29, 12, 3, 5, 17, 2
 
 
@@ -66,10 +68,6 @@ def ours_of(theirs: T5ForConditionalGeneration, *, gated: bool) -> T5:
     model = T5(V, d_model=D, n_heads=H, d_head=DH, d_ff=FF, n_layers=L, gated=gated).eval()
     model.load_state_dict(mine)
     return model
-
-
-def near(one: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
-    torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 
 
 @pytest.fixture

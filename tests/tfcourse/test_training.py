@@ -17,12 +17,9 @@ from tfcourse.training import (
     training_step,
 )
 
+from .drawing import randn
+
 precise = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-
-
-def randn(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Random inputs in float64, then rounded, so that every dtype sees the same numbers."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
 # ----------------------------------------------------------------------------------------------------- cross-entropy

@@ -18,16 +18,14 @@ from tfcourse.vit import (
     window_attention,
 )
 
+from .drawing import near
+
 D, H, FF, L, P, C, CLASSES, SIZE = 12, 3, 17, 2, 4, 3, 5, 12
 WIDTHS: dict[str, Any] = {"d_model": D, "n_heads": H, "d_ff": FF, "n_layers": L}
 
 
 def randn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
-
-
-def near(one: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
-    torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 
 
 # ---------------------------------------------------------------------------------------------------------------- patches
