@@ -233,16 +233,20 @@ X, PLAIN, MEMORY, GATED = randn(2, 4, 3), weights_for(1, 3, 5), weights_for(4, 3
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "value"),
     [
-        lambda: lstm_forward(X, *MEMORY, (randn(2, 5), randn(5))),
-        lambda: rnn_forward(X[0], *PLAIN),
-        lambda: rnn_forward(X[:, :0], *PLAIN),
-        lambda: lstm_forward(X, *MEMORY, mask=torch.ones(2, 3, dtype=torch.bool)),
-        lambda: lstm_forward(X, *MEMORY, mask=torch.ones(2, 4)),
-        lambda: bidirectional_forward(X[0], MEMORY, MEMORY),
+        (lambda: lstm_forward(X, *MEMORY, (randn(2, 5), randn(5))), r"\(5,\)"),
+        (lambda: rnn_forward(X[0], *PLAIN), r"\(4, 3\)"),
+        (lambda: rnn_forward(X[:, :0], *PLAIN), r"\(2, 0, 3\)"),
+        (lambda: lstm_forward(X, *MEMORY, mask=torch.ones(2, 3, dtype=torch.bool)), r"\(2, 3\)"),
+        (lambda: lstm_forward(X, *MEMORY, mask=torch.ones(2, 4)), "torch.float32"),
+        (lambda: bidirectional_forward(X[0], MEMORY, MEMORY), r"\(4, 3\)"),
+        # Checks ask for the error, not for the order of the shapes that it lists.
+        (lambda: rnn_cell(X[:, 0], randn(2, 5), *PLAIN[:3], randn(1)), r"\(5,\), \(1,\)\)$"),
+        (lambda: lstm_cell(X[:, 0], randn(2, 5), randn(2, 5), *MEMORY[:3], torch.tensor(1.0)), r"\(20,\), \(\)\)"),
+        (lambda: gru_cell(X[:, 0], randn(2, 5), *GATED[:3], randn(2, 15)), r"\(2, 15\)\)"),
     ],
 )
-def test_inputs_that_no_check_asks_about_are_refused_with_their_values(call):
-    with pytest.raises(ValueError, match=r"\d|'"):
+def test_wrong_inputs_are_refused_with_their_values(call, value):
+    with pytest.raises(ValueError, match=value):
         call()
