@@ -1,13 +1,14 @@
 """Chapter 04 against PyTorch's layer with copied weights, and the paper's counts."""
 
 import math
+import re
 
 import pytest
 import torch
 from torch import nn
 
 from tfcourse.attention import causal_mask, padding_mask
-from tfcourse.multihead import MultiHeadAttention, attention_parameters
+from tfcourse.multihead import MultiHeadAttention, attention_parameters, head_ablation, merge_heads, split_heads
 
 from .drawing import randn
 
@@ -82,3 +83,18 @@ def test_the_papers_base_layer_has_as_many_parameters_as_counted():
     layer = MultiHeadAttention(512, 8, bias=False)
     assert count.query_key + count.value_output == sum(parameter.numel() for parameter in layer.parameters())
     assert count == (524_288, 2_097_152, 524_288, 2_097_152)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 4, 5, 6)])
+@pytest.mark.parametrize(
+    ("call", "dimensions"),
+    [
+        (lambda x: split_heads(x, 2), 3),
+        (merge_heads, 4),
+        (lambda x: head_ablation(x, randn(7, x.shape[1] * x.shape[-1])), 4),
+    ],
+)
+def test_other_numbers_of_dimensions_are_refused_with_the_shape(call, dimensions, shape):
+    if len(shape) != dimensions:
+        with pytest.raises(ValueError, match=re.escape(str(shape))):
+            call(randn(*shape))

@@ -22,6 +22,7 @@ from tfcourse.recurrent import (
     lstm_forward,
     rnn_cell,
     rnn_forward,
+    sample_autoregressive,
     sequence_negative_log_likelihood,
     stacked_forward,
 )
@@ -229,6 +230,13 @@ def test_likelihood_and_its_gradient_equal_pytorch_s_cross_entropy(
 # --------------------------------------------------------------------------------------------- devices, dtypes, inputs
 
 
+def test_writing_keeps_no_graph_of_the_model():
+    model, kept = NeuralProbabilisticLM(6, 3, 4, 5), []
+    sample_autoregressive(lambda tokens: kept.append(model(tokens)) or kept[-1], torch.tensor([[1, 2, 3]]), 2)
+    assert [logits.requires_grad for logits in kept] == [False, False]
+    assert model(torch.tensor([[1, 2, 3]])).requires_grad, "only while writing"
+
+
 X, PLAIN, MEMORY, GATED = randn(2, 4, 3), weights_for(1, 3, 5), weights_for(4, 3, 5), weights_for(3, 3, 5)
 
 
@@ -241,6 +249,12 @@ X, PLAIN, MEMORY, GATED = randn(2, 4, 3), weights_for(1, 3, 5), weights_for(4, 3
         (lambda: lstm_forward(X, *MEMORY, mask=torch.ones(2, 3, dtype=torch.bool)), r"\(2, 3\)"),
         (lambda: lstm_forward(X, *MEMORY, mask=torch.ones(2, 4)), "torch.float32"),
         (lambda: bidirectional_forward(X[0], MEMORY, MEMORY), r"\(4, 3\)"),
+        (lambda: rnn_cell(X[:, 0], randn(2, 5), *MEMORY), r"\(20, 3\)"),
+        (lambda: rnn_cell(X[:, 0], randn(1, 5), *PLAIN), r"\(2, 3\) and \(1, 5\)"),
+        (lambda: rnn_cell(X[:, 0], torch.tensor(1.0), *PLAIN), r"\(\)"),
+        (lambda: rnn_cell(X[:, 0], randn(2, 5), *PLAIN[:2], randn(2, 5), randn(5)), r"\(2, 5\)"),
+        (lambda: lstm_cell(X[:, 0], randn(2, 5), randn(1, 5), *MEMORY), r"\(1, 5\)"),
+        (lambda: lstm_cell(X[:, 0], randn(2, 5), randn(3, 1, 5), *MEMORY), r"\(3, 1, 5\)"),
         # Checks ask for the error, not for the order of the shapes that it lists.
         (lambda: rnn_cell(X[:, 0], randn(2, 5), *PLAIN[:3], randn(1)), r"\(5,\), \(1,\)\)$"),
         (lambda: lstm_cell(X[:, 0], randn(2, 5), randn(2, 5), *MEMORY[:3], torch.tensor(1.0)), r"\(20,\), \(\)\)"),

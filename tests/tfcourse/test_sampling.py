@@ -225,3 +225,11 @@ def test_an_empty_chain_copies_and_an_unknown_name_is_told_all_names():
         sampler_chain(logits, tokens, [("top_k", {"k": 2}), ("top_q", {"p": 0.5})])
     for name in set(sampling.__all__) - {"mirostat", "sampler_chain"}:
         assert name in str(error.value)
+
+
+def test_penalties_take_tokens_of_any_integer_type():
+    logits, tokens = randn(3, 5), torch.randint(0, 5, (3, 6), generator=generator(3))
+    for name, parameters in PENALTIES:
+        penalise = getattr(sampling, name)
+        expected = penalise(logits, tokens, **parameters)
+        assert torch.equal(penalise(logits, tokens.to(torch.int32), **parameters), expected)

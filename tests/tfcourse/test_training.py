@@ -44,6 +44,16 @@ def test_cross_entropy_and_its_gradient_equal_pytorchs(dtype, data, with_gradien
     assert_near(actual, expected)
 
 
+def test_a_token_that_is_forbidden_costs_nothing_as_long_as_nothing_is_smoothed(with_gradients, assert_near):
+    logits, targets = randn(2, 3, 5), torch.tensor([[4, 2, 0], [3, 1, 4]])
+    logits[:, :, 0] = -torch.inf
+    logits[0, 1, 3] = -torch.inf
+    actual = with_gradients(lambda x: cross_entropy(x, targets), logits)
+    expected = with_gradients(lambda x: F.cross_entropy(x.flatten(0, 1), targets.flatten(), ignore_index=0), logits)
+    assert all(bool(x.isfinite().all()) for x in actual)
+    assert_near(actual, expected)
+
+
 # ------------------------------------------------------------------------------------------------------ learning rate
 
 
@@ -72,6 +82,17 @@ def test_every_entry_is_the_mean_of_the_checkpoints_entries_as_pytorchs_averaged
     found["weight"].zero_()
     torch.testing.assert_close(states, before, rtol=0, atol=0, msg="the mean has tensors of its own")
     model.load_state_dict(average_checkpoints(states))
+
+
+def test_counts_come_from_the_last_checkpoint_and_half_precision_is_summed_wide():
+    states = [
+        {"steps": torch.tensor(10 * n), "w": torch.full((3,), 30_000 + 32.0 * n, dtype=torch.float16)}
+        for n in range(1, 4)
+    ]
+    found = average_checkpoints(states)
+    assert found["steps"].item() == 30
+    assert found["w"].dtype == torch.float16
+    assert found["w"].tolist() == [30_064.0] * 3
 
 
 # ------------------------------------------------------------------------------------------------------ training step

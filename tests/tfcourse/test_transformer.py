@@ -93,3 +93,21 @@ def test_the_base_model_has_63_million_parameters_with_37000_tokens_and_the_pape
     total = sum(parameter.numel() for parameter in base.parameters())
     assert total == 63_082_496
     assert round((65e6 - (total - 37_000 * 512)) / 512, -2) == 40_700
+
+
+def test_a_learned_table_may_have_an_odd_width():
+    assert small(d_model=9, n_heads=3, positions="learned", max_length=9)(SOURCE, TARGET).shape == (3, 4, 7)
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        (lambda: small(d_model=9, n_heads=3), "9"),
+        (lambda: small()(SOURCE, TARGET, MASK[:, :-1]), r"\(3, 4\)"),
+        (lambda: small()(SOURCE, TARGET, MASK.long()), "torch.int64"),
+        (lambda: small().decode(TARGET, randn(3, 5, 8, seed=1), MASK[:1]), r"\(1, 5\)"),
+    ],
+)
+def test_masks_and_widths_that_do_not_fit_are_refused_with_their_values(call, value):
+    with pytest.raises(ValueError, match=value):
+        call()
