@@ -220,6 +220,7 @@ def test_any_text_is_put_together_again_from_its_tokens_but_for_the_width_of_gap
         ("3 нояб. 2026", "3 нояб. 2 ##0 ##2 ##6"),
         ("नवंबर", "नवंबर"),
         ("hundertwasser", "hundertwasser"),
+        ("eins,.", "eins, ##."),
     ],
 )
 def test_tokens_are_cut_by_the_documented_rule(text, tokens):
