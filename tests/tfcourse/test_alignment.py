@@ -1,4 +1,4 @@
-"""Chapter 02 against loops written from the formulas, PyTorch's own networks, and an EM with dictionaries."""
+"""Chapter 02 against PyTorch's own networks and functions, and numbers that are worked out by hand."""
 
 import pytest
 import torch

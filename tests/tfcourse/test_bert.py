@@ -1,4 +1,4 @@
-"""BERT and its family against Hugging Face's models with the same weights, PyTorch's losses, and loops from the formulas."""
+"""BERT and its family against Hugging Face's models with the same weights, and PyTorch's losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention beyond text and patches against PyTorch, Hugging Face's detectors and streams, SciPy, and loops from the formulas."""
+"""Attention beyond text and patches against PyTorch, Hugging Face's detectors and streams, and SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches against Hugging Face's `generate`, against all texts that there are, and against loops from the formula."""
+"""Searches against Hugging Face's `generate`."""
 
 from __future__ import annotations
 

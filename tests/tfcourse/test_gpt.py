@@ -1,4 +1,4 @@
-"""GPT against Hugging Face's GPT-2 with the same weights, its generation, loops from the formulas, and a search for the optimum."""
+"""GPT against Hugging Face's GPT-2 with the same weights, its generation, and published counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sampling against the logits processors of Hugging Face Transformers, and loops over plain numbers where it has none."""
+"""Sampling against the logits processors of Hugging Face Transformers, and top-p in exact arithmetic."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Chapter 01's translator against PyTorch's cells, run by hand sentence by sentence, and what must hold anyway."""
+"""Chapter 01's translator against PyTorch's cells, run by hand sentence by sentence."""
 
 import pytest
 import torch

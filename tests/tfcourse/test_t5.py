@@ -1,4 +1,4 @@
-"""T5 against Hugging Face's with the same weights, its buckets in whole numbers, spans by enumeration, and PyTorch's norm."""
+"""T5 against Hugging Face's with the same weights, PyTorch's norm, and published counts."""
 
 from __future__ import annotations
 

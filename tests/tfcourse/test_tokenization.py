@@ -1,4 +1,4 @@
-"""Tokenisation against the library `tokenizers`, against PyTorch's embedding, and against loops from the definitions."""
+"""Tokenisation against the library `tokenizers`, GPT-2's pattern, and PyTorch's embedding."""
 
 from __future__ import annotations
 

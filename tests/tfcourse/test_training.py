@@ -1,4 +1,4 @@
-"""Training against torch.nn.functional, torch.optim written out, and loops from the formulas."""
+"""Training against torch.nn.functional and torch.optim."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The whole model: against PyTorch's stacks with copied weights, its size part by part, and what its options do."""
+"""The whole model: against PyTorch's stacks with copied weights, and its size."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Vision Transformers against Hugging Face's with the same weights, convolutions, and loops from the formulas."""
+"""Vision Transformers against Hugging Face's with the same weights, PyTorch's unfold, and published counts."""
 
 from __future__ import annotations
 
