@@ -5,7 +5,6 @@ That the record is what the command finds is tested in tests/tfcourse/test_publi
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -58,25 +57,17 @@ def test_measures_of_a_head_are_known_for_three_patterns(script: Any) -> None:
     even = torch.full((4, 4), 0.25)
     first = torch.tensor([1.0, 0, 0, 0]).expand(4, 4)
     found = dict(zip(script.MEASURES, script.measured(torch.stack([before, even, first])[None]), strict=True))
-    assert found["previous"].mean(dim=-1).tolist() == [[1.0, 0.25, pytest.approx(1 / 3)]]
-    assert found["next"].mean(dim=-1).tolist() == [[0.0, 0.25, 0.0]]
-    assert found["[CLS]"].mean(dim=-1).tolist() == [[0.25, 0.25, 1.0]]
-    assert found["[SEP]"].mean(dim=-1).tolist() == [[0.25, 0.25, 0.0]]
-    assert found["self"].mean(dim=-1).tolist() == [[0.0, 0.25, 0.25]]
-    torch.testing.assert_close(found["entropy"].mean(dim=-1), torch.tensor([[0.0, 1.0, 0.0]]))
+    assert {name: found[name].mean(dim=-1)[0].tolist() for name in script.MEASURES} == {
+        "previous": [1.0, 0.25, pytest.approx(1 / 3)],
+        "next": [0.0, 0.25, 0.0],
+        "[CLS]": [0.25, 0.25, 1.0],
+        "[SEP]": [0.25, 0.25, 0.0],
+        "self": [0.0, 0.25, 0.25],
+        "entropy": pytest.approx([0.0, 1.0, 0.0]),
+    }
 
 
 def test_other_weights_are_refused(script: Any, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    with pytest.raises(ValueError, match="the weights are not the published ones"):
+    with pytest.raises(ValueError, match="published"):
         script.record(tmp_path)
-
-
-def test_record_is_small_and_names_its_command_and_its_source(script: Any) -> None:
-    file = Path(__file__).parents[2] / "tfcourse" / "recorded" / "sentence_vectors.json"
-    assert file.stat().st_size < 30_000
-    assert RECORD["generated"].startswith(f"by {script.COMMAND};")
-    assert RECORD["source"]["sha256"] == script.WEIGHTS
-    assert RECORD["source"]["licence"] == "Apache-2.0"
-    for head in RECORD["heads"]["shown"].values():
-        assert all(math.isclose(sum(row), 1, abs_tol=0.01) for row in head["weights"])

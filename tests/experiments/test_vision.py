@@ -10,9 +10,7 @@ import pytest
 import torch
 
 from tfcourse.beyond import hungarian_matching_loss
-from tfcourse.data import recorded_vision, scenes
-
-RECORD = recorded_vision()
+from tfcourse.data import scenes
 
 
 @pytest.fixture(scope="module")
@@ -20,28 +18,9 @@ def vision(experiment: Callable[[str], ModuleType]) -> Any:
     return experiment("vision")
 
 
-def test_digits_of_the_examination_are_not_among_those_that_are_read(vision: Any) -> None:
-    train, test = vision.digits()
-    assert (len(train.labels), len(test.labels)) == (1297, 500)
-    read = {tuple(image.flatten().tolist()) for image in train.images}
-    assert not [image for image in test.images if tuple(image.flatten().tolist()) in read]
-    assert train.images.min() == -1
-    assert train.images.max() == 1
-
-
 def test_a_picture_moves_to_the_right_and_paper_comes_in(vision: Any) -> None:
     images = torch.arange(8.0).expand(1, 1, 8, 8)
     assert vision.shifted(images, 2)[0, 0, 3].tolist() == [-1, -1, 0, 1, 2, 3, 4, 5]
-
-
-def test_without_positions_a_model_cannot_tell_the_order_of_patches(vision: Any) -> None:
-    torch.manual_seed(0)
-    images = torch.randn(2, 1, 8, 8)
-    moved = images.roll(2, dims=-1)  # whole patches
-    for positions in (False, True):
-        model = vision.vit(positions=positions).eval()
-        same = torch.allclose(model(images), model(moved), atol=1e-5)
-        assert same != positions
 
 
 def test_in_order_and_matched_are_one_loss_where_the_order_is_the_cheapest_match(vision: Any) -> None:
@@ -70,16 +49,3 @@ def test_objects_are_found_once_and_what_is_said_beside_them_is_too_much(vision:
     found, extra = vision.found_objects(Knows(), made)
     assert found == 1
     assert extra == pytest.approx(sum(map(len, made.labels)) / 4)
-
-
-def test_the_record_has_all_runs(vision: Any) -> None:
-    digits = RECORD["digits"]
-    for way, found in digits["ways"].items():
-        assert {len(run) for run in found["right"]} == {len(vision.SHIFTS)}, way
-    assert {name: len(rows) for name, rows in digits["fewer"].items()} == dict.fromkeys(
-        digits["fewer"], len(vision.FEWER)
-    )
-    assert [len(RECORD["scenes"][way]) for way in ("matched", "in order", "in order, longer")] == [2, 2, 1]
-    for table in RECORD["tables"].values():
-        assert {len(table[way]) for way in ("feature tokens", "boosted trees", "linear")} == {len(vision.SPLITS)}
-    assert vision.COMMAND in RECORD["generated"]

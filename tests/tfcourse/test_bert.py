@@ -1,9 +1,6 @@
-"""BERT and its family against Hugging Face's models with the same weights, PyTorch's losses, and loops from the formulas."""
+"""BERT and its family against Hugging Face's models with the same weights, and PyTorch's losses."""
 
 from __future__ import annotations
-
-import itertools
-import math
 
 import pytest
 import torch
@@ -23,21 +20,15 @@ from transformers import (
     get_linear_schedule_with_warmup,
 )
 
-from tfcourse import bert
 from tfcourse.bert import (
     Albert,
     Bert,
-    BertEmbeddings,
     MaskedLanguageHead,
-    SpanHead,
     bert_parameters,
-    best_span,
     distillation_loss,
-    finetune,
     linear_warmup_rate,
     mask_tokens,
     masked_language_loss,
-    replaced_token_detection,
     roberta_positions,
 )
 
@@ -120,17 +111,6 @@ def test_masked_texts_are_those_of_the_collator_from_the_same_seed(seed: int) ->
     assert torch.equal(ours[1], theirs[1])
 
 
-def test_shares_of_masked_random_and_kept_tokens_are_those_of_the_paper() -> None:
-    tokens, special = torch.full((200, 500), 7), torch.zeros(200, 500, dtype=torch.bool)
-    seen, labels = mask_tokens(tokens, special, mask_id=1, vocab_size=1000, generator=torch.Generator().manual_seed(0))
-    chosen = labels != -100
-    assert chosen.float().mean().item() == pytest.approx(0.15, abs=0.01)
-    assert (seen[chosen] == 1).float().mean().item() == pytest.approx(0.8, abs=0.02)
-    assert (seen[chosen] == 7).float().mean().item() == pytest.approx(0.1, abs=0.02)
-    assert torch.equal(seen[~chosen], tokens[~chosen])
-    assert (tokens == 7).all()
-
-
 # ---------------------------------------------------------------------------------------------- the models
 
 
@@ -147,19 +127,6 @@ def test_bert_is_that_of_hugging_face(text: tuple[Tensor, Tensor, Tensor]) -> No
         hidden, pooled = copied(theirs)(tokens, given, of_texts)
         torch.testing.assert_close(hidden, expected.last_hidden_state, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(pooled, expected.pooler_output, atol=1e-9, rtol=1e-9)
-
-
-def test_embeddings_drop_behind_the_norm_and_begin_small() -> None:
-    torch.manual_seed(0)
-    embeddings = BertEmbeddings(400, 16, 8, dropout=1.0).train()
-    assert not embeddings(torch.zeros(1, 3, dtype=torch.long)).any()
-    assert embeddings.token_embedding.weight.std().item() == pytest.approx(0.02, rel=0.1)
-
-
-@pytest.mark.parametrize("model", [BertEmbeddings(V, D, N), Bert(V, **SIZES), Albert(V, d_embedding=5, **SIZES)])
-def test_a_text_that_is_too_long_is_refused(model: nn.Module) -> None:
-    with pytest.raises(ValueError, match="at most 10 tokens, got 11"):
-        model(torch.zeros(1, 11, dtype=torch.long))
 
 
 def test_roberta_looks_up_these_positions() -> None:
@@ -251,48 +218,6 @@ def test_published_models_have_these_parameters() -> None:
     assert bert_parameters(50_265, 768, 12, 3072, max_length=514, segments=1).total == 124_645_632
 
 
-def test_the_best_span_is_the_best_of_all() -> None:
-    for seed, longest in itertools.product(range(20), (1, 2, 4, 9)):
-        scores = torch.randn(2, 3, 7, generator=torch.Generator().manual_seed(seed))
-        start, end = best_span(*scores, max_length=longest)
-        for row in range(3):
-            expected = max(
-                (float(scores[0, row, i] + scores[1, row, j]), (i, j))
-                for i in range(7)
-                for j in range(i, min(7, i + longest))
-            )[1]
-            assert (int(start[row]), int(end[row])) == expected
-    with pytest.raises(ValueError, match="max_length=0"):
-        best_span(scores[0], scores[1], max_length=0)
-
-
-def test_a_span_head_allows_only_what_the_mask_does() -> None:
-    head, hidden = SpanHead(4), torch.randn(2, 5, 4)
-    mask = torch.arange(5) < torch.tensor([[5], [3]])
-    start, end = head(hidden, mask)
-    expected = head.output(hidden)
-    torch.testing.assert_close(start[0], expected[0, :, 0])
-    torch.testing.assert_close(end[1, :3], expected[1, :3, 1])
-    assert (start[1, 3:] == -math.inf).all()
-    assert torch.equal(head(hidden)[0], expected[..., 0])
-
-
-def test_replaced_tokens_are_those_of_a_loop_and_a_lucky_guess_is_original() -> None:
-    tokens, logits = torch.randint(0, 4, (3, 5)), torch.randn(3, 5, 4, requires_grad=True)
-    chosen = torch.rand(3, 5) < 0.7
-    corrupted, labels = replaced_token_detection(tokens, chosen, logits, generator=torch.Generator().manual_seed(3))
-    rows = torch.softmax(logits.detach()[chosen], -1)
-    guesses = torch.multinomial(rows, 1, generator=torch.Generator().manual_seed(3)).flatten().tolist()
-    for b, t in itertools.product(range(3), range(5)):
-        expected = guesses.pop(0) if chosen[b, t] else int(tokens[b, t])
-        assert int(corrupted[b, t]) == expected
-        assert float(labels[b, t]) == float(expected != tokens[b, t])
-    assert not labels.requires_grad
-    nothing = replaced_token_detection(tokens, torch.zeros_like(chosen), logits)
-    assert torch.equal(nothing[0], tokens)
-    assert not nothing[1].any()
-
-
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 4.0])
 def test_distillation_is_pytorchs_divergence_times_the_squared_temperature(temperature: float) -> None:
     student = torch.randn(2, 5, 7, dtype=torch.float64, requires_grad=True)
@@ -321,55 +246,3 @@ def test_rates_are_those_of_hugging_faces_schedule() -> None:
         optimizer.step()
         schedule.step()
     assert linear_warmup_rate(0, peak=1.0, warmup=0, total=2) == 1.0
-
-
-def small() -> tuple[Bert, nn.Linear]:
-    torch.manual_seed(1)
-    return Bert(9, **(SIZES | {"d_model": 6, "d_ff": 8}), dropout=0.0), nn.Linear(6, 2)
-
-
-def labelled(count: int) -> list[tuple[Tensor, Tensor]]:
-    """Texts whose class says whether token 7 is in them."""
-    generator = torch.Generator().manual_seed(0)
-    tokens = [torch.randint(1, 9, (16, 5), generator=generator) for _ in range(count)]
-    return [(batch, (batch == 7).any(dim=1).long()) for batch in tokens]
-
-
-def test_fine_tuning_takes_the_steps_of_a_loop_by_hand() -> None:
-    (model, head), (other, other_head) = small(), small()
-    batches = labelled(4)
-    parameters = [*model.parameters(), *head.parameters()]
-    losses = finetune(model, head, torch.optim.SGD(parameters, lr=9.0), batches, rate=0.5)
-    weights = [*other.parameters(), *other_head.parameters()]
-    for step, (tokens, classes) in enumerate(batches):
-        loss = F.cross_entropy(other_head(other(tokens, mask=tokens != 0)[1]), classes)
-        assert losses[step] == pytest.approx(loss.item())
-        gradients = torch.autograd.grad(loss, weights, allow_unused=True)
-        rate = 0.5 * (4 - step) / 4
-        with torch.no_grad():
-            for weight, gradient in zip(weights, gradients, strict=True):
-                if gradient is not None:
-                    weight -= rate * gradient
-    for one, two in zip(parameters, weights, strict=True):
-        torch.testing.assert_close(one, two)
-
-
-def test_a_frozen_model_stays_as_it_is_and_its_head_learns() -> None:
-    model, head = small()
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    first = head.weight.clone()
-    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=1.0)
-    finetune(model, head, optimizer, labelled(3), rate=0.5, freeze=True)
-    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-    assert not torch.equal(head.weight, first)
-
-
-def test_fine_tuning_learns_a_task() -> None:
-    model, head = small()
-    optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()])
-    losses = finetune(model, head, optimizer, labelled(300), rate=1e-2)
-    assert sum(losses[-20:]) / 20 < 0.5 * losses[0]
-
-
-def test_every_public_name_is_there() -> None:
-    assert all(hasattr(bert, name) for name in bert.__all__)

@@ -1,10 +1,8 @@
-"""GPT against Hugging Face's GPT-2 with the same weights, its generation, loops from the formulas, and a search for the optimum."""
+"""GPT against Hugging Face's GPT-2 with the same weights, its generation, and published counts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,24 +11,20 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.cache_utils import DynamicCache
 
-from tfcourse.attention import causal_mask, scaled_dot_product_attention
+from tfcourse.attention import causal_mask
 from tfcourse.gpt import (
     BESIROGLU_2024,
     HOFFMANN_2022,
     Gpt,
-    GptBlock,
-    bits_per_byte,
-    cached_attention,
     chinchilla_loss,
     chinchilla_optimal,
-    discriminative_rates,
     generate,
     gpt_parameters,
     next_token_loss,
-    sequence_log_probability,
-    slanted_triangular_rate,
     training_flops,
 )
+
+from .drawing import near
 
 V, D, H, L, N = 23, 12, 3, 2, 20
 
@@ -91,10 +85,6 @@ def tokens() -> Tensor:
     return torch.randint(3, V, (4, 9), generator=torch.Generator().manual_seed(1))
 
 
-def near(one: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
-    torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
-
-
 # ----------------------------------------------------------------------------------------------------------- the model
 
 
@@ -110,53 +100,12 @@ def test_the_cache_of_gpt2_holds_the_same_keys_and_values(ours: Gpt, theirs: GPT
         near(values, layer.values)
 
 
-@pytest.mark.parametrize("cuts", [(3, 6), (8, 1), (1,) * 9, (2, 4, 3)])
-def test_any_split_through_a_cache_gives_the_logits_of_one_pass(
-    ours: Gpt, tokens: Tensor, cuts: tuple[int, ...]
-) -> None:
-    whole, kept = ours(tokens)
-    cache, parts = None, []
-    for part in tokens.split(cuts, dim=1):
-        logits, cache = ours(part, cache)
-        parts.append(logits)
-    near(torch.cat(parts, dim=1), whole)
-    assert cache is not None
-    for (keys, values), (all_keys, all_values) in zip(cache, kept, strict=True):
-        near(keys, all_keys)
-        near(values, all_values)
-
-
-def test_a_cache_that_was_handed_in_stays_as_it_was(ours: Gpt, tokens: Tensor) -> None:
-    _, cache = ours(tokens[:, :4])
-    before = [(keys.clone(), values.clone()) for keys, values in cache]
-    ours(tokens[:, 4:], cache)
-    assert len(cache) == L
-    for (keys, values), (old_keys, old_values) in zip(cache, before, strict=True):
-        assert torch.equal(keys, old_keys)
-        assert torch.equal(values, old_values)
-
-
 def test_a_block_is_gpt2s(ours: Gpt, theirs: GPT2LMHeadModel) -> None:
     x = torch.randn(2, 5, D, generator=torch.Generator().manual_seed(2))
     found, _ = ours.blocks[0](x)
     hidden = torch.zeros(1, 1, 5, 5).masked_fill(~causal_mask(5), torch.finfo(torch.float32).min)
     expected = theirs.transformer.h[0](x, attention_mask=hidden)
     near(found, expected[0] if isinstance(expected, tuple) else expected)
-
-
-def test_a_block_draws_no_dropout_outside_of_training() -> None:
-    x = torch.randn(2, 5, D)
-    block = GptBlock(D, H, 8, dropout=1.0)
-    assert torch.equal(block(x)[0], x), "in training both sublayers are dropped"
-    assert not torch.equal(block.eval()(x)[0], x)
-
-
-def test_a_text_that_is_too_long_is_an_error_with_a_cache_as_well(ours: Gpt) -> None:
-    with pytest.raises(ValueError, match="at most 20 tokens, got 21"):
-        ours(torch.ones(1, 21, dtype=torch.long))
-    _, cache = ours(torch.ones(1, 15, dtype=torch.long))
-    with pytest.raises(ValueError, match="got 21"):
-        ours(torch.ones(1, 6, dtype=torch.long), cache)
 
 
 def test_matrices_are_drawn_as_gpt2_draws_them() -> None:
@@ -168,18 +117,6 @@ def test_matrices_are_drawn_as_gpt2_draws_them() -> None:
             assert parameter.std().item() == pytest.approx(0.02 / (4 if adds else 1), rel=0.05), name
         else:
             assert bool((parameter == float(name.endswith("norm.weight"))).all()), name
-
-
-def test_cached_attention_is_the_last_rows_of_causal_attention() -> None:
-    random = torch.Generator().manual_seed(4)
-    q, k, v = (torch.randn(2, 3, 7, 4, generator=random, dtype=torch.float64) for _ in range(3))
-    whole = scaled_dot_product_attention(q, k, v, causal_mask(7))
-    for past in range(7):
-        before = (k[:, :, :past], v[:, :, :past]) if past else None
-        output, (keys, values) = cached_attention(q[:, :, past:], k[:, :, past:], v[:, :, past:], before)
-        near(output, whole[:, :, past:], 1e-12)
-        assert torch.equal(keys, k)
-        assert torch.equal(values, v)
 
 
 # ----------------------------------------------------------------------------------------------------------- measures
@@ -195,33 +132,6 @@ def test_padding_is_no_target(tokens: Tensor) -> None:
     flat = logits[:, :-1].reshape(-1, V), tokens[:, 1:].reshape(-1)
     near(next_token_loss(logits, tokens, pad=0), torch.nn.functional.cross_entropy(*flat, ignore_index=0))
     near(next_token_loss(logits, tokens), torch.nn.functional.cross_entropy(*flat))
-
-
-def test_a_text_of_one_token_has_no_targets() -> None:
-    assert next_token_loss(torch.randn(2, 1, V), torch.ones(2, 1, dtype=torch.long)).item() == 0
-
-
-def test_the_chain_rule_gives_all_texts_together_a_probability_of_one() -> None:
-    random = torch.Generator().manual_seed(6)
-    texts = torch.cartesian_prod(*[torch.arange(4)] * 3)
-    of_first = torch.randn(4, generator=random, dtype=torch.float64).log_softmax(0)
-    after = torch.randn(4, 4, generator=random, dtype=torch.float64)
-    # Each next token depends on the one before it.
-    total = sequence_log_probability(after[texts], texts, of_first).exp().sum()
-    near(total, torch.tensor(1.0, dtype=torch.float64), 1e-12)
-
-
-def test_a_long_text_has_a_finite_log_probability() -> None:
-    logits, tokens = torch.zeros(1, 400, 50), torch.zeros(1, 400, dtype=torch.long)
-    found = sequence_log_probability(logits, tokens, torch.full((50,), -math.log(50)))
-    assert found.item() == pytest.approx(-400 * math.log(50), rel=1e-5)
-
-
-def test_bits_per_byte_of_bytes_are_bits() -> None:
-    assert bits_per_byte(math.log(256), 10, 10) == pytest.approx(8)
-    assert bits_per_byte(2.0, 30, 120) == pytest.approx(2.0 / math.log(2) / 4)
-    with pytest.raises(ValueError, match="at least one byte"):
-        bits_per_byte(1.0, 0, 0)
 
 
 # --------------------------------------------------------------------------------------------------------- generation
@@ -272,35 +182,6 @@ def test_texts_end_and_are_filled_up_as_gpt2s_are(ours: Gpt, theirs: GPT2LMHeadM
     assert len(lengths) > 2, "some end early"
 
 
-def counting(asked: list[int]) -> Callable[..., tuple[Tensor, Any]]:
-    """A model that expects the next number, and notes how many places it is asked for."""
-
-    def model(tokens: Tensor, cache: Any = None) -> tuple[Tensor, Any]:
-        asked.append(tokens.shape[1])
-        return torch.nn.functional.one_hot((tokens + 1) % V, V).float(), (cache or 0) + tokens.shape[1]
-
-    return model
-
-
-def test_with_a_cache_only_the_newest_token_is_looked_at() -> None:
-    prompt = torch.tensor([[3, 4, 5]])
-    asked: list[int] = []
-    assert generate(counting(asked), prompt, max_new_tokens=4, greedy=True).tolist() == [[3, 4, 5, 6, 7, 8, 9]]
-    assert asked == [3, 1, 1, 1]
-    asked.clear()
-    generate(counting(asked), prompt, max_new_tokens=4, greedy=True, use_cache=False)
-    assert asked == [3, 4, 5, 6]
-
-
-def test_nothing_is_asked_where_nothing_is_wanted() -> None:
-    asked: list[int] = []
-    prompt = torch.tensor([[3, 4]])
-    assert torch.equal(generate(counting(asked), prompt, max_new_tokens=0), prompt)
-    assert asked == []
-    with pytest.raises(ValueError, match="0 or more, got -1"):
-        generate(counting(asked), prompt, max_new_tokens=-1)
-
-
 # -------------------------------------------------------------------------------------------------------------- sizes
 
 
@@ -340,24 +221,6 @@ def test_training_gpt3_takes_as_much_as_its_paper_says() -> None:
     assert training_flops(174_604_259_328, 300e9) == pytest.approx(3.143e23, rel=1e-3)
 
 
-@pytest.mark.parametrize("constants", [HOFFMANN_2022, BESIROGLU_2024])
-@pytest.mark.parametrize("flops", [1e17, 1e21, 5.76e23])
-def test_the_optimum_is_what_a_search_finds(constants: Mapping[str, float], flops: float) -> None:
-    def loss(log_n: float) -> float:
-        n = math.exp(log_n)
-        return chinchilla_loss(n, flops / (6 * n), constants)
-
-    low, high, golden = math.log(1e5), math.log(1e13), (math.sqrt(5) - 1) / 2
-    for _ in range(200):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, right) if loss(left) < loss(right) else (left, high)
-    n, d = chinchilla_optimal(flops, constants)
-    # The loss is flat at its minimum, so that a search finds its place to about the root of the precision.
-    assert n == pytest.approx(math.exp(low), rel=1e-5)
-    assert training_flops(n, d) == pytest.approx(flops)
-    assert chinchilla_loss(n, d, constants) <= loss(low) + 1e-12
-
-
 def test_the_two_fits_disagree_about_chinchilla() -> None:
     printed, corrected = (chinchilla_optimal(5.76e23, constants) for constants in (HOFFMANN_2022, BESIROGLU_2024))
     assert printed == pytest.approx((3.22e10, 2.98e12), rel=2e-3)
@@ -366,41 +229,3 @@ def test_the_two_fits_disagree_about_chinchilla() -> None:
         assert chinchilla_loss(parameters, tokens) == pytest.approx(loss, abs=2e-4)
     with pytest.raises(ValueError, match="above 0"):
         chinchilla_optimal(0)
-
-
-# -------------------------------------------------------------------------------------------------------------- rates
-
-
-def test_lower_groups_learn_more_slowly() -> None:
-    rates = discriminative_rates(0.01, 4)
-    assert rates[-1] == 0.01
-    for lower, higher in pairwise(rates):
-        assert higher / lower == pytest.approx(2.6)
-    with pytest.raises(ValueError, match="at least one group"):
-        discriminative_rates(0.01, 0)
-
-
-def of_the_paper(step: int, total: int, peak: float, cut: float, ratio: float) -> float:
-    top = math.floor(total * cut)
-    p = step / top if step < top else 1 - (step - top) / (top * (1 / cut - 1))
-    return peak * (1 + p * (ratio - 1)) / ratio
-
-
-def test_the_triangle_is_the_papers_where_the_papers_is_one() -> None:
-    for step in range(101):
-        found = slanted_triangular_rate(step, 100, peak=0.01, cut=0.1, ratio=32)
-        assert found == pytest.approx(of_the_paper(step, 100, 0.01, 0.1, 32))
-
-
-def test_the_triangle_never_falls_below_its_ends_where_the_papers_does() -> None:
-    rates = [slanted_triangular_rate(step, 25) for step in range(26)]
-    assert min(rates) == rates[0] == pytest.approx(rates[-1]) == pytest.approx(0.01 / 32)
-    assert max(rates) == rates[2] == pytest.approx(0.01)
-    assert of_the_paper(24, 25, 0.01, 0.1, 32) == pytest.approx(-0.00184, abs=5e-6)
-
-
-def test_a_triangle_may_begin_at_its_peak_and_knows_its_steps() -> None:
-    assert slanted_triangular_rate(0, 10, cut=0.0) == pytest.approx(0.01)
-    for step, total, cut in ((-1, 10, 0.1), (11, 10, 0.1), (0, 0, 0.1), (1, 10, 1.0)):
-        with pytest.raises(ValueError, match="expected a s"):
-            slanted_triangular_rate(step, total, cut=cut)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb 
 from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as turn_neighbours
 from transformers.models.llama.modeling_llama import LlamaAttention
 
-from tfcourse.multihead import split_heads
 from tfcourse.rotary import (
     RotaryAttention,
     alibi_bias,
@@ -27,7 +25,6 @@ from tfcourse.rotary import (
     ntk_theta,
     rotary_embedding,
     rotary_frequencies,
-    rotary_score,
     scale_frequencies_llama3,
 )
 
@@ -50,15 +47,6 @@ def test_slopes_and_biases_are_blooms(n_heads: int) -> None:
     for row in range(7):
         part = difference[:, row, : row + 1]
         torch.testing.assert_close(part, part[:, :1].expand_as(part), atol=1e-5, rtol=0)
-
-
-def test_slopes_of_eight_heads_are_halves_of_each_other() -> None:
-    assert alibi_slopes(8).tolist() == [2.0**-n for n in range(1, 9)]
-
-
-def test_bias_behind_a_cache_is_the_last_rows_of_the_whole() -> None:
-    whole = alibi_bias(alibi_slopes(3), 9, 9)
-    assert torch.equal(alibi_bias(alibi_slopes(3), 2, 9, start=7), whole[:, 7:])
 
 
 # ---------------------------------------------------------------------------------------------------------- rotations
@@ -100,53 +88,7 @@ def test_interleaved_rows_are_those_of_gptj() -> None:
     torch.testing.assert_close(found.transpose(1, 2), theirs, atol=1e-6, rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_rounded_once(dtype: torch.dtype) -> None:
-    x, positions = drawn(3, 8).to(dtype), 8_191 + torch.arange(3)
-    expected = by_complex_numbers(x, positions, rotary_frequencies(8), interleaved=False).to(dtype)
-    found = rotary_embedding(x, positions, rotary_frequencies(8))
-    torch.testing.assert_close(found, expected, atol=1e-3 if dtype == torch.float16 else 8e-3, rtol=0)
-
-
-def test_columns_without_a_frequency_stay() -> None:
-    x = drawn(4, 10)
-    found = rotary_embedding(x, torch.arange(4), rotary_frequencies(6))
-    assert torch.equal(found[:, 6:], x[:, 6:])
-    torch.testing.assert_close(found[:, :6], rotary_embedding(x[:, :6], torch.arange(4), rotary_frequencies(6)))
-
-
-def test_a_hundred_pairs_of_places_with_one_difference_score_the_same() -> None:
-    q, k, frequencies = drawn(16, dtype=torch.float64), drawn(16, seed=1, dtype=torch.float64), rotary_frequencies(16)
-    expected = rotary_score(q, k, torch.tensor(7), frequencies)
-    for n in torch.randint(0, 5000, (100,), generator=torch.Generator().manual_seed(2)).tolist():
-        turned = [
-            rotary_embedding(x[None], torch.tensor([place]), frequencies, interleaved=True)[0]
-            for x, place in ((q, n + 7), (k, n))
-        ]
-        torch.testing.assert_close(turned[0] @ turned[1], expected, atol=1e-9, rtol=1e-9)
-
-
-def test_frequencies_are_powers_of_the_base() -> None:
-    expected = [500_000 ** (-2 * j / 10) for j in range(5)]
-    assert rotary_frequencies(10, 500_000.0).tolist() == pytest.approx(expected, rel=1e-14)
-    assert rotary_frequencies(10).dtype == torch.float64
-    assert 2 * math.pi / float(rotary_frequencies(128, 500_000.0)[-1]) == pytest.approx(2_559_195.5, abs=0.1)
-    assert 2 * math.pi / float(rotary_frequencies(128)[-1]) == pytest.approx(54_410, abs=1)
-
-
 # ------------------------------------------------------------------------------------------------------------ weights
-
-
-def test_converted_weights_score_the_same_under_the_other_pairing() -> None:
-    weights, x, places = (drawn(3 * 8, 12, seed=1), drawn(3 * 8, 12, seed=2)), drawn(2, 5, 12), torch.arange(5)
-    frequencies = rotary_frequencies(8)
-
-    def scores(pair: tuple[Tensor, ...], *, interleaved: bool) -> Tensor:
-        q, k = (rotary_embedding(split_heads(x @ w.mT, 3), places, frequencies, interleaved=interleaved) for w in pair)
-        return q @ k.mT
-
-    halves = tuple(convert_rotary_weight(weight, 3, to="half") for weight in weights)
-    torch.testing.assert_close(scores(halves, interleaved=False), scores(weights, interleaved=True))
 
 
 def test_there_and_back_is_exact_and_is_the_published_permutation() -> None:
@@ -177,12 +119,6 @@ def test_attention_is_llamas() -> None:
     expected, _ = theirs(x, position_embeddings=(angles.cos(), angles.sin()), attention_mask=future)
     torch.testing.assert_close(ours(x), expected, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(ours(x, start=1_000), expected, atol=1e-5, rtol=1e-5)
-
-
-def test_attention_keeps_nothing_but_its_maps() -> None:
-    assert set(RotaryAttention(8, 2).state_dict()) == {f"{name}_proj.weight" for name in "qkvo"}
-    with pytest.raises(ValueError, match="even width"):
-        RotaryAttention(6, 2)
 
 
 # --------------------------------------------------------------------------------------------------------- stretching
@@ -232,12 +168,6 @@ def test_another_base_is_that_of_dynamic_scaling(length: int) -> None:
     )
 
 
-def test_another_base_slows_the_slowest_pair_by_the_factor_and_the_fastest_not_at_all() -> None:
-    before, after = rotary_frequencies(64), rotary_frequencies(64, ntk_theta(10_000.0, 4.0, 64))
-    assert float(before[-1] / after[-1]) == pytest.approx(4, rel=1e-12)
-    assert float(after[0]) == 1
-
-
 # --------------------------------------------------------------------------------------------------- loss by position
 
 
@@ -247,23 +177,3 @@ def test_loss_of_stretches_is_pytorchs_cross_entropy_of_each() -> None:
         F.cross_entropy(logits[:, at : at + 3].flatten(0, 1), targets[:, at : at + 3].flatten()) for at in (0, 3, 6, 9)
     ]
     torch.testing.assert_close(loss_by_position(logits, targets, bins=4), torch.stack(expected))
-
-
-@pytest.mark.parametrize(
-    ("call", "match"),
-    [
-        (lambda: alibi_slopes(0), "at least one head, got 0"),
-        (lambda: rotary_frequencies(7), "even, got 7"),
-        (lambda: rotary_embedding(drawn(2, 4), torch.arange(2), rotary_frequencies(6)), "turn 6 columns, x has 4"),
-        (lambda: rotary_score(drawn(6), drawn(6), torch.tensor(1), rotary_frequencies(4)), "got 2 frequencies"),
-        (lambda: convert_rotary_weight(drawn(8, 2), 2, to="thirds"), "thirds"),  # type: ignore[arg-type]
-        (lambda: convert_rotary_weight(drawn(9, 2), 3, to="half"), "9 rows"),
-        (lambda: interpolate_positions(torch.arange(3), 4.0), "at most 1, got 4"),
-        (lambda: ntk_theta(10_000.0, 0.5, 64), "at least 1, got 0.5"),
-        (lambda: ntk_theta(10_000.0, 2.0, 2), "above 2, got 2"),
-        (lambda: loss_by_position(drawn(1, 5, 2), torch.zeros(1, 5, dtype=torch.long), bins=2), "5 places"),
-    ],
-)
-def test_nonsense_is_refused_with_its_values(call: Any, match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        call()

@@ -1,4 +1,4 @@
-"""The whole model: against PyTorch's stacks with copied weights, its size part by part, and what its options do."""
+"""The whole model: against PyTorch's stacks with copied weights, and its size."""
 
 import math
 from typing import Any
@@ -89,145 +89,25 @@ def test_the_logits_are_those_of_pytorchs_stacks_between_our_embeddings_and_the_
 def test_the_base_model_has_63_million_parameters_with_37000_tokens_and_the_papers_65_with_40700():
     with torch.device("meta"):
         base = Transformer(37_000, 37_000)
-    parts = {name: sum(p.numel() for p in part.parameters()) for name, part in base.named_children()}
-    attention, network, norm = 4 * (512 * 512 + 512), 512 * 2048 + 2048 + 2048 * 512 + 512, 2 * 512
-    assert parts == {
-        "embedding": 37_000 * 512,
-        "encoder_layers": 6 * (attention + network + 2 * norm),
-        "decoder_layers": 6 * (2 * attention + network + 3 * norm),
-        "encoder_norm": 0,
-        "decoder_norm": 0,
-    }
-    assert (parts["embedding"], parts["encoder_layers"], parts["decoder_layers"]) == (
-        18_944_000,
-        18_914_304,
-        25_224_192,
-    )
-    total = sum(parameter.numel() for parameter in base.parameters())
-    assert total == sum(parts.values()) == 63_082_496
     # The paper says "about 37000 tokens" and "65 million": within 3 %, and met exactly by some 40 700 tokens.
-    assert 0.97 < total / 65e6 < 0.98
-    assert round((65e6 - (total - parts["embedding"])) / 512, -2) == 40_700
-    # The matrix counts once: without tying there would be two more of it.
-    assert [name for name, _ in base.named_parameters() if "embedding" in name or "output" in name] == [
-        "embedding.weight"
-    ]
-
-
-def test_without_tying_there_are_three_matrices_and_no_bias():
-    with torch.device("meta"):
-        model = Transformer(30, 20, d_model=8, n_heads=2, d_ff=12, n_layers=1, tie_weights=False)
-    shapes = {name: tuple(p.shape) for name, p in model.named_parameters() if "layers" not in name}
-    assert shapes == {
-        "source_embedding.weight": (30, 8),
-        "target_embedding.weight": (20, 8),
-        "output.weight": (20, 8),
-    }
-
-
-def test_the_shared_matrix_learns_from_source_target_and_output():
-    model = small()
-    model(SOURCE[:1, :2], TARGET[:1, :2]).sum().backward()
-    gradient = model.embedding.weight.grad
-    assert gradient is not None
-    assert (gradient.abs().sum(-1) > 0).all(), "as output, the matrix sends a gradient to every row"
-    untied = small(tie_weights=False)
-    with torch.no_grad():
-        for matrix in (untied.source_embedding, untied.target_embedding, untied.output):
-            matrix.weight.copy_(model.embedding.weight)
-        rest = {name: x for name, x in model.state_dict().items() if name != "embedding.weight"}
-        untied.load_state_dict(rest, strict=False)
-    untied(SOURCE[:1, :2], TARGET[:1, :2]).sum().backward()
-    three = [untied.source_embedding.weight.grad, untied.target_embedding.weight.grad, untied.output.weight.grad]
-    torch.testing.assert_close(gradient, sum(three))
-
-
-@norm_first
-def test_later_target_tokens_change_no_earlier_logits_and_padding_changes_nothing(pre_norm):
-    model = small(pre_norm=pre_norm)
-    before = model(SOURCE, TARGET, MASK)
-    later = TARGET.clone()
-    later[:, 2:] = 6 - later[:, 2:]
-    torch.testing.assert_close(model(SOURCE, later, MASK)[:, :2], before[:, :2], rtol=0, atol=1e-12)
-    padded = torch.where(MASK, SOURCE, 5)
-    torch.testing.assert_close(model(padded, TARGET, MASK), before, rtol=0, atol=1e-12)
-    alone = model(SOURCE[1:2, :3], TARGET[1:2])
-    torch.testing.assert_close(before[1:2], alone, rtol=0, atol=1e-12)
-
-
-def test_without_positions_the_order_of_the_source_would_not_matter_and_with_them_it_does():
-    order = torch.tensor([4, 2, 0, 3, 1])
-    blind = small(positions="learned", max_length=9)
-    with torch.no_grad():
-        blind.position_table.zero_()  # type: ignore[union-attr]
-    torch.testing.assert_close(blind(SOURCE[:, order], TARGET), blind(SOURCE, TARGET))
-    for model in (small(), small(positions="learned", max_length=9)):
-        assert (model(SOURCE[:, order], TARGET) - model(SOURCE, TARGET)).abs().max() > 1e-3
+    total = sum(parameter.numel() for parameter in base.parameters())
+    assert total == 63_082_496
+    assert round((65e6 - (total - 37_000 * 512)) / 512, -2) == 40_700
 
 
 def test_a_learned_table_may_have_an_odd_width():
     assert small(d_model=9, n_heads=3, positions="learned", max_length=9)(SOURCE, TARGET).shape == (3, 4, 7)
 
 
-def test_a_learned_table_that_holds_the_sinusoids_gives_the_same_logits_and_learns():
-    given, learned = small(), small(positions="learned", max_length=9)
-    learned.load_state_dict(given.state_dict(), strict=False)
-    with torch.no_grad():
-        learned.position_table.copy_(sinusoidal_positions(9, 8))  # type: ignore[union-attr]
-    logits = learned(SOURCE, TARGET, MASK)
-    torch.testing.assert_close(logits, given(SOURCE, TARGET, MASK))
-    logits.square().sum().backward()
-    used = learned.position_table.grad.abs().sum(-1) > 0  # type: ignore[union-attr]
-    assert used.tolist() == [True] * 5 + [False] * 4, "the source has five places, and no more were used"
-
-
-def test_positions_at_every_layer_are_added_before_each_and_change_nothing_where_there_is_one_layer():
-    once, every = small(), small(positions_every_layer=True)
-    every.load_state_dict(once.state_dict())
-    assert (every(SOURCE, TARGET) - once(SOURCE, TARGET)).abs().max() > 1e-3
-    rows = sinusoidal_positions(5, 8).double()
-    x = once.embedding(SOURCE) * math.sqrt(8)
-    for layer in once.encoder_layers:
-        x = layer(x + rows)
-    torch.testing.assert_close(every.encode(SOURCE), x)
-    once, every = small(n_layers=1), small(n_layers=1, positions_every_layer=True)
-    every.load_state_dict(once.state_dict())
-    torch.testing.assert_close(every(SOURCE, TARGET), once(SOURCE, TARGET), rtol=0, atol=0)
-
-
-def test_in_training_dropout_falls_on_embeddings_and_sublayers_and_in_evaluation_on_nothing():
-    model = small(dropout=1.0, pre_norm=True)
-    with_dropout, without = model(SOURCE, TARGET), small(dropout=0.0, pre_norm=True)
-    torch.testing.assert_close(with_dropout, without(SOURCE, TARGET), rtol=0, atol=0)
-    model.train()
-    # Everything is dropped: what is left is the norm of nothing, which is its shift.
-    expected = model.decoder_norm.bias @ model.embedding.weight.T
-    torch.testing.assert_close(model(SOURCE, TARGET), expected.expand(3, 4, 7))
-
-
-def test_scaled_embeddings_and_logits_are_of_order_one_at_the_start():
-    torch.manual_seed(0)
-    model = Transformer(1000, 1000, d_model=64, n_heads=4, d_ff=128, n_layers=1).eval()
-    tokens = torch.arange(3, 600)[None]
-    scaled = model.embedding(tokens) * 8
-    assert 0.9 < scaled.std().item() < 1.1
-    assert 0.5 < model(tokens[:, :30], tokens[:, :30]).std().item() < 2
-
-
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "value"),
     [
-        (lambda: Transformer(30, 20), "one vocabulary, got 30 source and 20 target tokens"),
-        (lambda: small(positions="rotary"), "'sinusoidal' or 'learned', got 'rotary'"),
-        (lambda: small(n_heads=3), "d_model=8 cannot be divided into n_heads=3"),
-        (lambda: small(positions="learned", max_length=4)(SOURCE, TARGET), "places 0 … 4 are asked for"),
-        (lambda: small(d_model=9, n_heads=3), "must be even, got 9"),
-        (lambda: small(activation="swish"), "'swish'"),
-        (lambda: small()(SOURCE, TARGET, MASK[:, :-1]), r"source_mask \(3, 5\), got torch.bool \(3, 4\)"),
-        (lambda: small()(SOURCE, TARGET, MASK.long()), r"boolean source_mask \(3, 5\), got torch.int64"),
-        (lambda: small().decode(TARGET, randn(3, 5, 8, seed=1), MASK[:1]), r"source_mask \(3, 5\), got .*\(1, 5\)"),
+        (lambda: small(d_model=9, n_heads=3), "9"),
+        (lambda: small()(SOURCE, TARGET, MASK[:, :-1]), r"\(3, 4\)"),
+        (lambda: small()(SOURCE, TARGET, MASK.long()), "torch.int64"),
+        (lambda: small().decode(TARGET, randn(3, 5, 8, seed=1), MASK[:1]), r"\(1, 5\)"),
     ],
 )
-def test_wrong_inputs_are_refused_with_their_values(call, message):
-    with pytest.raises(ValueError, match=message):
+def test_masks_and_widths_that_do_not_fit_are_refused_with_their_values(call, value):
+    with pytest.raises(ValueError, match=value):
         call()

@@ -1,4 +1,4 @@
-"""The GPT that lessons 07 and 09 show: its folder is a GPT-2 to other libraries, and its record is that of the script."""
+"""The models that are trained to write: each saves a checkpoint that `tfcourse generate` loads."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from autograder.commands.main import main
 from tfcourse.data import recorded_writing
 from tfcourse.gpt import Gpt
 from tfcourse.pretrained import load_pretrained
-
-RECORD = recorded_writing()
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +60,6 @@ def test_its_tokenizer_cuts_as_chapter_06_does(saved: tuple[Gpt, Path], text: An
         assert tokenizer.decode(text.encode(line)) == line
 
 
-def test_the_recorded_command_loads_the_folder_and_writes(saved: tuple[Gpt, Path]) -> None:
-    arguments = shlex.split(RECORD["command"].replace("my_gpt/", str(saved[1])))[1:]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    assert result.output.startswith(RECORD["prompt"])
-
-
-def test_test_paragraphs_are_not_read(text: Any) -> None:
-    assert len(text.test) > 50
-    assert not any(line in text.read for line in text.test)
-
-
 def test_counts_find_invented_words_repetitions_and_copies(script: Any, text: Any) -> None:
     line = text.read.split("\n")[0]
     assert script.counts(text, [line])["copied"] == 1
@@ -82,10 +68,32 @@ def test_counts_find_invented_words_repetitions_and_copies(script: Any, text: An
     assert script.counts(text, ["the value blorfs with quixled objects and more"])["words"] < 1
 
 
-def test_the_record_is_that_of_the_script(script: Any) -> None:
-    assert (RECORD["generated"], RECORD["steps"], RECORD["prompt"]) == (script.COMMAND, script.STEPS, script.PROMPT)
-    for key in ("p_greedy", "p_real"):
-        assert RECORD[key] == sorted(RECORD[key], reverse=True)
-    assert list(RECORD["settings"]) == list(script.SETTINGS)
-    assert len(RECORD["p_greedy"]) == len(RECORD["p_real"]) == 101
-    assert RECORD["text"].startswith(RECORD["prompt"])
+def test_the_recorded_command_loads_the_folder_and_writes(saved: tuple[Gpt, Path]) -> None:
+    record = recorded_writing()
+    arguments = shlex.split(record["command"].replace("my_gpt/", str(saved[1])))[1:]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(record["prompt"])
+
+
+@pytest.fixture(scope="module")
+def llama_script(experiment: Callable[[str], ModuleType]) -> Any:
+    return experiment("llama_writes")
+
+
+def test_a_saved_model_is_loaded_with_the_same_numbers(llama_script: Any, tmp_path: Path) -> None:
+    text = llama_script.Text()
+    torch.manual_seed(0)
+    model = llama_script.model_of(text, llama_script.GROUPS)
+    llama_script.save(model, text, tmp_path)
+    tokens = text.test[:1]
+    torch.testing.assert_close(load_pretrained(tmp_path)(tokens)[0], model(tokens)[0])
+
+
+def test_the_recorded_command_of_the_llama_writes_from_a_saved_folder(llama_script: Any, tmp_path: Path) -> None:
+    record = llama_script.record(tmp_path / "my_llama", steps=2)
+    arguments = shlex.split(record["generate"].replace("my_llama/", str(tmp_path / "my_llama")))[1:]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.output.rstrip("\n") == record["text"].rstrip("\n")
+    assert record["text"].startswith(llama_script.PROMPT)

@@ -1,11 +1,25 @@
-"""The benchmark of the models compares equal models, and tells a ratio for each."""
+"""The scripts of benchmarks and experiments find what they import, and the comparison of models compares equal ones."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
+import pytest
 from torch import Tensor
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = [path for folder in ("benchmarks", "experiments") for path in sorted((ROOT / folder).glob("*.py"))]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_benchmark_finds_what_it_imports(path: Path) -> None:
+    code = f"import sys; sys.path.insert(0, {str(path.parent)!r}); import {path.stem}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_model_is_compared_and_two_write(experiment: Callable[[str], ModuleType]) -> None:
