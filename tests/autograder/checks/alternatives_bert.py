@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from tfcourse.layers import EncoderLayer
 from tfcourse.multihead import MultiHeadAttention
@@ -162,31 +162,6 @@ class StackedAndSummed(nn.Module):
 
 
 @alternative("BertEmbeddings")
-class Functional(nn.Module):
-    """Everything by functions, in place sums among them."""
-
-    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
-        super().__init__()
-        self.token_embedding = nn.Embedding(vocab_size, d_model)
-        self.position_embedding = nn.Embedding(max_length, d_model)
-        self.segment_embedding = nn.Embedding(segments, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.p = dropout
-        self.apply(lambda part: part.weight.data.mul_(0.02) if isinstance(part, nn.Embedding) else None)
-
-    def forward(self, tokens, segments=None):
-        """A table narrowed to the text."""
-        table = self.position_embedding.weight
-        if tokens.shape[1] > table.shape[0]:
-            raise ValueError("the text does not fit")
-        x = F.embedding(tokens, self.token_embedding.weight)
-        x += table.narrow(0, 0, tokens.shape[1])
-        x += F.embedding(torch.zeros_like(tokens) if segments is None else segments, self.segment_embedding.weight)
-        x = F.layer_norm(x, x.shape[-1:], self.norm.weight, self.norm.bias, 1e-12)
-        return F.dropout(x, self.p, training=self.training)
-
-
-@alternative("BertEmbeddings")
 class WithVariance(nn.Module):
     """The places by a running sum, the norm by its variance."""
 
@@ -255,26 +230,6 @@ class _OwnLayer(nn.Module):
 
 
 @alternative("Bert")
-class WithOwnLayers(nn.Module):
-    """Layers written out."""
-
-    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
-        super().__init__()
-        self.embeddings = LooksUpByHand(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
-        self.layers = nn.ModuleList()
-        for _ in range(n_layers):
-            self.layers.append(_OwnLayer(d_model, n_heads, d_ff, dropout))
-        self.pooler = nn.Linear(d_model, d_model)
-
-    def forward(self, tokens, segments=None, mask=None):
-        """All of them."""
-        hidden = self.embeddings(tokens, segments)
-        for layer in self.layers:
-            hidden = layer(hidden, None if mask is None else mask[:, None])
-        return hidden, torch.tanh(self.pooler(hidden[:, 0, :]))
-
-
-@alternative("Bert")
 class InOneSweep(nn.Module):
     """The layers folded over the embeddings."""
 
@@ -289,24 +244,6 @@ class InOneSweep(nn.Module):
         keys = mask[:, None, :].expand(-1, tokens.shape[1], -1) if mask is not None else None
         x = reduce(lambda state, layer: layer(state, keys), self.layers, self.embeddings(tokens, segments))
         return x, F.tanh(F.linear(x[:, 0], self.pooler.weight, self.pooler.bias))
-
-
-@alternative("Bert")
-class WithAnOrdinaryDictionary(nn.Module):
-    """Layers by number, and all states kept."""
-
-    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
-        super().__init__()
-        self.embeddings = Functional(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
-        self.layers = nn.ModuleList(_OwnLayer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers))
-        self.pooler = nn.Linear(d_model, d_model)
-
-    def forward(self, tokens, segments=None, mask=None):
-        """The last of all states."""
-        states = [self.embeddings(tokens, segments)]
-        for number in range(len(self.layers)):
-            states.append(self.layers[number](states[-1], mask if mask is None else mask.unsqueeze(1)))
-        return states[-1], torch.tanh(self.pooler(states[-1])[:, 0])
 
 
 @alternative("Bert")
@@ -331,29 +268,6 @@ class WithItsEncoderApart(nn.Module):
         T = tokens.shape[1]
         hidden = self.encode(tokens, segments, mask if mask is None else torch.stack([mask] * T, dim=1))
         return hidden, self.pooler(hidden[:, :1]).squeeze(1).tanh()
-
-
-@alternative("Albert")
-class AListOfOne(nn.Module):
-    """The same layer, called in a loop over numbers."""
-
-    def __init__(
-        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
-    ):
-        super().__init__()
-        self.embeddings = LooksUpByHand(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
-        self.project = nn.Linear(d_embedding, d_model)
-        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
-        self.pooler = nn.Linear(d_model, d_model)
-        self.depth = n_layers
-
-    def forward(self, tokens, segments=None, mask=None):
-        """Again and again."""
-        x = F.linear(self.embeddings(tokens, segments), self.project.weight, self.project.bias)
-        left = self.depth
-        while left:
-            x, left = self.layer(x, None if mask is None else mask[:, None, :]), left - 1
-        return x, torch.tanh(self.pooler(x[:, 0]))
 
 
 @alternative("Albert")
@@ -404,29 +318,6 @@ class AsRecursion(nn.Module):
 
 
 @alternative("Albert")
-class WithABroadMask(nn.Module):
-    """A mask for every pair."""
-
-    def __init__(
-        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
-    ):
-        super().__init__()
-        self.embeddings = Functional(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
-        self.project = nn.Linear(d_embedding, d_model)
-        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
-        self.pooler = nn.Linear(d_model, d_model)
-        self.n_layers = n_layers
-
-    def forward(self, tokens, segments=None, mask=None):
-        """Repeat."""
-        pairs = None if mask is None else mask[:, None, :].repeat(1, tokens.shape[1], 1)
-        x = self.project(self.embeddings(tokens, segments))
-        for _ in range(self.n_layers):
-            x = self.layer(x, pairs)
-        return x, self.pooler(x)[:, 0].tanh()
-
-
-@alternative("Albert")
 class FromABert(WithItsEncoderApart):
     """A BERT whose list of layers is one layer."""
 
@@ -449,21 +340,6 @@ class FromABert(WithItsEncoderApart):
 
 
 # ------------------------------------------------------------------------------------------------------ heads and losses
-
-
-@alternative("MaskedLanguageHead")
-class WithLinear(nn.Module):
-    """The product as a linear layer's, and GELU of PyTorch."""
-
-    def __init__(self, d_model, vocab_size):
-        super().__init__()
-        self.transform = nn.Linear(d_model, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocab_size))
-
-    def forward(self, hidden, embedding):
-        """Linear with a matrix that is handed in."""
-        return F.linear(self.norm(F.gelu(self.transform(hidden))), embedding, self.bias)
 
 
 @alternative("MaskedLanguageHead")
@@ -517,23 +393,6 @@ class OverFlatPlaces(nn.Module):
         return x.view(*hidden.shape[:-1], -1)
 
 
-@alternative("MaskedLanguageHead")
-class WithAColumn(nn.Module):
-    """The bias as another column of the matrix."""
-
-    def __init__(self, d_model, vocab_size):
-        super().__init__()
-        self.transform = nn.Linear(d_model, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocab_size))
-
-    def forward(self, hidden, embedding):
-        """A one beside the state."""
-        x = self.norm(F.gelu(self.transform(hidden)))
-        x = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)
-        return torch.matmul(x, torch.cat([embedding, self.bias[:, None]], dim=1).mT)
-
-
 @alternative("masked_language_loss")
 def of_the_chosen_rows(logits, labels):
     """Only the rows that count are looked at."""
@@ -571,39 +430,6 @@ def by_a_formula(vocab_size, d_model, n_layers, d_ff, *, max_length=512, segment
     parts += (D * D + D if pooler else 0,)
     Counts = namedtuple("Counts", ["embeddings", "layers", "pooler", "total"])
     return Counts(*parts, sum(parts))
-
-
-@alternative("SpanHead")
-class WithUnbind(nn.Module):
-    """The two scores taken apart first."""
-
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
-    def forward(self, hidden, mask=None):
-        """Each masked."""
-        start, end = self.output(hidden).unbind(-1)
-        if mask is None:
-            return start, end
-        return start.masked_fill(~mask, float("-inf")), end.masked_fill(~mask, float("-inf"))
-
-
-@alternative("SpanHead")
-class WithAddition(nn.Module):
-    """A mask of numbers that is added."""
-
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
-    def forward(self, hidden, mask=None):
-        """Zero or minus infinity."""
-        scores = self.output(hidden)
-        if mask is not None:
-            scores = scores + torch.zeros_like(scores).masked_fill(mask.logical_not()[..., None], -math.inf)
-        start, end = torch.split(scores, 1, dim=-1)
-        return start.squeeze(-1), end.squeeze(-1)
 
 
 @alternative("SpanHead")
@@ -791,39 +617,3 @@ def with_no_grad(model, head, optimizer, batches, *, rate, freeze=False):
         optimizer.step()
         losses.append(float(loss))
     return losses
-
-
-@alternative("finetune")
-def with_a_schedule_beforehand(model, head, optimizer, batches, *, rate, freeze=False):
-    """The rates first, and a detached pooled state where the model is frozen."""
-    rates = [_rate(n, rate, len(batches)) for n in range(1, len(batches) + 1)]
-    head.train(True)
-    model.train(mode=not freeze)
-    found = []
-    for now, (tokens, classes) in zip(rates, batches, strict=True):
-        for group in optimizer.param_groups:
-            group.update(lr=now)
-        pooled: Tensor = model(tokens, mask=tokens.ne(0))[-1]
-        loss = nn.CrossEntropyLoss()(head(pooled.detach() if freeze else pooled), classes)
-        found.append(loss.detach().item())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return found
-
-
-@alternative("SpanHead")
-class WithAnAddedMask(nn.Module):
-    """Minus infinity is added where no answer may lie."""
-
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
-    def forward(self, hidden, mask=None):
-        """Two scores, apart."""
-        start, end = self.output(hidden).unbind(dim=-1)
-        if mask is None:
-            return start, end
-        excluded = torch.zeros_like(start).masked_fill(~mask, -math.inf)
-        return start + excluded, end + excluded

@@ -277,17 +277,6 @@ class ByEinsum(_Attention):
 
 
 @alternative("T5Attention")
-class JoinedKeysAndValues(_Attention):
-    """One product for the keys and values."""
-
-    def attend(self, x, context, mask, bias):
-        q = F.linear(x, self.q_proj.weight).unflatten(2, (self.h, -1)).movedim(2, 1)
-        both = F.linear(context, torch.cat([self.k_proj.weight, self.v_proj.weight]))
-        k, v = both.unflatten(2, (2, self.h, self.dh)).permute(2, 0, 3, 1, 4)
-        return self.o_proj(_attend(q @ k.mT + bias, v, mask).movedim(1, 2).flatten(2))
-
-
-@alternative("T5Attention")
 class SummedOutputs(_Attention):
     """Each head's part of the output map by itself, all at once."""
 
@@ -362,17 +351,6 @@ class ByMatrices(_Network):
 
 
 @alternative("T5FeedForward")
-class JoinedGate(_Network):
-    """Gate and way up in one product."""
-
-    def forward(self, x):
-        if not self.gated:
-            return self.down_proj(torch.maximum(self.up_proj(x), x.new_zeros(())))
-        gate, up = F.linear(x, torch.cat([self.gate_proj.weight, self.up_proj.weight])).chunk(2, dim=-1)
-        return self.down_proj(F.gelu(gate, approximate="tanh") * up)
-
-
-@alternative("T5FeedForward")
 class WithModules(_Network):
     """The activation as a module."""
 
@@ -416,22 +394,10 @@ class _Layer(nn.Module):
 
 
 @alternative("T5Layer")
-class LayerOfViews(_Layer):
-    """Of parts written by hand."""
-
-
-@alternative("T5Layer")
 class LayerByEinsum(_Layer):
     """Of other parts."""
 
     attention, network = ByEinsum, ByClamp
-
-
-@alternative("T5Layer")
-class LayerOfJoinedMaps(_Layer):
-    """Of joined maps."""
-
-    attention, network = JoinedKeysAndValues, JoinedGate
 
 
 @alternative("T5Layer")
@@ -550,25 +516,6 @@ class _Model(nn.Module):
 @alternative("T5")
 class OfNormsByHand(_Model):
     """Of layers whose norms are formulas."""
-
-
-@alternative("T5")
-class OfViews(_Model):
-    """Of layers written by hand."""
-
-    layer = LayerOfViews
-
-
-@alternative("T5")
-class OfJoinedMaps(_Model):
-    """Of other layers; the scale on the embedding matrix."""
-
-    layer = LayerOfJoinedMaps
-
-    def logits(self, x):
-        if self.tied:
-            return F.linear(x, self.embedding.weight * x.shape[-1] ** -0.5)
-        return self.output(x)
 
 
 @alternative("T5")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfcourse.attention import causal_mask, scaled_dot_product_attention
+from tfcourse.attention import causal_mask
 from tfcourse.multihead import MultiHeadAttention
 
 ALTERNATIVES: dict[str, list[Callable[..., Any]]] = {}
@@ -106,26 +106,6 @@ def by_var_mean(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Te
 
 
 @alternative("layer_norm")
-def by_projection(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Length in place of variance: a centred row over its norm, times the root of D."""
-    _one_a_column(x, gamma, beta)
-    wide = x.double()
-    centred = wide - wide.mean(-1).unsqueeze(-1)
-    D = x.shape[-1]
-    length = torch.sqrt((centred**2).sum(-1, keepdim=True) + D * eps)
-    return torch.addcmul(beta.double(), centred / length * D**0.5, gamma.double()).to(x.dtype)
-
-
-@alternative("layer_norm")
-def by_moments(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The mean of the squares less the square of the mean: exact enough where the mean is not much larger than the deviation."""
-    _one_a_column(x, gamma, beta)
-    y = x.to(torch.promote_types(torch.float32, x.dtype))
-    mean, square = y.mean(-1, keepdim=True), (y * y).mean(-1, keepdim=True)
-    return ((y - mean) / torch.sqrt(square - mean * mean + eps) * gamma + beta).to(x.dtype)
-
-
-@alternative("layer_norm")
 def by_einsum(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
     """Sums as products with themselves."""
     _one_a_column(x, gamma, beta)
@@ -177,16 +157,6 @@ class ByModules(_TwoMaps):
 
 
 @alternative("FeedForward")
-class ByFunctional(_TwoMaps):
-    """The weights are used through F.linear."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        inner = F.linear(x, self.up_proj.weight, self.up_proj.bias)
-        inner = F.gelu(inner) if self.kind == "gelu" else inner.clamp(min=0)
-        return F.linear(inner, self.down_proj.weight, self.down_proj.bias)
-
-
-@alternative("FeedForward")
 class ByEinsumMaps(_TwoMaps):
     """The maps are written as sums; ReLU is a product with a truth value."""
 
@@ -194,14 +164,6 @@ class ByEinsumMaps(_TwoMaps):
         y = torch.einsum("...d,fd->...f", x, self.up_proj.weight) + self.up_proj.bias
         y = F.gelu(y) if self.kind == "gelu" else y * (y > 0)
         return torch.einsum("...f,df->...d", y, self.down_proj.weight) + self.down_proj.bias
-
-
-@alternative("FeedForward")
-class ByTable(_TwoMaps):
-    """The activation is looked up in a dictionary."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj({"relu": F.relu, "gelu": F.gelu}[self.kind](self.up_proj(x)))
 
 
 @alternative("FeedForward")
@@ -294,23 +256,6 @@ class ByBranches(_Parts):
 
 
 @alternative("EncoderLayer")
-class ByIdentities(_Parts):
-    """Where a norm does not stand there is an identity."""
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        def same(y: Tensor) -> Tensor:
-            return y
-
-        for norm, part in (
-            (self.self_attention_norm, lambda y: self.self_attention(y, y, mask)),
-            (self.feed_forward_norm, self.feed_forward),
-        ):
-            before, behind = (norm, same) if self.first else (same, norm)
-            x = behind(self.drop(part(before(x))) + x)
-        return x
-
-
-@alternative("EncoderLayer")
 class ByFunctions(_Parts):
     """The exercises before, as functions."""
 
@@ -320,26 +265,6 @@ class ByFunctions(_Parts):
         norms = [(n.weight, n.bias) for n in (self.self_attention_norm, self.feed_forward_norm)]
         x = wrap(x, lambda y: self.self_attention(y, mask=mask), *norms[0], dropout=p)
         return wrap(x, self.feed_forward, *norms[1], dropout=p)
-
-
-@alternative("EncoderLayer")
-class ByHand(_Parts):
-    """Attention from the functions of chapter 03, feed-forward network by its weights."""
-
-    def attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        a = self.self_attention
-        q, k, v = (p(x).unflatten(-1, (a.n_heads, -1)).transpose(1, 2) for p in (a.q_proj, a.k_proj, a.v_proj))
-        wide = mask[:, None] if mask is not None and mask.ndim == 3 else mask
-        return a.o_proj(scaled_dot_product_attention(q, k, v, wide).transpose(1, 2).flatten(2))
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        p = self.p if self.training else 0.0
-        y = self.self_attention_norm(x) if self.first else x
-        x = x + F.dropout(self.attend(y, mask), p)
-        x = x if self.first else self.self_attention_norm(x)
-        y = self.feed_forward_norm(x) if self.first else x
-        x = x + F.dropout(self.feed_forward(y), p)
-        return x if self.first else self.feed_forward_norm(x)
 
 
 @alternative("EncoderLayer")
@@ -398,22 +323,6 @@ class WriterWithBuffer(WriterByBranches):
 
 
 @alternative("DecoderLayer")
-class WriterByList(_WriterParts):
-    """A list of sublayers with their norms."""
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        past = causal_mask(x.shape[1], x.device)
-        for name, part in {
-            "self_attention": lambda y: self.self_attention(y, y, past),
-            "cross_attention": lambda y: self.cross_attention(y, memory, memory_mask),
-            "feed_forward": self.feed_forward,
-        }.items():
-            norm = getattr(self, f"{name}_norm")
-            x = x + self.drop(part(norm(x))) if self.first else norm(x + self.drop(part(x)))
-        return x
-
-
-@alternative("DecoderLayer")
 class WriterByFunctions(_WriterParts):
     """The exercises before, as functions."""
 
@@ -425,24 +334,6 @@ class WriterByFunctions(_WriterParts):
         x = wrap(x, lambda y: self.self_attention(y, mask=past), n.weight, n.bias, dropout=p)
         x = wrap(x, lambda y: self.cross_attention(y, memory, memory_mask), c.weight, c.bias, dropout=p)
         return wrap(x, self.feed_forward, f.weight, f.bias, dropout=p)
-
-
-@alternative("DecoderLayer")
-class WriterByIndices(_WriterParts):
-    """The causal mask by comparing places."""
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        place = torch.arange(x.shape[1], device=x.device)
-        past = place[:, None] >= place
-        y = self.self_attention_norm(x) if self.first else x
-        x = x + F.dropout(self.self_attention(y, None, past), self.p, self.training)
-        y = x = x if self.first else self.self_attention_norm(x)
-        y = self.cross_attention_norm(y) if self.first else y
-        x = x + F.dropout(self.cross_attention(y, memory, memory_mask), self.p, self.training)
-        y = x = x if self.first else self.cross_attention_norm(x)
-        y = self.feed_forward_norm(y) if self.first else y
-        x = x + F.dropout(self.feed_forward(y), self.p, self.training)
-        return x if self.first else self.feed_forward_norm(x)
 
 
 @alternative("DecoderLayer")
@@ -549,34 +440,6 @@ class WholeByBranches(_Whole):
 
 
 @alternative("Transformer")
-class WholeByRun(_Whole):
-    """One method runs either stack."""
-
-    READER, WRITER = ByIdentities, WriterByList
-
-    def run(self, tokens: Tensor, name: str, layers: nn.ModuleList, *given: Any) -> Tensor:
-        weight = getattr(self, "embedding" if self.tied else f"{name}_embedding").weight
-        x = F.dropout(self.add(math.sqrt(self.d) * weight[tokens]), self.drop.p, self.training)
-        first = True
-        for layer in layers:
-            if self.every and not first:
-                x = self.add(x)
-            x, first = layer(x, *given), False
-        norm = {"source": "encoder_norm", "target": "decoder_norm"}[name]
-        return getattr(self, norm)(x) if self.pre else x
-
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        return self.run(source, "source", self.encoder_layers, self.wide(source_mask))
-
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.run(target, "target", self.decoder_layers, memory, self.wide(source_mask))
-        return F.linear(x, self.embedding.weight if self.tied else self.output.weight)
-
-    def wide(self, mask: Tensor | None) -> Tensor | None:
-        return mask if mask is None else mask[:, None, None, :]
-
-
-@alternative("Transformer")
 class WholeByOneHot(_Whole):
     """Embedding as a product with one-hot rows."""
 
@@ -603,22 +466,6 @@ class WholeByOneHot(_Whole):
 
 
 @alternative("Transformer")
-class WholeWithBuffer(WholeByBranches):
-    """Sinusoids are made once and kept in a buffer that is no weight."""
-
-    READER, WRITER = ByHand, WriterByIndices
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.register_buffer("sinusoids", by_slices(100, self.d), persistent=False)
-
-    def add(self, x: Tensor) -> Tensor:
-        # In double precision the rows must be as exact as the model.
-        exact = by_phase(x.shape[1], self.d, x.device).to(x) if x.dtype == torch.float64 else self.sinusoids
-        return super().add(x) if self.learned else x + exact[: x.shape[1]]
-
-
-@alternative("Transformer")
 class WholeWithSavedBuffer(WholeByBranches):
     """The best known way to keep the sinusoids: a buffer that the state dict lists among the weights."""
 
@@ -628,58 +475,6 @@ class WholeWithSavedBuffer(WholeByBranches):
 
     def add(self, x: Tensor) -> Tensor:
         return super().add(x) if self.learned else x + self.pe[: x.shape[1]]
-
-
-@alternative("Transformer")
-class WholeWithFrozenTable(WholeByBranches):
-    """The sinusoids are an embedding that does not learn."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.places = nn.Embedding.from_pretrained(by_phase(100, self.d), freeze=True)
-
-    def add(self, x: Tensor) -> Tensor:
-        places = torch.arange(x.shape[1], device=x.device)
-        return super().add(x) if self.learned else x + self.places(places)
-
-
-@alternative("Transformer")
-class WholeWithOneWeight(_Whole):
-    """Tied as everybody writes it: three layers, the first of which is no other's name, and one weight in all of them."""
-
-    def __init__(self, source_vocab_size: int, target_vocab_size: int, **options: Any) -> None:
-        super().__init__(source_vocab_size, target_vocab_size, **options)
-        if self.tied:
-            shared = self.embedding
-            del self.embedding
-            self.output = nn.Linear(self.d, target_vocab_size, bias=False)
-            self.output.weight = shared.weight
-            self.source_embedding = self.target_embedding = self.embedding = shared
-
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.drop(self.add(self.source_embedding(source) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.encoder_layers):
-            x = layer(self.add(x) if i and self.every else x, mask)
-        return self.encoder_norm(x) if self.pre else x
-
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.drop(self.add(self.target_embedding(target) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.decoder_layers):
-            x = layer(self.add(x) if i and self.every else x, memory, mask)
-        return self.output(self.decoder_norm(x) if self.pre else x)
-
-
-@alternative("Transformer")
-class WholeWithPadding(WholeByBranches):
-    """Embeddings that know the number of padding: what is looked up there does not learn."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for part in self.modules():
-            if isinstance(part, nn.Embedding):
-                part.padding_idx = 0
 
 
 @alternative("Transformer")
@@ -876,25 +671,6 @@ def cleared_to_zero(
     return loss.clone().detach()
 
 
-@alternative("training_step")
-def by_closure(
-    model: Any, optimizer: Any, inputs: Any, targets: Tensor, *, learning_rate: Any = None, label_smoothing: float = 0.0
-) -> Tensor:
-    """What PyTorch's documentation shows for optimisers in general: the step is handed a closure and returns its loss."""
-    assert isinstance(optimizer, torch.optim.Optimizer)
-    assert set(optimizer.defaults) >= {"lr"}
-    for group in optimizer.param_groups:
-        group["lr"] = group["lr"] if learning_rate is None else learning_rate
-
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        loss = by_distribution(model(*inputs), targets, label_smoothing=label_smoothing)
-        loss.backward()
-        return loss
-
-    return optimizer.step(closure).detach()
-
-
 def _loss(logits: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
     return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=0, label_smoothing=label_smoothing)
 
@@ -918,31 +694,6 @@ def loop_by_hand(
     if told is None:
         raise ValueError("nothing to learn from")
     return told
-
-
-@alternative("training_loop")
-def loop_with_scheduler(
-    model: Any, optimizer: Any, batches: Any, *, learning_rate: Any = None, label_smoothing: float = 0.0
-) -> Tensor:
-    """One of PyTorch's schedulers holds the rates: it multiplies, so the optimiser's own rate becomes 1."""
-    batches = list(batches)
-    if len(batches) == 0:
-        raise ValueError(batches)
-    if learning_rate is not None:
-        for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"] = 1.0
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: learning_rate(done + 1))
-    model.train()
-    losses = []
-    for inputs, targets in batches:
-        loss = _loss(model(*inputs), targets, label_smoothing)
-        optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        optimizer.step()
-        if learning_rate is not None:
-            scheduler.step()
-        losses.append(loss.item())
-    return torch.tensor(losses, dtype=loss.dtype)
 
 
 @alternative("training_loop")
