@@ -209,6 +209,15 @@ class SharedWithAdditiveMask(_Shared):
         return torch.softmax(q @ k.transpose(-2, -1) / self.d_head**0.5 + bias, -1) @ v
 
 
+@alternative("GroupedQueryAttention")
+class SharedInFewerRows(_Shared):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+        each = self.n_heads // self.n_kv_heads
+        rows = q.reshape(len(q), self.n_kv_heads, -1, self.d_head)
+        weights = _softmax(rows @ k.mT / math.sqrt(self.d_head), seen.repeat(each, 1))
+        return (weights @ v).reshape(q.shape)
+
+
 class _Layer(nn.Module):
     attention: type[nn.Module] = SharedByCopies
     norm: type[nn.Module] = NormByPower
@@ -242,6 +251,11 @@ class LayerOfEinsums(_Layer):
 @alternative("LlamaLayer")
 class LayerOfAddends(_Layer):
     attention, norm, network = SharedWithAdditiveMask, NormBySum, GluByExponential
+
+
+@alternative("LlamaLayer")
+class LayerOfRows(_Layer):
+    attention = SharedInFewerRows
 
 
 class _Model(nn.Module):
