@@ -251,19 +251,6 @@ class _Attention(nn.Module):
 
 
 @alternative("T5Attention")
-class ByViews(_Attention):
-    """Views and transposes."""
-
-    def attend(self, x, context, mask, bias):
-        b, t, _ = x.shape
-        q = self.q_proj(x).view(b, t, self.h, self.dh).transpose(1, 2)
-        k = self.k_proj(context).view(b, -1, self.h, self.dh).transpose(1, 2)
-        v = self.v_proj(context).view(b, -1, self.h, self.dh).transpose(1, 2)
-        mixed = _attend(torch.matmul(q, k.transpose(-1, -2)) + bias, v, mask)
-        return self.o_proj(mixed.transpose(1, 2).reshape(b, t, -1))
-
-
-@alternative("T5Attention")
 class ByEinsum(_Attention):
     """The scores by einsum."""
 
@@ -319,15 +306,6 @@ class _Network(nn.Module):
 
 
 @alternative("T5FeedForward")
-class ByFunctions(_Network):
-    """PyTorch's activations."""
-
-    def forward(self, x):
-        up = self.up_proj(x)
-        return self.down_proj(F.gelu(self.gate_proj(x), approximate="tanh") * up if self.gated else F.relu(up))
-
-
-@alternative("T5FeedForward")
 class ByClamp(_Network):
     """ReLU as clamp, GELU written out."""
 
@@ -368,8 +346,8 @@ def _past(x):
 
 
 class _Layer(nn.Module):
-    attention: Any = ByViews
-    network: Any = ByFunctions
+    attention: Any = SummedOutputs
+    network: Any = WithModules
 
     def __init__(self, d_model, n_heads, d_head, d_ff, *, decoder, gated=False, dropout=0.0):
         super().__init__()

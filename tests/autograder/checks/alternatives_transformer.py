@@ -42,17 +42,6 @@ def by_slices(length: int, d_model: int, device: Any = None) -> Tensor:
 
 
 @alternative("sinusoidal_positions")
-def by_phase(length: int, d_model: int, device: Any = None) -> Tensor:
-    """A cosine is a sine that is a quarter of a turn ahead."""
-    if d_model & 1 or length < 0 or d_model < 0:
-        raise ValueError(d_model)
-    column = torch.arange(d_model, device=device, dtype=torch.float64)
-    pair = torch.div(column, 2, rounding_mode="floor")
-    angle = torch.outer(torch.arange(length, device=device, dtype=torch.float64), torch.pow(10000, -2 * pair / d_model))
-    return torch.sin(angle + (column % 2) * math.pi / 2).float()
-
-
-@alternative("sinusoidal_positions")
 def by_complex_numbers(length: int, d_model: int, device: Any = None) -> Tensor:
     """The hands of the clocks as complex numbers: imaginary part first."""
     if d_model % 2 or d_model < 0 or length < 0:
@@ -289,22 +278,7 @@ class _WriterParts(_Parts):
 
 
 @alternative("DecoderLayer")
-class WriterByBranches(_WriterParts):
-    """Both orders written out, with modules."""
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        past = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
-        if self.first:
-            x = x + self.drop(self.self_attention(self.self_attention_norm(x), mask=past))
-            x = x + self.drop(self.cross_attention(self.cross_attention_norm(x), memory, memory_mask))
-            return x + self.drop(self.feed_forward(self.feed_forward_norm(x)))
-        x = self.self_attention_norm(x + self.drop(self.self_attention(x, mask=past)))
-        x = self.cross_attention_norm(x + self.drop(self.cross_attention(x, memory, memory_mask)))
-        return self.feed_forward_norm(x + self.drop(self.feed_forward(x)))
-
-
-@alternative("DecoderLayer")
-class WriterWithBuffer(WriterByBranches):
+class WriterWithBuffer(_WriterParts):
     """The causal mask is made once and kept in a buffer, which a state dict lists among the weights."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -360,7 +334,7 @@ class _Whole(nn.Module):
     """What the alternatives below share: names and options."""
 
     READER: Any = ByBranches
-    WRITER: Any = WriterByBranches
+    WRITER: Any = WriterBySteps
 
     def __init__(
         self,
@@ -408,7 +382,7 @@ class _Whole(nn.Module):
 
     def add(self, x: Tensor) -> Tensor:
         if not self.learned:
-            return x + by_phase(x.shape[1], self.d, x.device).to(x)
+            return x + by_complex_numbers(x.shape[1], self.d, x.device).to(x)
         if x.shape[1] > self.position_table.shape[0]:
             raise ValueError("too long")
         return x + self.position_table[: x.shape[1]]
@@ -416,95 +390,71 @@ class _Whole(nn.Module):
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
         return self.decode(target, self.encode(source, source_mask), source_mask)
 
-
-@alternative("Transformer")
-class WholeByBranches(_Whole):
-    """Everything written out."""
-
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        matrix = self.embedding if self.tied else self.source_embedding
-        x = self.drop(self.add(matrix(source) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.encoder_layers):
-            x = layer(self.add(x) if i and self.every else x, mask)
+        x = self.run(source, "source_embedding", self.encoder_layers, *self.wide(source_mask, source))
         return self.encoder_norm(x) if self.pre else x
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        matrix = self.embedding if self.tied else self.target_embedding
-        x = self.drop(self.add(matrix(target) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.decoder_layers):
-            x = layer(self.add(x) if i and self.every else x, memory, mask)
+        x = self.run(target, "target_embedding", self.decoder_layers, memory, *self.wide(source_mask, target))
         x = self.decoder_norm(x) if self.pre else x
-        return x @ self.embedding.weight.T if self.tied else self.output(x)
+        return self.logits(x, (self.embedding if self.tied else self.output).weight)
 
+    def run(self, tokens: Tensor, name: str, layers: Any, *given: Tensor) -> Tensor:
+        table = self.embedding if self.tied else getattr(self, name)
+        x = self.drop(self.add(self.look_up(table, tokens) * self.d**0.5))
+        for i, layer in enumerate(layers):
+            x = layer(self.add(x) if i and self.every else x, *given)
+        return x
 
-@alternative("Transformer")
-class WholeByOneHot(_Whole):
-    """Embedding as a product with one-hot rows."""
+    def look_up(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        return F.embedding(tokens, table.weight)
 
-    READER, WRITER = ByFunctions, WriterByFunctions
+    def wide(self, mask: Tensor | None, tokens: Tensor) -> tuple[Tensor, ...]:
+        return () if mask is None else (mask[:, None],)
 
-    def vectors(self, tokens: Tensor, matrix: Tensor) -> Tensor:
-        hot = (tokens[..., None] == torch.arange(len(matrix), device=tokens.device)).to(matrix.dtype)
-        return self.drop(self.add(hot @ matrix * self.d**0.5))
-
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.vectors(source, (self.embedding if self.tied else self.source_embedding).weight)
-        full = None if source_mask is None else source_mask[:, None].expand(-1, source.shape[1], -1)
-        for i, layer in enumerate(self.encoder_layers):
-            x = layer(self.add(x) if i > 0 and self.every else x, full)
-        return self.encoder_norm(x) if self.pre else x
-
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.vectors(target, (self.embedding if self.tied else self.target_embedding).weight)
-        full = None if source_mask is None else source_mask[:, None].expand(-1, target.shape[1], -1)
-        for i, layer in enumerate(self.decoder_layers):
-            x = layer(self.add(x) if i > 0 and self.every else x, memory, full)
-        x = self.decoder_norm(x) if self.pre else x
-        return torch.einsum("btd,vd->btv", x, (self.embedding if self.tied else self.output).weight)
-
-
-@alternative("Transformer")
-class WholeWithSavedBuffer(WholeByBranches):
-    """The best known way to keep the sinusoids: a buffer that the state dict lists among the weights."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.register_buffer("pe", by_phase(100, self.d))
-
-    def add(self, x: Tensor) -> Tensor:
-        return super().add(x) if self.learned else x + self.pe[: x.shape[1]]
+    def logits(self, x: Tensor, weight: Tensor) -> Tensor:
+        return torch.matmul(x, weight.mT)
 
 
 @alternative("Transformer")
 class WholeInOne(_Whole):
-    """Both stacks in one go, with the parts of other alternatives."""
+    """One method runs either stack."""
 
-    READER, WRITER = BySharedStep, WriterBySteps
+    READER = BySharedStep
 
-    def begin(self, tokens: Tensor, name: str) -> Tensor:
-        table = self.embedding if self.tied else getattr(self, name)
-        return self.drop(self.add(table(tokens).mul(self.d**0.5)))
 
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.begin(source, "source_embedding")
-        for i in range(len(self.encoder_layers)):
-            if i >= 1 and self.every:
-                x = self.add(x)
-            x = self.encoder_layers[i](x) if source_mask is None else self.encoder_layers[i](x, source_mask[:, None])
-        return self.encoder_norm(x) if self.pre else x
+@alternative("Transformer")
+class WholeByOneHot(_Whole):
+    """Embedding as a product with one-hot rows, masks for every pair, logits by einsum."""
 
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.begin(target, "target_embedding")
-        given = (memory,) if source_mask is None else (memory, source_mask[:, None])
-        for i in range(len(self.decoder_layers)):
-            if i >= 1 and self.every:
-                x = self.add(x)
-            x = self.decoder_layers[i](x, *given)
-        if self.pre:
-            x = self.decoder_norm(x)
-        return self.output(x) if not self.tied else torch.matmul(x, self.embedding.weight.mT)
+    READER, WRITER = ByFunctions, WriterByFunctions
+
+    def look_up(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        rows = torch.arange(len(table.weight), device=tokens.device)
+        return (tokens[..., None] == rows).to(table.weight.dtype) @ table.weight
+
+    def wide(self, mask: Tensor | None, tokens: Tensor) -> tuple[Tensor, ...]:
+        return () if mask is None else (mask[:, None].expand(-1, tokens.shape[1], -1),)
+
+    def logits(self, x: Tensor, weight: Tensor) -> Tensor:
+        return torch.einsum("btd,vd->btv", x, weight)
+
+
+@alternative("Transformer")
+class WholeWithSavedBuffer(_Whole):
+    """The best known way to keep the sinusoids: a buffer that the state dict lists among the weights."""
+
+    WRITER = WriterWithBuffer
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register_buffer("pe", by_complex_numbers(100, self.d))
+
+    def add(self, x: Tensor) -> Tensor:
+        return super().add(x) if self.learned else x + self.pe[: x.shape[1]]
+
+    def look_up(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        return table(tokens)
 
 
 # ------------------------------------------------------------------------------------------------------------ training
@@ -525,25 +475,6 @@ def shift_by_roll(targets: Tensor, bos: int = 1) -> Tensor:
     shifted = targets.roll(1, dims=1)
     shifted[:, 0] = bos
     return shifted
-
-
-@alternative("cross_entropy")
-def by_distribution(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
-    """The distribution that is asked for, written out."""
-    if (
-        logits.shape[:-1] != targets.shape
-        or label_smoothing < 0
-        or label_smoothing >= 1
-        or not logits.dtype.is_floating_point
-    ):
-        raise ValueError("no")
-    V = logits.shape[-1]
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    real = targets.ne(ignore_index)
-    hot = (targets[..., None] == torch.arange(V, device=logits.device)).to(wide.dtype)
-    q = (1 - label_smoothing) * hot + label_smoothing / V
-    loss = -(q * F.log_softmax(wide, dim=-1)).sum(-1)
-    return ((loss * real).sum() / torch.clamp(real.sum(), min=1)).type_as(logits)
 
 
 @alternative("cross_entropy")
@@ -644,7 +575,7 @@ def cleared_by_hand(
     model: Any, optimizer: Any, inputs: Any, targets: Tensor, *, learning_rate: Any = None, label_smoothing: float = 0.0
 ) -> Tensor:
     """Gradients from autograd.grad, put where the optimiser looks for them."""
-    loss = by_distribution(model(*inputs), targets, label_smoothing=label_smoothing)
+    loss = by_logsumexp(model(*inputs), targets, label_smoothing=label_smoothing)
     weights = [w for group in optimizer.param_groups for w in group["params"]]
     for w, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
         w.grad = gradient
