@@ -224,7 +224,7 @@ def lined(*lines):
         ("same_operations", counted(7, 21), counted(1, 1), LOOP, "21"),
         ("same_operations", counted(3, 9), counted(1, 1), LOOP, "keys"),
         *[("same_operations", lined(90, many), counted(1, 1), o, None) for many in (90, 88, 91) for o in (LOOP, LINES)],
-        *[("same_operations", lined(90, 94), counted(1, 1), o, "94") for o in (LOOP, LINES)],
+        *[("same_operations", lined(90, m), counted(1, 1), o, str(m)) for m in (92, 94) for o in (LOOP, LINES)],
         ("same_operations", lined(HIDDEN, HIDDEN), counted(1, 1), LOOP, "settrace"),
         ("small_tensors", [Observation(largest=n) for n in (90, 120)], [EMPTY] * 2, {"limit": 120}, None),
         ("small_tensors", [Observation(largest=n) for n in (90, 120)], [EMPTY] * 2, {"limit": 119}, "120 elements"),

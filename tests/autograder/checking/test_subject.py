@@ -73,6 +73,7 @@ def test_a_call_gives_named_outputs_and_leaves_the_request_as_it_is(ask):
         ([X], "x[0] = x[0].double()"),
         ({"a": 1.0, "b": 2.0}, "x['b'] = 3.0"),
         ({"a": 1.0, "b": 2.0}, "x['a'] = x.pop('a')"),
+        ({"a": 1.0, "b": 1.0}, "x['a'] = x.pop('a')"),
         ([{"a": [1, 2]}], "x[0]['a'].pop()"),
     ],
 )
