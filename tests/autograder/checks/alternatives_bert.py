@@ -85,7 +85,13 @@ class _Embeddings(nn.Module):
 
 @alternative("BertEmbeddings")
 class LooksUpByHand(_Embeddings):
-    """Rows of the tables by indexing, and the norm by its formula."""
+    """Rows of the tables by indexing, the norm by its formula, and no module for dropout."""
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        share = self.dropout.p
+        del self.dropout
+        self.dropout = lambda x: F.dropout(x, share, self.training)
 
     def summed(self, tokens, segments):
         x = self.token_embedding.weight[tokens] + self.position_embedding.weight[: tokens.size(1)]
