@@ -178,10 +178,11 @@ def lerp(x, y):
     [
         (lerp, "calls lerp"),
         (lambda x, y: lerp(x, y) if is_large(y) else 2 * x + mean(y), "calls lerp"),
+        (lambda x, y: lerp(x, y) if x.requires_grad else 2 * x + mean(y), "calls lerp"),
         (lambda x, y: torch.lerp(x, x, 0.5) and x @ y, "calls lerp"),
         (stub, "not written yet"),
     ],
-    ids=["always", "on large numbers only", "and fails", "stub"],
+    ids=["always", "on large numbers only", "with gradients only", "and fails", "stub"],
 )
 def test_a_broken_rule_costs_every_point_and_is_told_once(verdict_on, candidate, word):
     verdict = verdict_on(candidate)
