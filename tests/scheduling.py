@@ -16,7 +16,6 @@ DEEP = (
     "attacks",
     "autograder/authoring/test_adding_an_exercise.py",
     "autograder/checks/test_diagnoses_with_second_faults.py",
-    "autograder/checks/test_hash_seeds.py",
     "autograder/checks/test_same_questions.py",
     "autograder/cluster",
     "autograder/engine",

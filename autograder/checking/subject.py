@@ -19,7 +19,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograder.checking.by_shape import result_by_shape
 from autograder.checking.executed_lines import LineCounter
-from autograder.checking.former_names import as_declared
 from autograder.checking.props import build, states
 from autograder.checking.refusal import refused
 from autograder.checking.request import (
@@ -156,7 +155,7 @@ def prepared(candidate: Callable[..., Any], request: Request) -> Callable[..., A
     """Return the candidate, or an instance of it with the request's weights."""
     if request.init is None:
         return candidate
-    module = candidate(**as_declared(candidate, request.init))
+    module = candidate(**request.init)
     if not isinstance(module, nn.Module):
         raise TypeError(f"{candidate.__name__}(…) should make a torch.nn.Module, it made a {type(module).__name__}")
     if request.state is not None:
@@ -216,7 +215,7 @@ def _call(candidate: Callable[..., Any], request: Request) -> Observation:
     arguments = map_value(request.arguments, Tensor.clone)
     props = build(request.props, request.arguments) if request.props else {}
     with torch.set_grad_enabled(bool(props)):  # a function that takes a model may have to train it
-        result = target(**as_declared(target, arguments), **props)
+        result = target(**arguments, **props)
     mutated = tuple(name for name, value in request.arguments.items() if not _same(value, arguments[name]))
     outputs, containers = flatten_outputs(map_value(result, Tensor.detach)), containers_in(result)
     if not props:
@@ -262,9 +261,7 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
             name: map_value(value, lambda tensor: tensor * 1) if name in request.wrt else value
             for name, value in arguments.items()
         }
-        result = _method(target, request)(
-            **as_declared(target, passed), **build(request.props or {}, request.arguments)
-        )
+        result = _method(target, request)(**passed, **build(request.props or {}, request.arguments))
         outputs = [leaf for leaf in flatten_outputs(result).values() if isinstance(leaf, Tensor)]
         attached = [output for output in outputs if output.requires_grad]
         if result is None:
@@ -347,9 +344,7 @@ def _leaves_on_meta(candidate: Callable[..., Any], request: Request, truth: bool
     target = prepared(candidate, request)
     with torch.no_grad(), _OneDevice(truth):
         return flatten_outputs(
-            _method(target, request)(
-                **as_declared(target, request.arguments), **build(request.props or {}, request.arguments)
-            )
+            _method(target, request)(**request.arguments, **build(request.props or {}, request.arguments))
         )
 
 
@@ -385,9 +380,7 @@ def _functions(
         target.requires_grad_(False)
     # As in a call, so that the code cannot notice the counting. Code that needs autograd enables it here, too.
     with torch.set_grad_enabled(bool(request.props)), counter or nullcontext():
-        result = _method(target, request)(
-            **as_declared(target, arguments), **build(request.props or {}, request.arguments)
-        )
+        result = _method(target, request)(**arguments, **build(request.props or {}, request.arguments))
     return Observation(outputs=_shapes(flatten_outputs(result)))
 
 

@@ -1,6 +1,8 @@
 """A small exercise of its own, so that the engine is tested without the course's: blend(x, y) = 2 x + the mean of y over positions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -10,10 +12,13 @@ from autograder.checking import rows
 from autograder.checking.decision import decide
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
-from autograder.checking.request import Observation
+from autograder.checking.request import Action, Observation, Request
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
+from tests.autograder.engine.student import Student
+
+from .subjects import local, remote
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -158,3 +163,23 @@ def seen() -> Callable[..., list[Observation]]:
         return [Observation(outputs={"output": output}) for output in outputs]
 
     return observe
+
+
+@pytest.fixture(scope="module")
+def one_student() -> Iterator[Student]:
+    """A student's process for all tests of a file."""
+    made = Student()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["local", "remote"])
+def ask(request: pytest.FixtureRequest) -> Callable[..., Observation]:
+    """Return a function that asks one thing of a candidate, which is text: in this process, and in a student's."""
+    subject = local if request.param == "local" else partial(remote, request.getfixturevalue("one_student"))
+
+    def one(source: str, action: Action = "call", *, wrt: Sequence[str] = (), **more: Any) -> Observation:
+        asked = {name: more.pop(name, None) for name in ("init", "state", "props")}
+        return subject(source).observe(Request(action, more, wrt=tuple(wrt), **asked))
+
+    return one

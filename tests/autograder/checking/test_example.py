@@ -116,25 +116,42 @@ def test_lists_within_a_result_are_shown_around_their_difference():
     assert sides(text) == ["0  1  2  (end)", "0  1  2      3"]
 
 
-def test_what_has_no_rows_is_told_in_a_line():
-    assert shown(3.5, 4.5, k=1) == "for k = 1: the result is 3.5, expected 4.5"
-    assert shown("left", "right", init={"n": 2}) == "for n = 2: the result is 'left', expected 'right'"
-    assert shown(LOGITS[:2], LOGITS) == "without arguments: the result has shape (2, 11), expected (4, 11)"
-    assert shown(None, LOGITS).endswith("the result is None, expected a tensor of shape (4, 11)")
-    assert shown((1, 2, 3), (1, 2)).endswith("the result has 3 items, expected 2 items")
-    assert shown(LOGITS.double(), LOGITS, judge="shapes").endswith("has dtype float64, expected float32")
-    assert shown(LOGITS, LOGITS) == ""
+REFUSED, ANSWERED = Observation(error="ValueError: k"), Observation(outputs={"output": 3})
+OTHER = Observation(error="IndexError: oh")
 
 
-def test_an_error_shows_what_it_was_raised_for():
-    def said(mine, theirs):
-        return example("answers", [Request("call", {"k": 0})], [mine], [theirs], {})
+@pytest.mark.parametrize(
+    ("mine", "theirs", "end"),
+    [
+        (3.5, 4.5, "for k = 0: the result is 3.5, expected 4.5"),
+        ("left", "right", "'left', expected 'right'"),
+        (LOGITS[:2], LOGITS, "shape (2, 11), expected (4, 11)"),
+        (None, LOGITS, "the result is None, expected a tensor of shape (4, 11)"),
+        ((1, 2, 3), (1, 2), "3 items, expected 2 items"),
+        (LOGITS, LOGITS, ""),
+    ],
+)
+def test_what_has_no_rows_is_told_in_a_line(mine, theirs, end):
+    text = shown(mine, theirs, k=0)
+    assert text.endswith(end)
+    assert bool(text) is bool(end)
 
-    refused, answered = Observation(error="ValueError: k"), Observation(outputs={"output": 3})
-    assert said(answered, refused) == "for k = 0: no error was raised, expected a ValueError"
-    assert (
-        said(Observation(error="IndexError: oh"), refused) == "for k = 0: it raised IndexError, expected a ValueError"
-    )
-    assert said(Observation(error="IndexError: oh"), answered) == "for k = 0: it raised IndexError, expected a result"
-    assert said(Observation(error="NotImplementedError", unfinished=True), answered) == ""
-    assert said(answered, Observation(outputs={"output": 4})) == "", "what it answers is not asked"
+
+def test_arguments_of_the_constructor_are_told_and_so_is_that_there_are_none():
+    assert shown("left", "right", init={"n": 2}).startswith("for n = 2: ")
+    assert shown(1, 2).startswith("without arguments: ")
+    assert shown(LOGITS.double(), LOGITS, judge="shapes").endswith("dtype float64, expected float32")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "text"),
+    [
+        (ANSWERED, REFUSED, "for k = 0: no error was raised, expected a ValueError"),
+        (OTHER, REFUSED, "for k = 0: it raised IndexError, expected a ValueError"),
+        (OTHER, ANSWERED, "for k = 0: it raised IndexError, expected a result"),
+        (Observation(error="NotImplementedError", unfinished=True), ANSWERED, ""),
+        (ANSWERED, Observation(outputs={"output": 4}), ""),
+    ],
+)
+def test_an_error_shows_what_it_was_raised_for(mine, theirs, text):
+    assert example("answers", [Request("call", {"k": 0})], [mine], [theirs], {}) == text

@@ -1,5 +1,6 @@
 """The judges, and the order in which errors, shapes and numbers are looked at."""
 
+import itertools
 import math
 
 import pytest
@@ -12,11 +13,17 @@ from autograder.checking.request import Observation, containers_in, flatten_outp
 from autograder.checking.tolerance import tolerance_for
 
 X = torch.tensor([[0.5, -1.25, 2.0], [3.5, -0.75, 1.5]])
+INF, NAN = math.inf, math.nan
+
+
+def seen(value, **fields):
+    """An observation of a result, as it is returned."""
+    return Observation(outputs=flatten_outputs(value), containers=containers_in(value), **fields)
 
 
 def verdict(name, mine, theirs, **options):
-    """Put one pair of outputs to a judge."""
-    return judge(name, [Observation(outputs={"output": mine})], [Observation(outputs={"output": theirs})], options)
+    """Put one pair of results to a judge."""
+    return judge(name, [seen(mine)], [seen(theirs)], options)
 
 
 # ------------------------------------------------------------------------------------------------------------ numbers
@@ -29,138 +36,102 @@ def test_numbers_may_differ_by_the_tolerance_of_their_dtype_and_by_no_more(dtype
     edge = allowed.absolute + allowed.relative * expected.double().abs()
     assert verdict("matches", expected.double() + 0.5 * edge, expected) is None
     assert "6 numbers in the result are" in verdict("matches", expected.double() + 3 * edge, expected)
-    assert allowed.reason
 
 
-def test_whole_numbers_truth_values_and_text_are_compared_exactly():
-    assert verdict("matches", torch.tensor([3, 5]), torch.tensor([3, 5])) is None
-    assert verdict("matches", torch.tensor([3, 6]), torch.tensor([3, 5]))
-    assert "1 of 2" in verdict("matches", torch.tensor([True, False]), torch.tensor([True, True]))
-    assert "dtype" in verdict("matches", torch.tensor([1, 1]), torch.tensor([True, True]))
-    assert verdict("matches", "left", "left") is None
-    assert verdict("matches", 4.0, 4) == "the result is 4 (a float), expected 4 (an int)"
+EXACT = 0.1 + 0.2
+SINGLE = (torch.tensor(0.1) + torch.tensor(0.2)).item()
+ONE_WRONG = X + torch.tensor([[0, 0, 0], [0.25, 0, 0]])
+TWO_WRONG = ONE_WRONG + torch.tensor([[0, 0, 2.0], [0, 0, 0]])
+NEAR = X.double()[:, :1]
+CACHE = (X, X)
+FIELDS = {"fields": {"output[0]": "flops", "output[1]": "bytes"}}
 
 
-def test_python_numbers_with_a_fraction_may_differ_by_the_rounding_of_single_precision():
-    exact = 0.1 + 0.2
-    right = [Observation(outputs={"output": exact})]
-    single = (torch.tensor(0.1) + torch.tensor(0.2)).item()
-    assert single != 0.3
-    refused = (exact * (1 + 1e-4), exact + 1e-4, math.nan, 1, True)
-    for value, problem in ((0.3, False), (single, False), *((value, True) for value in refused)):
-        said = judge("matches", [Observation(outputs={"output": value})], right, {})
-        assert (said is not None) == problem, (value, said)
-    nothing = [Observation(outputs={"output": math.nan})]
-    assert judge("matches", nothing, nothing, {}) is not None, "NaN is a right answer to no question"
+@pytest.mark.parametrize(
+    ("mine", "theirs", "words"),
+    [
+        # Whole numbers, truth values and text are compared exactly.
+        (torch.tensor([3, 5]), torch.tensor([3, 5]), None),
+        (torch.tensor([3, 6]), torch.tensor([3, 5]), "1 of 2 numbers"),
+        (torch.tensor([True, False]), torch.tensor([True, True]), "1 of 2 truth values"),
+        (torch.tensor([1, 1]), torch.tensor([True, True]), "dtype"),
+        ("left", "left", None),
+        (4.0, 4, "4 (a float), expected 4 (an int)"),
+        (True, 1, "True (a bool), expected 1 (an int)"),
+        (5, 6, "5, expected 6"),
+        # Numbers of Python may differ by the rounding of single precision. NaN is a right answer to no question.
+        (0.3, EXACT, None),
+        (SINGLE, EXACT, None),
+        (EXACT * (1 + 1e-4), EXACT, "expected"),
+        (EXACT + 1e-4, EXACT, "expected"),
+        (NAN, EXACT, "nan"),
+        (1, EXACT, "int"),
+        (True, EXACT, "bool"),
+        (NAN, NAN, "nan"),
+        # A wrong number is named with its place and how many are wrong; an infinity where it is.
+        (ONE_WRONG, X, "1 of 6 numbers in the result is wrong; at [1, 0]: 3.75, expected 3.5"),
+        (TWO_WRONG, X, "2 of 6 numbers in the result are wrong; the worst is at [0, 2]: 4, expected 2"),
+        (X[0, 0], X[0, 1], "the result is 0.5, expected -1.25"),
+        (X.masked_fill(X > 1, INF), X, "3 of 6 numbers in the result are wrong; at [0, 2]: inf, expected 2"),
+        (X.masked_fill(X > 1, -INF), X, "at [0, 2]: -inf, expected 2"),
+        (X, X.masked_fill(X > 1, -INF), "at [0, 2]: 2, expected -inf"),
+        # Numbers that look alike get more digits, long texts are shown around their difference.
+        (NEAR + torch.tensor([[1e-6], [1e-7]]), NEAR, "off by up to 3e-07"),
+        (NEAR + torch.tensor([[1e-6], [1e-7]]), NEAR, "at [0, 0]: 0.500001, expected 0.5"),
+        (1.00004, 1.0, "1.00004, expected 1"),
+        ("a" * 50 + "x" + "b" * 50, "a" * 50 + "y" + "b" * 50, f"…'{'a' * 14}x{'b' * 13}'…"),
+        # Shapes, kinds and names come before numbers.
+        (X.tolist(), X, "expected a tensor"),
+        (torch.zeros(1).expand(10**12), torch.zeros(1).expand(10**12), "more than can be compared"),
+        (nn.Parameter(X), X, None),
+        # Results are counted as they are returned.
+        ((X, CACHE, X), (X, CACHE), "the result has 3 items, expected 2"),
+        (CACHE, (X, CACHE), "result[1] is a tensor of shape (2, 3), expected a list or tuple of 2 items"),
+        ((X, (X, X, X)), (X, CACHE), "result[1] has 3 items, expected 2"),
+        ((X, X, X), (X, CACHE), "the result has 3 items, expected 2"),
+        ((X, CACHE), (X, X, X), "the result has 2 items, expected 3"),
+        ([1, 2], [1, 2, 3, 4, 5], "2 items, expected 5"),
+        (([], 0.5), (["a"], 0.5), "result[0] is an empty list or tuple, expected 1 item"),
+        ((["a"], 0.5), ([], 0.5), "result[0] has 1 item, expected an empty list or tuple"),
+        ([], [1], "empty list or tuple, expected 1 item"),
+        (X, (X, X), "a tensor of shape (2, 3), expected a list or tuple of 2 items"),
+        ({"a": X}, {"a": X, "b": X}, "result['b'] is missing"),
+        (X, {"a": X}, "expected a dictionary of 1 item"),
+        ({"a": X}, X, "has 1 item, expected a tensor of shape (2, 3)"),
+        (None, (5, 6), "it returns None, expected 2 items"),
+        ((X, X), X, "2 items, expected a tensor of shape (2, 3)"),
+        (((X, 1), (2, (X, X, X))), ((X, 1), (2, (X, X, X, X))), "result[1][1] has 3 items, expected 4"),
+        ((X, CACHE), (X, None), "result[1] has 2 items, expected None"),
+        ((X, []), (X, 0.5), "result[1] is an empty list or tuple, expected a float"),
+        (None, X, "the result is None, expected a tensor of shape (2, 3)"),
+        (None, [], "it returns None, expected an empty list or tuple"),
+        ((X, X + 1), (X, X), "result[1]"),
+    ],
+)
+def test_a_result_is_compared_by_kind_shape_and_number_and_the_first_difference_is_told(mine, theirs, words):
+    message = verdict("matches", mine, theirs)
+    assert message is None if words is None else words in message, message
 
 
-def test_a_wrong_number_is_named_with_its_place_and_how_many_are_wrong():
-    wrong = X.clone()
-    wrong[1, 0] += 0.25
-    assert verdict("matches", wrong, X) == ("1 of 6 numbers in the result is wrong; at [1, 0]: 3.75, expected 3.5")
-    wrong[0, 2] = 4.0
-    assert verdict("matches", wrong, X) == (
-        "2 of 6 numbers in the result are wrong; the worst is at [0, 2]: 4, expected 2"
-    )
-    assert verdict("matches", X[0, 0], X[0, 1]) == "the result is 0.5, expected -1.25"
-
-
-@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
-def test_an_infinity_is_shown_where_it_is(infinite):
-    said = verdict("matches", X.masked_fill(X > 1, infinite), X)
-    assert said == f"3 of 6 numbers in the result are wrong; at [0, 2]: {infinite}, expected 2"
-    said = verdict("matches", X, X.masked_fill(X > 1, infinite))
-    assert said == f"3 of 6 numbers in the result are wrong; at [0, 2]: 2, expected {infinite}"
-    related = {"views": [[], []], "claim": "the past moves"}
-    both = [Observation(outputs={"output": X}), Observation(outputs={"output": X.masked_fill(X > 3, infinite)})]
-    assert judge("related", both, both, related) == f"the past moves (at [1, 0]: 3.5 and {infinite})"
-
-
-def test_numbers_that_look_alike_get_more_digits():
-    near = X.double()[:, :1]
-    said = verdict("matches", near + torch.tensor([[1e-6], [1e-7]]), near)
-    assert said.startswith("all 2 numbers in the result are nearly right, off by up to 3e-07 of the largest")
-    assert said.endswith("at [0, 0]: 0.500001, expected 0.5")
-    assert verdict("matches", 1.00004, 1.0) == "the result is 1.00004, expected 1"
-    assert verdict("matches", True, 1) == "the result is True (a bool), expected 1 (an int)"
-
-
-def test_long_texts_are_shown_around_their_difference():
-    said = verdict("matches", "a" * 50 + "x" + "b" * 50, "a" * 50 + "y" + "b" * 50)
-    assert said == f"the result is …'{'a' * 14}x{'b' * 13}'…, expected …'{'a' * 14}y{'b' * 13}'…"
-
-
-def test_results_are_counted_as_they_are_returned():
-    def said(mine, theirs, **options):
-        observed = [
-            [Observation(outputs=flatten_outputs(value), containers=containers_in(value))] for value in (mine, theirs)
-        ]
-        return judge("matches", *observed, options)
-
-    cache = (X, X)
-    assert said((X, cache, X), (X, cache)) == "the result has 3 items, expected 2 items"
-    assert said((X, X), (X, cache)) == "result[1] is a tensor of shape (2, 3), expected a list or tuple of 2 items"
-    assert said((X, (X, X, X)), (X, cache)) == "result[1] has 3 items, expected 2 items"
-    assert said([1, 2], [1, 2, 3, 4, 5]) == "the result has 2 items, expected 5 items"
-    assert said(([], 0.5), (["a"], 0.5)) == "result[0] is an empty list or tuple, expected 1 item"
-    assert said((["a"], 0.5), ([], 0.5)) == "result[0] has 1 item, expected an empty list or tuple"
-    assert said(X, (X, X)) == "the result is a tensor of shape (2, 3), expected a list or tuple of 2 items"
-    assert said({"a": X}, {"a": X, "b": X}) == "result['b'] is missing"
-    assert said(X, {"a": X}) == "the result is a tensor of shape (2, 3), expected a dictionary of 1 item"
-    fields = {"output[0]": "flops", "output[1]": "bytes"}
-    assert said(5, (5, 6), fields=fields) == "the result is an int, expected a list or tuple of 2 items (flops, bytes)"
-    assert said([1, 2, 3, 4, 5], [1, 2]) == "the result has 5 items, expected 2 items"
-    assert said([], [1]) == "the result is an empty list or tuple, expected 1 item"
-    assert said((5, 7), (5, 6), fields=fields) == "result.bytes is 7, expected 6"
-    assert said(None, (5, 6)) == "it returns None, expected 2 items: is there a return?"
-
-
-def test_what_is_no_list_is_described_by_its_type():
-    def said(mine, theirs):
-        observed = [
-            [Observation(outputs=flatten_outputs(value), containers=containers_in(value))] for value in (mine, theirs)
-        ]
-        return judge("matches", *observed, {})
-
-    assert said((X, X), X) == "the result has 2 items, expected a tensor of shape (2, 3)"
-    assert said(((X, 1), (2, (X, X, X))), ((X, 1), (2, (X, X, X, X)))) == "result[1][1] has 3 items, expected 4 items"
-    assert said((X, (X, X)), (X, None)) == "result[1] has 2 items, expected None"
-    assert said((X, []), (X, 0.5)) == "result[1] is an empty list or tuple, expected a float"
-    assert said(None, X) == "the result is None, expected a tensor of shape (2, 3)"
-    assert said(None, []) == "it returns None, expected an empty list or tuple: is there a return?"
-    shapes = Observation(outputs={"output[0]": (2, 3), "output[1]": (2, 3)})
-    assert judge("unmutated", [shapes], [Observation(outputs={"output": (2, 3)})], {}) == (
-        "the result has 2 items, expected a tensor of shape (2, 3)"
-    )
-
-
-def test_without_containers_a_gap_tells_an_empty_list():
-    lists = Observation(outputs={"output[1]": 0.5}), Observation(outputs={"output[0][0]": "a", "output[1]": 0.5})
-    assert judge("matches", [lists[0]], [lists[1]], {}) == "result[0] is empty, expected 1 item"
-    assert judge("matches", [lists[1]], [lists[0]], {}) == "result[0] should be empty"
-
-
-def test_no_message_shows_the_largest_float():
-    numbers = [0.0, 1.0, math.inf, -math.inf, math.nan]
-    for a in numbers:
-        for b in numbers:
-            said = verdict("matches", torch.tensor([1.0, a]), torch.tensor([1.0, b])) or ""
-            assert "e+308" not in said
-            assert "e+38" not in said
+@pytest.mark.parametrize(
+    ("mine", "theirs", "words"),
+    [
+        (5, (5, 6), "expected a list or tuple of 2 items (flops, bytes)"),
+        ((5, 7), (5, 6), "result.bytes is 7, expected 6"),
+    ],
+)
+def test_a_named_tuple_is_told_by_its_fields(mine, theirs, words):
+    assert words in verdict("matches", mine, theirs, **FIELDS)
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (lambda x: x.masked_fill(x > 3, math.nan), "1 NaN among its 6 numbers"),
-        (lambda x: x.masked_fill(x > 3, math.inf), "1 of 6 numbers in the result is wrong"),
-        (lambda x: x.masked_fill(x > 3, -math.inf), "1 of 6 numbers in the result is wrong"),
         (lambda x: x * 0 + math.nan, "6 NaN"),
         (lambda x: x.to(torch.complex64), "complex"),
         (lambda x: x[:, :2], r"shape (2, 2), expected (2, 3)"),
         (lambda x: x.T, r"shape (3, 2), expected (2, 3)"),
-        (lambda x: x.tolist(), "a list, expected a tensor"),
-        (lambda x: None, "the result is None, expected a tensor"),
         (lambda x: x.numpy(), "a ndarray, expected a tensor"),
         (lambda x: x.to("meta"), "meta device"),
         (lambda x: x.to_sparse(), "sparse"),
@@ -173,94 +144,107 @@ def test_what_is_no_right_answer_is_refused_with_its_reason(spoil, message):
     assert message in verdict("matches", spoil(X), X)
 
 
-@pytest.mark.parametrize(
-    "same", [lambda x: nn.Parameter(x), lambda x: x.T.contiguous().T, lambda x: x.clone().requires_grad_()]
-)
-def test_right_numbers_are_right_however_they_are_kept(same):
-    assert verdict("matches", same(X.clone()), X) is None
+def test_where_no_containers_are_told_a_gap_tells_an_empty_list():
+    lists = Observation(outputs={"output[1]": 0.5}), Observation(outputs={"output[0][0]": "a", "output[1]": 0.5})
+    assert "result[0] is empty" in judge("matches", [lists[0]], [lists[1]], {})
+    assert "result[0] should be empty" in judge("matches", [lists[1]], [lists[0]], {})
 
 
-def test_nan_and_infinity_are_right_only_where_they_are_expected():
-    odd = torch.tensor([1.5, math.inf, -math.inf])
-    assert verdict("matches", odd, odd) is None
-    assert verdict("matches", odd, -odd)
-    assert verdict("matches", torch.tensor([math.nan]), torch.tensor([math.nan])), "no reference answers NaN"
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64])
-def test_comparing_decides_as_isclose_does_whatever_the_numbers_are(dtype):
-    allowed = tolerance_for(dtype)
-    near = 1 + 0.5 * allowed.relative
-    numbers = (
-        [0, 1, -1, 3]
-        if dtype is torch.int64
-        else [0.0, 1.0, near, -1.0, 300.0, 300 * near, math.inf, -math.inf, math.nan]
-    )
-    for a in numbers:
-        for b in numbers:
+def test_comparing_decides_as_isclose_does_whatever_the_numbers_are_and_no_message_shows_the_largest_float():
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64):
+        allowed = tolerance_for(dtype)
+        tolerances = {"rtol": allowed.relative, "atol": allowed.absolute}
+        near = 1 + 0.5 * allowed.relative
+        floats = [0.0, 1.0, near, -1.0, 300.0, 300 * near, INF, -INF, NAN]
+        numbers = [0, 1, -1, 3] if dtype is torch.int64 else floats
+        for a, b in itertools.product(numbers, numbers):
             # The pair stands at the end, at the beginning, or alone: what is looked at first must not matter.
             for mine, theirs in (([1, a], [1, b]), ([a, 1], [b, 1]), ([a], [b])):
                 x, y = torch.tensor(mine, dtype=dtype), torch.tensor(theirs, dtype=dtype)
-                tolerances = {"rtol": allowed.relative, "atol": allowed.absolute}
                 right = bool(torch.isclose(x.double(), y.double(), **tolerances).all())
                 alike = bool(torch.isclose(x.double(), y.double(), **tolerances, equal_nan=True).all())
-                said, known = Observation(outputs={"output": x}), Observation(outputs={"output": y})
-                assert (judge("matches", [said], [known], {}) is None) == right, (a, b)
-                assert same_answer(said, known) == alike, (a, b)
-
-
-def test_all_outputs_are_looked_at_and_must_have_the_expected_names():
-    expected = [Observation(outputs={"output[0]": X, "output[1]": X + 1})]
-    assert judge("matches", expected, expected, {}) is None
-    assert "result[1]" in judge("matches", [Observation(outputs={"output[0]": X, "output[1]": X})], expected, {})
-    assert judge("matches", [Observation(outputs={"output['a']": X})], [Observation(outputs={"output": X})], {}) == (
-        "the result has 1 item, expected a tensor of shape (2, 3)"
-    )
-
-
-def test_as_many_tensors_in_other_tuples_are_counted_by_tuple():
-    flat = Observation(outputs=flatten_outputs((X, X, X)))
-    nested = Observation(outputs=flatten_outputs((X, (X, X))))
-    assert judge("matches", [flat], [nested], {}) == "the result has 3 items, expected 2 items"
-    assert judge("matches", [nested], [flat], {}) == "the result has 2 items, expected 3 items"
-
-
-def test_a_part_is_judged_by_itself_but_the_others_must_be_there():
-    expected = [Observation(outputs={"output[0]": X, "output[1]": X + 1})]
-    second_wrong = [Observation(outputs={"output[0]": X, "output[1]": X})]
-    assert judge("matches_part", second_wrong, expected, {"outputs": ["output[0]"]}) is None
-    assert judge("matches_part", second_wrong, expected, {"outputs": ["output[1]"]})
-    assert judge("matches_part", [Observation(outputs={"output[0]": X})], expected, {"outputs": ["output[0]"]})
-
-
-def test_shapes_looks_at_shape_and_dtype_and_not_at_numbers():
-    assert verdict("shapes", X + 5, X) is None
-    assert "dtype float64, expected float32" in verdict("shapes", X.double(), X)
-    assert "shape" in verdict("shapes", X[0], X)
-    assert verdict("shapes", 5, 4) is None
-
-
-def test_finite_looks_for_nan_and_infinity_alone():
-    assert verdict("finite", X + 5, X) is None
-    assert "1 of 6 numbers in the result is NaN or infinite" in verdict("finite", X.masked_fill(X > 3, math.nan), X)
-    assert verdict("finite", X.masked_fill(X > 3, math.inf), X)
-    assert "shape" in verdict("finite", X[0], X)
+                said = verdict("matches", x, y)
+                assert (said is None) == right, (a, b)
+                assert "e+308" not in (said or "")
+                assert "e+38" not in (said or "")
+                assert same_answer(seen(x), seen(y)) == alike, (a, b)
 
 
 # ---------------------------------------------------------------------------------------------------------- behaviour
 
+PLAIN = Observation(outputs={"output": X})
+PART, OTHER_PART = {"outputs": ["output[0]"]}, {"outputs": ["output[1]"]}
+WIDE = torch.linspace(-1, 1, 20)[:, None] + torch.arange(3)
+FIRST, LAST, CLAIM = seen(X[:1]), seen(X[1:]), {"views": [[("narrow", 0, 0, 1)], []], "claim": "alone it is another"}
+FLAT, EMPTY = seen(X[0]), Observation()
+AXES = {"views": [[("narrow", -2, 0, 1)]] * 2, "claim": "the past moves"}
+WHOLE = {"views": [[], []], "claim": "the past moves"}
+SPREAD, NARROW, BOUND = {"dim": 0}, {"dim": 0, "within": 1.1}, {"dim": 0, "within": 1.2}
+LOOP, LINES = {"axis": "keys"}, {"axis": "keys", "lines": 2}
 
-def test_changed_arguments_are_named():
-    changed = [Observation(mutated=("q", "k")), Observation(mutated=("q",))]
-    assert judge("unmutated", changed, changed, {}) == "it changes its arguments q, k in place"
-    assert judge("unmutated", [Observation()], [Observation(mutated=("q",))], {}) is None
+
+def counted(*operations):
+    return [Observation(operations=number) for number in operations]
 
 
-def test_results_that_hang_on_a_graph_are_named():
-    kept = [Observation(outputs={"output": X}, attached=("output",))]
-    assert judge("detached", kept, kept, {}).startswith("the result is still attached to the graph")
-    assert judge("detached", [Observation(outputs={"output": X})], kept, {}) is None
-    assert "expected a tensor" in judge("detached", [Observation(outputs={"output": 3})], kept, {})
+def lined(*lines):
+    return [Observation(operations=7, lines=number) for number in lines]
+
+
+@pytest.mark.parametrize(
+    ("name", "mine", "theirs", "options", "words"),
+    [
+        ("matches", [seen((X, X + 1))], [seen((X, X + 1))], {}, None),
+        ("matches_part", [seen((X, X))], [seen((X, X + 1))], PART, None),
+        ("matches_part", [seen((X, X))], [seen((X, X + 1))], OTHER_PART, "result[1]"),
+        ("matches_part", [seen((X,))], [seen((X, X + 1))], PART, "1 item"),
+        ("shapes", [seen(X + 5)], [PLAIN], {}, None),
+        ("shapes", [seen(5)], [seen(4)], {}, None),
+        ("shapes", [seen(X.double())], [PLAIN], {}, "dtype float64, expected float32"),
+        ("shapes", [seen(X[0])], [PLAIN], {}, "shape"),
+        ("finite", [seen(X + 5)], [PLAIN], {}, None),
+        ("finite", [seen(X.masked_fill(X > 3, NAN))], [PLAIN], {}, "1 of 6"),
+        ("finite", [seen(X.masked_fill(X > 3, INF))], [PLAIN], {}, "1 of 6"),
+        ("finite", [seen(X[0])], [PLAIN], {}, "shape"),
+        ("unmutated", [Observation(mutated=("q", "k")), Observation(mutated=("q",))], [EMPTY] * 2, {}, "s q, k in"),
+        ("unmutated", [EMPTY], [Observation(mutated=("q",))], {}, None),
+        ("unmutated", [Observation(outputs={"output[0]": 1, "output[1]": 2})], [PLAIN], {}, "2 items"),
+        ("detached", [seen(X, attached=("output",))], [PLAIN], {}, "attached"),
+        ("detached", [PLAIN], [seen(X, attached=("output",))], {}, None),
+        ("detached", [seen(3)], [PLAIN], {}, "expected a tensor"),
+        # A subject is compared with itself where the views look: the reference's answers play no part.
+        ("related", [PLAIN, FIRST], [PLAIN, LAST], CLAIM, None),
+        ("related", [PLAIN, LAST], [PLAIN, FIRST], CLAIM, "alone it is another (at [0, "),
+        ("related", [PLAIN, seen(X.masked_fill(X > 3, INF))], [PLAIN] * 2, WHOLE, "(at [1, 0]: 3.5 and inf)"),
+        ("related", [FLAT, FLAT], [FLAT, FLAT], AXES, "lacks the axes"),
+        ("related", [FLAT, EMPTY], [FLAT, FLAT], AXES, "the result"),
+        # A loop is told by operations, or by lines, that grow with the input.
+        ("same_operations", counted(7, 7), counted(1, 1), LOOP, None),
+        ("same_operations", counted(7, 10), counted(1, 1), LOOP, None),
+        ("same_operations", counted(7, 21), counted(1, 1), LOOP, "21"),
+        ("same_operations", counted(3, 9), counted(1, 1), LOOP, "keys"),
+        *[("same_operations", lined(90, many), counted(1, 1), o, None) for many in (90, 88, 91) for o in (LOOP, LINES)],
+        *[("same_operations", lined(90, m), counted(1, 1), o, str(m)) for m in (92, 94) for o in (LOOP, LINES)],
+        ("same_operations", lined(HIDDEN, HIDDEN), counted(1, 1), LOOP, "settrace"),
+        ("small_tensors", [Observation(largest=n) for n in (90, 120)], [EMPTY] * 2, {"limit": 120}, None),
+        ("small_tensors", [Observation(largest=n) for n in (90, 120)], [EMPTY] * 2, {"limit": 119}, "120 elements"),
+        # Weights drawn at random are judged by how widely they vary.
+        *[("spread", [seen(scale * WIDE.flip(0))], [seen(WIDE)], SPREAD, None) for scale in (1.0, 1.2)],
+        *[("spread", [seen(scale * WIDE)], [seen(WIDE)], SPREAD, "deviation") for scale in (1.3, 0.7, NAN)],
+        ("spread", [seen(1.15 * WIDE)], [seen(WIDE)], BOUND, None),
+        ("spread", [seen(1.15 * WIDE)], [seen(WIDE)], NARROW, "deviation"),
+        ("free_of", [Observation(functions=("softmax", "lerp"))], [EMPTY], {"names": ["dot"]}, None),
+        ("free_of", [Observation(functions=("softmax", "lerp"))], [EMPTY], {"names": ["lerp"]}, "calls lerp,"),
+        # An error that is asked for must be of its kind; what is answered otherwise is not asked.
+        ("answers", [Observation(error="ValueError: other")], [Observation(error="ValueError: no")], {}, None),
+        ("answers", [PLAIN], [Observation(error="ValueError: no")], {}, "expected a ValueError"),
+        ("answers", [Observation(error="KeyError: 3")], [Observation(error="ValueError: n")], {}, "KeyError: 3; expected"),
+        ("answers", [seen(X + 1)], [PLAIN], {}, None),
+    ],
+)  # fmt: skip
+def test_each_judge_passes_what_is_right_and_tells_what_is_not(name, mine, theirs, options, words):
+    message = judge(name, mine, theirs, options)
+    assert message is None if words is None else words in message, message
 
 
 def test_a_model_that_was_trained_is_examined_by_the_weights_that_are_left_of_it():
@@ -276,140 +260,70 @@ def test_a_model_that_was_trained_is_examined_by_the_weights_that_are_left_of_it
         (torch.zeros(1, 3, 3), "loss of 1.1"),
         (20 * torch.eye(3).roll(1, 0)[None], "gets 0% right"),
         (20 * torch.tensor([[[1.0, 0, 0], [1.0, 0, 0], [0, 0, 1.0]]]), "gets 50% right"),
-        (torch.full((1, 3, 3), math.nan), "loss of nan"),
+        (torch.full((1, 3, 3), NAN), "loss of nan"),
         (torch.zeros(1, 3, 2), "shape"),
     ):
-        seen = [Observation(outputs={**right, "model.logits": wrong})]
-        assert message in judge("reaches", seen, expected, options)
-    assert judge("reaches", [Observation(outputs={"output": X})], expected, options)
-    assert judge("reaches", [Observation(outputs={**right, "output": None})], expected, options) is None, (
-        "what is told of the training is looked at elsewhere"
-    )
-
-
-def test_related_compares_the_subject_with_itself_where_the_views_look():
-    options = {"views": [[("narrow", 0, 0, 1)], []], "claim": "alone it is another"}
-    both = [Observation(outputs={"output": X}), Observation(outputs={"output": X[:1]})]
-    other = [Observation(outputs={"output": X}), Observation(outputs={"output": X[1:]})]
-    assert judge("related", both, other, options) is None, "the reference's answers play no part"
-    assert judge("related", other, both, options).startswith("alone it is another (at [0, ")
-
-
-def test_related_refuses_answers_that_it_cannot_compare():
-    options = {"views": [[("narrow", -2, 0, 1)], [("narrow", -2, 0, 1)]], "claim": "the past moves"}
-    flat = [Observation(outputs={"output": X[0]})] * 2
-    assert "lacks the axes" in judge("related", flat, flat, options)
-    assert judge("related", [flat[0], Observation()], flat, options)
+        assert message in judge("reaches", [Observation(outputs={**right, "model.logits": wrong})], expected, options)
+    assert judge("reaches", [PLAIN], expected, options)
+    # What is told of the training is looked at elsewhere.
+    assert judge("reaches", [Observation(outputs={**right, "output": None})], expected, options) is None
 
 
 def test_a_view_narrows_step_by_step_and_knows_nothing_else():
     torch.testing.assert_close(look(X, [("narrow", 0, 1, 1), ("narrow", -1, 0, 2)]), X[1:, :2])
     assert look("text", [("narrow", 0, 0, 1)]) == "text"
-    with pytest.raises(ValueError, match="'narrow', not 'flip'"):
+    with pytest.raises(ValueError, match="flip"):
         look(X, [("flip", 0)])
-
-
-@pytest.mark.parametrize(("small", "large", "loop"), [(7, 7, False), (7, 10, False), (7, 21, True), (3, 9, True)])
-def test_a_loop_is_told_by_operations_that_grow_with_the_input(small, large, loop):
-    seen = [Observation(operations=small), Observation(operations=large)]
-    assert bool(judge("same_operations", seen, seen, {"axis": "keys"})) is loop
-
-
-@pytest.mark.parametrize(("few", "many", "loop"), [(90, 90, False), (90, 88, False), (90, 91, False), (90, 94, True)])
-def test_a_loop_is_told_by_lines_that_grow_with_the_input(few, many, loop):
-    seen = [Observation(outputs={}, operations=7, lines=lines) for lines in (few, many)]
-    assert bool(judge("same_operations", seen, seen, {"axis": "keys", "lines": 2})) is loop
-    assert bool(judge("same_operations", seen, seen, {"axis": "keys"})) is loop
-
-
-def test_who_keeps_lines_from_being_counted_is_told_so():
-    seen = [Observation(outputs={}, operations=7, lines=HIDDEN)] * 2
-    assert "settrace" in judge("same_operations", seen, seen, {"axis": "keys"})
-
-
-def test_a_tensor_that_is_too_large_is_told_with_its_size():
-    seen = [Observation(largest=90), Observation(largest=120)]
-    assert judge("small_tensors", seen, seen, {"limit": 120}) is None
-    assert judge("small_tensors", seen, seen, {"limit": 119}) == (
-        "it makes a tensor of 120 elements; at most 119 are needed"
-    )
-
-
-@pytest.mark.parametrize(("scale", "passes"), [(1.0, True), (1.2, True), (1.3, False), (0.7, False), (math.nan, False)])
-def test_weights_drawn_at_random_are_judged_by_how_widely_they_vary(scale, passes):
-    drawn = torch.linspace(-1, 1, 20)[:, None] + torch.arange(3)
-    seen, expected = Observation(outputs={"output": scale * drawn.flip(0)}), Observation(outputs={"output": drawn})
-    told = judge("spread", [seen], [expected], {"dim": 0})
-    assert told is None if passes else "standard deviation" in told
-
-
-def test_a_spread_can_be_judged_more_narrowly():
-    drawn = torch.linspace(-1, 1, 20)[:, None] + torch.arange(3)
-    seen, expected = Observation(outputs={"output": 1.15 * drawn}), Observation(outputs={"output": drawn})
-    assert judge("spread", [seen], [expected], {"dim": 0, "within": 1.2}) is None
-    assert "standard deviation" in judge("spread", [seen], [expected], {"dim": 0, "within": 1.1})
-
-
-def test_forbidden_functions_are_named():
-    seen = [Observation(functions=("softmax", "lerp"))]
-    assert judge("free_of", seen, seen, {"names": ["dot"]}) is None
-    assert judge("free_of", seen, seen, {"names": ["lerp", "softmax"]}).startswith("it calls lerp, softmax,")
 
 
 # ------------------------------------------------------------------------------------------------------------- errors
 
-GOOD, BAD = Observation(outputs={"output": X}), Observation(error="ValueError: no")
+BAD = Observation(error="ValueError: no")
 
 
 @pytest.mark.parametrize("name", sorted(set(JUDGES) - {"related", "matches_part"}))
 def test_an_error_where_an_answer_is_asked_for_fails_whatever_the_judge(name):
     options = {"limit": 5, "names": [], "axis": "keys", "dim": 0}
-    seen, expected = [Observation(error="TypeError: oh"), GOOD], [GOOD, GOOD]
-    assert judge(name, seen, expected, options) == "it raised TypeError: oh"
-    seen = [Observation(error="NotImplementedError", unfinished=True), GOOD]
-    assert judge(name, seen, expected, options) == "not written yet"
+    failed = [Observation(error="TypeError: oh"), PLAIN]
+    assert "TypeError: oh" in judge(name, failed, [PLAIN, PLAIN], options)
+    unwritten = [Observation(error="NotImplementedError", unfinished=True), PLAIN]
+    assert judge(name, unwritten, [PLAIN, PLAIN], options) == "not written yet"
 
 
-def test_an_error_that_is_asked_for_must_be_of_its_kind():
-    assert judge("answers", [Observation(error="ValueError: other words")], [BAD], {}) is None
-    assert "expected a ValueError" in judge("answers", [GOOD], [BAD], {})
-    assert "expected a ValueError" in judge("answers", [Observation(error="RuntimeError: x")], [BAD], {})
-    assert judge("answers", [Observation(outputs={"output": X + 1})], [GOOD], {}) is None, (
-        "what it answers is not asked"
-    )
+BIAS = Observation(error="WeightsError: its weights are named otherwise: missing none, unexpected ['bias']")
+MISFIT = Observation(error="WeightsError: its weights are named otherwise: missing ['row'], unexpected ['line']")
+DAMAGING, HELD = seen(X, mutated=("q",)), seen(X, attached=("output",))
 
 
-def test_two_answers_are_the_same_if_numbers_errors_and_damage_are():
-    nan = Observation(outputs={"output": X * math.nan})
-    assert same_answer(nan, Observation(outputs={"output": X * math.nan})), "a mistake can be known by its NaN"
-    assert not same_answer(nan, GOOD)
-    assert not same_answer(GOOD, Observation(outputs={"output": X + 1}))
-    damaging = Observation(outputs={"output": X}, mutated=("q",))
-    assert same_answer(GOOD, damaging), "what was damaged is compared where it is judged"
-    assert not same_answer(GOOD, damaging, damage=True)
-    assert same_answer(Observation(outputs={"output": X + 1}, mutated=("q",)), damaging, damage=True)
-    assert not same_answer(GOOD, Observation(outputs={"output[0]": X}))
-    assert same_answer(BAD, Observation(error="ValueError: other words"))
-    assert not same_answer(BAD, Observation(error="TypeError: no"))
-    assert not same_answer(BAD, GOOD)
-    assert not same_answer(GOOD, BAD)
+@pytest.mark.parametrize(
+    ("one", "other", "options", "same"),
+    [
+        (seen(X * NAN), seen(X * NAN), {}, True),  # a mistake can be known by its NaN
+        (seen(X * NAN), PLAIN, {}, False),
+        (PLAIN, seen(X + 1), {}, False),
+        (PLAIN, DAMAGING, {}, True),  # what was damaged is compared where it is judged
+        (PLAIN, DAMAGING, {"damage": True}, False),
+        (seen(X + 1, mutated=("q",)), DAMAGING, {"damage": True}, True),
+        (PLAIN, HELD, {}, True),
+        (PLAIN, HELD, {"hold": True}, False),
+        (PLAIN, seen([X]), {}, False),
+        (BAD, Observation(error="ValueError: other words"), {}, True),
+        (BAD, Observation(error="TypeError: no"), {}, False),
+        (BAD, PLAIN, {}, False),
+        # A small slip in double precision is not single precision.
+        (seen(X.double() + 1e-7), PLAIN, {}, False),
+        (seen(X + 1e-7), PLAIN, {}, True),
+        (BIAS, Observation(error=BIAS.error), {}, True),
+        (BIAS, MISFIT, {}, False),
+    ],
+)
+def test_two_answers_are_the_same_if_numbers_errors_and_damage_are(one, other, options, same):
+    assert same_answer(one, other, **options) is same
+    assert same_answer(other, one, **options) is same
 
 
-def test_numbers_of_two_dtypes_are_two_answers():
-    rough = Observation(outputs={"output": X})
-    exact = Observation(outputs={"output": X.double() + 1e-7})
-    assert not same_answer(exact, rough), "a small slip in double precision is not single precision"
-    assert not same_answer(rough, exact)
-    assert same_answer(Observation(outputs={"output": X + 1e-7}), rough)
-
-
-def test_weights_that_do_not_fit_are_alike_where_they_do_not_fit_in_the_same_way():
-    bias = Observation(error="WeightsError: its weights are named otherwise: missing none, unexpected ['bias']")
-    row = Observation(error="WeightsError: its weights are named otherwise: missing ['row'], unexpected ['line']")
-    assert same_answer(bias, Observation(error=bias.error))
-    assert not same_answer(bias, row)
-    told = judge("matches", [bias], [GOOD], {})
-    assert told == "its weights are named otherwise: missing none, unexpected ['bias']"
+def test_weights_that_do_not_fit_are_told_without_the_kind_of_error():
+    assert judge("matches", [BIAS], [PLAIN], {}) == (BIAS.error or "").partition(": ")[2]
 
 
 class Unreadable(torch.Tensor):
@@ -421,7 +335,7 @@ class Unreadable(torch.Tensor):
 
 
 ANSWERS = [
-    GOOD, BAD,
+    PLAIN, BAD, BIAS, MISFIT, DAMAGING, HELD,
     *(Observation(outputs={"output": value}) for value in (
         X + 1, X + 1e-7, X.double(), X.T, X.tolist(), X.numpy(), X.to_sparse(), X.to("meta"), X[:0], X > 0, X.int(),
         X.as_subclass(Unreadable), torch.tensor(1.5), 1.5, 1, "text", None, (2, 3), math.nan,
@@ -430,19 +344,15 @@ ANSWERS = [
     Observation(outputs={"output": X, "state": X + 1}),
     Observation(outputs={"output": X, "state": X + 2}),
     Observation(outputs={"output[0]": X}),
-    Observation(outputs={"output": X}, mutated=("q",)),
-    Observation(outputs={"output": X}, attached=("output",)),
     Observation(error="ValueError: other words"),
-    Observation(error="WeightsError: its weights are named otherwise: missing none, unexpected ['bias']"),
-    Observation(error="WeightsError: its weights are named otherwise: missing ['row'], unexpected ['line']"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("what", [{}, {"damage": True}, {"hold": True}], ids=["results", "damage", "hold"])
 def test_a_glance_never_parts_answers_that_are_the_same(what):
-    seen = [glance(answer, **what) for answer in ANSWERS]
-    kinds = torch.tensor([kind for kind, _ in seen])
-    lasts = torch.tensor([last for _, last in seen], dtype=torch.float64)
+    glances = [glance(answer, **what) for answer in ANSWERS]
+    kinds = torch.tensor([kind for kind, _ in glances])
+    lasts = torch.tensor([last for _, last in glances], dtype=torch.float64)
     for mine in ANSWERS:
         near = alike_at_a_glance(mine, kinds, lasts, **what).tolist()
         for theirs, maybe in zip(ANSWERS, near, strict=True):
@@ -450,10 +360,9 @@ def test_a_glance_never_parts_answers_that_are_the_same(what):
 
 
 def test_a_glance_tells_most_answers_apart():
-    others = [Observation(outputs={"output": X + step}) for step in range(1, 30)]
-    seen = [glance(answer) for answer in [*others, GOOD]]
-    kinds, lasts = torch.tensor([kind for kind, _ in seen]), torch.tensor([last for _, last in seen])
-    assert alike_at_a_glance(GOOD, kinds, lasts).nonzero().tolist() == [[29]]
+    glances = [glance(answer) for answer in [*(seen(X + step) for step in range(1, 30)), PLAIN]]
+    kinds, lasts = torch.tensor([kind for kind, _ in glances]), torch.tensor([last for _, last in glances])
+    assert alike_at_a_glance(PLAIN, kinds, lasts).nonzero().tolist() == [[29]]
 
 
 def test_a_strange_object_does_not_stop_a_judge():
@@ -463,8 +372,3 @@ def test_a_strange_object_does_not_stop_a_judge():
 
     assert verdict("matches", Strange(), 5)
     assert len(verdict("matches", "x" * 10**6, "y")) < 200, "a message is read by people"
-
-
-def test_an_error_of_the_wrong_kind_is_told_from_the_kind_that_is_asked_for():
-    seen, expected = [Observation(error="KeyError: 3")], [Observation(error="ValueError: n")]
-    assert judge("answers", seen, expected, {}) == "it raised KeyError: 3; expected a ValueError"

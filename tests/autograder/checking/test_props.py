@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from autograder.checking.draw import Case, Draw
 from autograder.checking.props import KINDS, Perceptron, TokenTable, build, states
 from autograder.checking.recorded import _pack, _Store, _unpack
-from autograder.checking.request import Request
+from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
 from autograder.engine.checker.remote_subject import packed_request
 from autograder.engine.transport.observations import observation_from_dict, observation_to_dict
@@ -47,14 +47,7 @@ def without_step(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> floa
 def test_a_training_step_tells_its_loss_and_the_weights_that_it_leaves() -> None:
     case = training_case(Draw("t"))
     seen = LocalSubject(train_step).observe(case.request())
-    assert seen.error is None
-    assert set(seen.outputs) == {
-        "output",
-        "model.first.weight",
-        "model.first.bias",
-        "model.second.weight",
-        "model.second.bias",
-    }
+    assert set(seen.outputs) == {"output", *(f"model.{name}" for name in Perceptron(3, 4, 2).state_dict())}
     # The same step by hand, from the gradient that autograd gives.
     assert case.props is not None
     model = Perceptron(3, 4, 2)
@@ -72,23 +65,20 @@ def test_a_training_step_tells_its_loss_and_the_weights_that_it_leaves() -> None
     )
 
 
-def test_what_one_request_does_to_a_model_does_not_reach_the_next() -> None:
-    request = training_case(Draw("t")).request()
-    first, second = (LocalSubject(train_step).observe(request) for _ in range(2))
-    assert first.outputs["output"] == second.outputs["output"]
+def everywhere(candidate: Any, case: Case) -> list[Observation]:
+    """Ask a candidate here, on the other side of the wire, and what was recorded."""
+    request, store = case.request(), _Store()
+    here = LocalSubject(candidate).observe(request)
+    there = LocalSubject(candidate).observe(Request(**unpack(packed_request(request))))
+    recorded = LocalSubject(candidate).observe(Request(**_unpack(_pack(request, store), store)))
+    return [here, observation_from_dict(unpack(pack(observation_to_dict(there)))), recorded]
 
 
 def test_the_same_answers_come_from_the_other_side_of_the_wire_and_from_a_recording() -> None:
-    request = training_case(Draw("t")).request()
-    here = LocalSubject(train_step).observe(request)
-    there = Request(**unpack(packed_request(request)))
-    answered = observation_from_dict(unpack(pack(observation_to_dict(LocalSubject(train_step).observe(there)))))
-    store = _Store()
-    recorded = Request(**_unpack(_pack(request, store), store))
-    for other in (answered, LocalSubject(train_step).observe(recorded)):
-        assert other.outputs.keys() == here.outputs.keys()
-        for name, value in here.outputs.items():
-            torch.testing.assert_close(other.outputs[name], value, rtol=0, atol=0)
+    here, *others = everywhere(train_step, training_case(Draw("t")))
+    for other in others:
+        torch.testing.assert_close(dict(other.outputs), dict(here.outputs), rtol=0, atol=0)
+        assert other.attached == ()
 
 
 def test_another_precision_reaches_the_model() -> None:
@@ -206,21 +196,8 @@ class Dropping(nn.Module):
 
 @pytest.mark.parametrize("training", [False, True])
 def test_an_instance_is_in_training_mode_only_where_the_case_says_so_on_either_side_of_the_wire(training: bool) -> None:
-    request = Case({"x": torch.ones(3)}, init={}, training=training).request()
-    store = _Store()
-    recorded = Request(**_unpack(_pack(request, store), store))
-    for asked in (request, Request(**unpack(packed_request(request))), recorded):
-        seen = LocalSubject(Dropping).observe(asked)
+    for seen in everywhere(Dropping, Case({"x": torch.ones(3)}, init={}, training=training)):
         assert seen.outputs["output"].tolist() == ([0, 0, 0] if training else [1, 1, 1])
-
-
-def test_a_dictionary_that_is_changed_in_place_is_noticed() -> None:
-    def fill(states: list[dict[str, Tensor]]) -> Tensor:
-        states[0]["weight"] += 1
-        return states[0]["weight"]
-
-    request = Case({"states": [{"weight": torch.zeros(2)}]}).request()
-    assert LocalSubject(fill).observe(request).mutated == ("states",)
 
 
 @pytest.mark.parametrize(
@@ -345,8 +322,4 @@ def test_results_that_still_hang_on_a_graph_are_told_on_either_side_of_the_wire(
         loss = nn.functional.mse_loss(model(x), y)
         return loss, loss.detach()
 
-    request = training_case(Draw("t")).request()
-    here = LocalSubject(careless).observe(request)
-    there = observation_from_dict(unpack(pack(observation_to_dict(here))))
-    assert here.attached == there.attached == ("output[0]",)
-    assert LocalSubject(train_step).observe(request).attached == ()
+    assert {seen.attached for seen in everywhere(careless, training_case(Draw("t")))} == {("output[0]",)}

@@ -103,23 +103,6 @@ def by_sort(logits: Tensor, k: int) -> Tensor:
     return out
 
 
-@alternative("top_k")
-def by_kthvalue(logits: Tensor, k: int) -> Tensor:
-    """The k-th largest is the (V - k + 1)-th smallest."""
-    _require(k > 0)
-    V = logits.shape[-1]
-    cut = torch.kthvalue(logits.detach(), max(V - k + 1, 1), dim=-1, keepdim=True).values
-    return torch.where(logits >= cut, logits, -INF)
-
-
-@alternative("top_k")
-def by_counting(logits: Tensor, k: int) -> Tensor:
-    """A token stays if fewer than k are larger."""
-    _require(k > 0)
-    larger = (logits.unsqueeze(-2) > logits.unsqueeze(-1)).sum(-1)
-    return logits.masked_fill(larger >= k, -INF)
-
-
 @alternative("top_p")
 def by_scatter(logits: Tensor, p: float) -> Tensor:
     """Sort, mark, scatter the marks back, and let equals share the fate of the first of them."""
@@ -135,35 +118,12 @@ def by_scatter(logits: Tensor, p: float) -> Tensor:
     return logits.masked_fill(~kept, -INF)
 
 
-@alternative("top_p")
-def by_pairs(logits: Tensor, p: float) -> Tensor:
-    """The sum before a token by the definition: over all pairs."""
-    _require(0 < p <= 1)
-    q = logits.double().softmax(-1)
-    more = logits.unsqueeze(-2) > logits.unsqueeze(-1)  # (..., V, V): is the second more probable?
-    before = (more * q.unsqueeze(-2)).sum(-1)
-    return torch.where(
-        (before < p * (1 - 1e-7)) | (p == 1), logits, torch.tensor(-INF, dtype=logits.dtype, device=logits.device)
-    )
-
-
 @alternative("min_p")
 def by_probabilities(logits: Tensor, p: float) -> Tensor:
     """Probabilities against p times the largest."""
     _require(0 <= p <= 1)
     q = torch.softmax(logits, -1)
     return logits.masked_fill(q < p * q.max(-1, keepdim=True)[0], -INF)
-
-
-@alternative("min_p")
-def by_logarithm(logits: Tensor, p: float) -> Tensor:
-    """On logits: a distance of at most -log p."""
-    _require(0 <= p <= 1)
-    if p == 0:
-        return logits.clone()
-    result = logits.clone()
-    result[logits < logits.amax(-1, keepdim=True) + math.log(p)] = -INF
-    return result
 
 
 @alternative("top_a")
@@ -173,15 +133,6 @@ def by_sorted_first(logits: Tensor, a: float) -> Tensor:
     q = F.softmax(logits.double(), dim=-1)
     first = q.sort(-1, descending=True).values[..., :1]
     return torch.where(q < a * first**2, -INF, logits)
-
-
-@alternative("top_a")
-def by_ratio(logits: Tensor, a: float) -> Tensor:
-    """Both sides over the largest probability."""
-    _require(0 <= a <= 1)
-    q = F.softmax(logits, dim=-1)
-    m, _ = q.max(dim=-1, keepdim=True)
-    return logits.masked_fill(~(q / m >= a * m), float("-inf"))
 
 
 @alternative("top_n_sigma")
@@ -226,35 +177,12 @@ def by_slices(logits: Tensor, z: float) -> Tensor:
     return logits.masked_fill(logits < cut, -INF)
 
 
-@alternative("tail_free")
-def by_keeping_in_order(logits: Tensor, z: float) -> Tensor:
-    """What is kept in sorted order: places whose running sum before them does not exceed z."""
-    _require(0 <= z <= 1)
-    x = logits.double().sort(dim=-1, descending=True).values
-    p = F.pad(x.softmax(-1).diff(dim=-1).diff(dim=-1).abs(), (0, 2))
-    before = F.pad(p.cumsum(-1), (1, 0))[..., :-1]
-    total = p.sum(-1, keepdim=True)
-    kept = before <= z * total
-    kept = kept | (p.cumsum(-1)[..., -1:] <= z * total + 1e-15)
-    least = x.masked_fill(~kept, INF).amin(-1, keepdim=True)
-    return torch.where(logits >= least.to(logits.dtype), logits, -INF)
-
-
 @alternative("epsilon_cutoff")
 def by_topk(logits: Tensor, epsilon: float) -> Tensor:
     """As Transformers has it."""
     _require(0 < epsilon < 1)
     remove = (logits.softmax(-1) < epsilon) & (logits < logits.topk(1, dim=-1).values)
     return logits.masked_fill(remove, -INF)
-
-
-@alternative("epsilon_cutoff")
-def by_smaller_threshold(logits: Tensor, epsilon: float) -> Tensor:
-    """The threshold is not above the largest probability."""
-    _require(0 < epsilon < 1)
-    p = torch.softmax(logits, dim=-1)
-    threshold = p.amax(-1, keepdim=True).clamp(max=epsilon)
-    return torch.where(p >= threshold, logits, -INF)
 
 
 @alternative("eta_cutoff")
@@ -265,16 +193,6 @@ def by_torch_entropy(logits: Tensor, epsilon: float) -> Tensor:
     H = torch.distributions.Categorical(logits=logits, validate_args=False).entropy().unsqueeze(-1)
     log_eta = torch.minimum(torch.full_like(H, math.log(epsilon)), 0.5 * math.log(epsilon) - H)
     return logits.masked_fill(log_p < log_eta, -INF)
-
-
-@alternative("eta_cutoff")
-def by_xlogy(logits: Tensor, epsilon: float) -> Tensor:
-    """Entropy by xlogy, the best kept for safety's sake."""
-    _require(0 < epsilon < 1)
-    p = logits.softmax(-1)
-    H = -torch.xlogy(p, p).sum(-1, keepdim=True)
-    eta = torch.minimum(torch.tensor(epsilon, dtype=p.dtype, device=p.device), math.sqrt(epsilon) * torch.exp(-H))
-    return logits.masked_fill((p < eta) & (p < p.amax(-1, keepdim=True)), -INF)
 
 
 @alternative("locally_typical")
@@ -288,16 +206,6 @@ def as_transformers_has_it(logits: Tensor, mass: float) -> Tensor:
     total = log_p.exp().gather(-1, indices).cumsum(-1)
     last = (total < mass).sum(-1, keepdim=True).clamp(max=logits.shape[-1] - 1)
     return logits.masked_fill(distance > ordered.gather(-1, last), -INF)
-
-
-@alternative("locally_typical")
-def by_definition(logits: Tensor, mass: float) -> Tensor:
-    """All pairs: the probability of what is strictly nearer."""
-    _require(0 < mass < 1)
-    p = logits.softmax(-1)
-    d = (torch.special.entr(p).sum(-1, keepdim=True) + logits.log_softmax(-1)).abs()
-    nearer = d.unsqueeze(-2) < d.unsqueeze(-1)
-    return torch.where((nearer * p.unsqueeze(-2)).sum(-1) < mass, logits, -INF)
 
 
 def _by_adding(sampler: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -1,7 +1,6 @@
 """Chapter 02, solved in other ways than the reference: right, so each must get all the points."""
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -40,17 +39,6 @@ def content_by_einsum(queries: Tensor, keys: Tensor) -> Tensor:
 def content_by_normalize(queries: Tensor, keys: Tensor) -> Tensor:
     """Unit vectors by F.normalize, compared by a product of matrices."""
     return torch.bmm(F.normalize(queries, dim=2), F.normalize(keys, dim=2).mT)
-
-
-@alternative("content_score")
-def content_by_rsqrt(queries: Tensor, keys: Tensor) -> Tensor:
-    """The reciprocal root of the sums of squares; a sum of zero counts as one."""
-
-    def unit(x: Tensor) -> Tensor:
-        squares = x.square().sum(-1, keepdim=True)
-        return x * torch.where(squares > 0, squares, 1.0).rsqrt()
-
-    return unit(queries) @ unit(keys).mT
 
 
 @alternative("additive_score")
@@ -185,17 +173,6 @@ def softmax_with_open_rows(scores: Tensor, mask: Tensor | None = None) -> Tensor
     return weights.masked_fill(empty, 0.0)
 
 
-@alternative("masked_softmax")
-def softmax_with_a_bias(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """A bias of a very large negative number on forbidden scores that were set to zero first."""
-    _refuse_scores(scores, mask)
-    if mask is None:
-        return scores.softmax(-1)
-    lowest = torch.finfo(scores.dtype).min
-    bias = torch.zeros_like(scores).masked_fill(~mask, lowest)
-    return (torch.where(mask, scores, 0) + bias).softmax(-1) * mask
-
-
 def _softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     return softmax_by_hand(scores, mask[:, None] if mask is not None and mask.ndim == 2 else mask)
 
@@ -205,13 +182,6 @@ def attend_by_einsum(scores: Tensor, values: Tensor, mask: Tensor | None = None)
     """By einsum."""
     weights = _softmax(scores, mask)
     return weights, torch.einsum("bts,bsd->btd", weights, values)
-
-
-@alternative("attend")
-def attend_by_broadcasting(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Every weight times every value, then the sum over the places."""
-    weights = _softmax(scores, mask)
-    return weights, (weights.unsqueeze(-1) * values.unsqueeze(1)).sum(dim=2)
 
 
 @alternative("attend")
@@ -281,24 +251,6 @@ class _Layers(nn.Module):
 
 
 @alternative("BidirectionalEncoder")
-class ByPacking(_Layers):
-    """Packed sequences in both directions; the reversal by a table of indices."""
-
-    def forward(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        mask = self.mask(source, source_mask)
-        lengths = mask.sum(1)
-        order = [[*reversed(range(n)), *range(n, source.shape[1])] for n in lengths.tolist()]
-        turned = torch.tensor(order, device=source.device)
-        halves = []
-        for gru, tokens in ((self.forward_gru, source), (self.backward_gru, source.gather(1, turned))):
-            packed = pack_padded_sequence(self.embedding(tokens), lengths.cpu(), batch_first=True, enforce_sorted=False)
-            states, _ = pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=source.shape[1])
-            halves.append(states)
-        halves[1] = halves[1].gather(1, turned[..., None].expand_as(halves[1]))
-        return torch.cat(halves, dim=-1)
-
-
-@alternative("BidirectionalEncoder")
 class ByOneBidirectionalCall(_Layers):
     """PyTorch's own bidirectional run of a packed batch, with the weights of the two layers."""
 
@@ -349,21 +301,6 @@ class ByRolling(_Layers):
         backward, _ = self.backward_gru(self.embedding(source.gather(1, turned)))
         backward = backward.gather(1, turned.unsqueeze(-1).expand(-1, -1, backward.size(2)))
         return torch.cat((forward, backward), dim=2).masked_fill(~mask.unsqueeze(-1), 0.0)
-
-
-@alternative("BidirectionalEncoder")
-class OneByOne(_Layers):
-    """Every source by itself, cut to its length."""
-
-    def forward(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        mask = self.mask(source, source_mask)
-        embedded = self.embedding(source)
-        rows = []
-        for row, real in zip(embedded, mask, strict=True):
-            words = row[real]
-            both = torch.cat([self.forward_gru(words)[0], self.backward_gru(words.flip(0))[0].flip(0)], -1)
-            rows.append(F.pad(both, (0, 0, 0, len(row) - len(words))))
-        return torch.stack(rows)
 
 
 # ------------------------------------------------------------------------------------------------------------ decoder
@@ -437,11 +374,6 @@ class _Writer(nn.Module):
 
 
 @alternative("AttentionDecoder")
-class StepByStep(_Writer):
-    """As the formulas stand."""
-
-
-@alternative("AttentionDecoder")
 class OutputAtTheEnd(_Writer):
     """States, contexts and words are collected; the output layer takes them all at once."""
 
@@ -488,20 +420,6 @@ class OutputInThree(_Writer):
         return logits + self.output.bias, state, weights
 
 
-@alternative("AttentionDecoder")
-class IntoTensors(_Writer):
-    """The results are written into tensors that are made first, on the device of the annotations."""
-
-    def forward(self, target: Tensor, annotations: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        (B, T), S = target.shape, annotations.shape[1]
-        logits = annotations.new_zeros(B, T, self.output.out_features)
-        weights = annotations.new_zeros(B, T, S)
-        state = self.initial_state(annotations)
-        for t in range(T):
-            logits[:, t], state, weights[:, t] = self.step(target[:, t], state, annotations, source_mask)
-        return logits, weights
-
-
 # --------------------------------------------------------------------------------------------------------- translator
 
 
@@ -539,11 +457,9 @@ def _translator(encoder: type[nn.Module], decoder: type[nn.Module]) -> type[nn.M
 
 
 for _encoder, _decoder in (
-    (ByPacking, StepByStep),
     (ByOneBidirectionalCall, OutputAtTheEnd),
     (ByCells, ByChapterOnesCell),
     (ByRolling, OutputInThree),
-    (OneByOne, IntoTensors),
 ):
     alternative("AttentionSeq2Seq")(_translator(_encoder, _decoder))
 
@@ -558,32 +474,6 @@ def _refuse(pairs: Any, sizes: tuple[int, int], iterations: int) -> None:
         for tokens, size in zip(pair, sizes, strict=True):
             if any(token <= 0 or token >= size for token in tokens):
                 raise ValueError(tokens)
-
-
-@alternative("ibm_model_1")
-def model_1_by_dictionaries(pairs: Any, source_vocab_size: int, target_vocab_size: int, iterations: int) -> Tensor:
-    """Counts in dictionaries, as in the textbooks."""
-    _refuse(pairs, (source_vocab_size, target_vocab_size), iterations)
-    uniform = 1 / target_vocab_size
-    probability: dict[tuple[int, int], float] = defaultdict(lambda: uniform)
-    occurring: set[int] = set()
-    for _ in range(iterations):
-        count: dict[tuple[int, int], float] = defaultdict(float)
-        total: dict[int, float] = defaultdict(float)
-        for source, target in pairs:
-            for t in target:
-                norm = probability[0, t] + sum(probability[s, t] for s in source)
-                for s in (0, *source):
-                    share = probability[s, t] / norm
-                    count[s, t] += share
-                    total[s] += share
-        occurring = set(total)
-        probability = defaultdict(float, {(s, t): share / total[s] for (s, t), share in count.items()})
-    rows = [
-        [uniform if iterations == 0 or s not in occurring else probability[s, t] for t in range(target_vocab_size)]
-        for s in range(source_vocab_size)
-    ]
-    return torch.tensor(rows, dtype=torch.float64)
 
 
 @alternative("ibm_model_1")

@@ -37,14 +37,6 @@ def lookup_einsum(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 @alternative("soft_lookup")
-def lookup_exp(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Exponentials by hand, divided at the end."""
-    scores = (keys * query).sum(dim=1)
-    grown = torch.exp(scores - scores.max())
-    return (grown[:, None] * values).sum(dim=0) / grown.sum()
-
-
-@alternative("soft_lookup")
 def lookup_as_a_matrix(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """A batch of one query, as a matrix product."""
     scores = query.unsqueeze(0) @ keys.T
@@ -107,16 +99,6 @@ def attention_einsum(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 
 
 @alternative("scaled_dot_product_attention")
-def attention_additive(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """An additive mask of the lowest number, and the weights of empty rows put out afterwards."""
-    weights = (q * q.shape[-1] ** -0.5) @ k.mT
-    if mask is not None:
-        weights = weights + torch.zeros_like(weights).masked_fill(~mask, torch.finfo(q.dtype).min)
-    weights = weights.softmax(-1)
-    return (weights if mask is None else weights * mask.any(-1, keepdim=True)) @ v
-
-
-@alternative("scaled_dot_product_attention")
 def attention_log_sum_exp(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """The softmax as exp(score - log-sum-exp)."""
     scores = torch.matmul(q, k.transpose(-2, -1)).div(q.shape[-1] ** 0.5)
@@ -141,31 +123,6 @@ def attention_flattened(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 
 
 @alternative("scaled_dot_product_attention")
-def attention_divided_last(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Exponentials by hand with the maximum taken off; the values are summed first and divided last, in float32 at least."""
-    wide = torch.promote_types(q.dtype, torch.float32)
-    scores = (q.to(wide) @ k.to(wide).mT) * q.shape[-1] ** -0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(wide).min)
-    grown = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
-    if mask is not None:
-        grown = grown * mask
-    total = grown.sum(dim=-1, keepdim=True)
-    return (grown @ v.to(wide) / torch.where(total > 0, total, torch.ones_like(total))).to(q.dtype)
-
-
-@alternative("scaled_dot_product_attention")
-def attention_opened_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """An empty row is opened for the softmax, so that no NaN can arise, and its output put out afterwards."""
-    scores = q @ k.transpose(-2, -1) / torch.full((), q.shape[-1], dtype=q.dtype, device=q.device).sqrt()
-    if mask is None:
-        return F.softmax(scores, dim=-1) @ v
-    alive = mask.any(dim=-1, keepdim=True)
-    weights = F.softmax(scores.masked_fill(~(mask | ~alive), -math.inf), dim=-1)
-    return (weights @ v) * alive
-
-
-@alternative("scaled_dot_product_attention")
 def attention_looks_at_the_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """Empty rows are dealt with only if there are any: a branch that depends on the numbers, and an assignment by a mask."""
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -180,13 +137,6 @@ def attention_looks_at_the_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | 
 
 
 # -------------------------------------------------------------------------------------------------------------- the masks
-
-
-@alternative("causal_mask")
-def causal_by_comparison(T: int, device: torch.device | str | None = None) -> Tensor:
-    """Two ranges compared."""
-    positions = torch.arange(T, device=device)
-    return positions[:, None] >= positions
 
 
 @alternative("causal_mask")
@@ -278,12 +228,6 @@ def average(scores: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @alternative("cosine_attention")
-def cosine_normalised(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """PyTorch's normalize, which divides by a tiny number where a vector is zero."""
-    return average(scale * F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT, v, mask)
-
-
-@alternative("cosine_attention")
 def cosine_similarity(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
     """PyTorch's cosine similarity of every pair."""
     return average(scale * F.cosine_similarity(q.unsqueeze(-2), k.unsqueeze(-3), dim=-1), v, mask)
@@ -297,14 +241,6 @@ def cosine_products(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
     return average(cosines * scale, v, mask)
 
 
-@alternative("cosine_attention")
-def cosine_epsilon(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float = 1.0) -> Tensor:
-    """A tiny number added to every length, in float32 at least."""
-    wide = torch.promote_types(q.dtype, torch.float32)
-    q_unit, k_unit = (x.to(wide) / (x.to(wide).norm(dim=-1, keepdim=True) + 1e-12) for x in (q, k))
-    return average(scale * torch.matmul(q_unit, k_unit.transpose(-2, -1)), v.to(wide), mask).to(v.dtype)
-
-
 # --------------------------------------------------------------------------------------------------------- score_variance
 
 
@@ -313,14 +249,6 @@ def variance_flattened(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
     """The scores in one row, in the precision of the inputs."""
     scores = torch.einsum("...td,...sd->...ts", q / math.sqrt(q.shape[-1]) if scaled else q, k)
     return torch.var(scores.flatten(-2), dim=-1, unbiased=False)
-
-
-@alternative("score_variance")
-def variance_by_hand(q: Tensor, k: Tensor, *, scaled: bool = True) -> Tensor:
-    """The mean of the squared deviations; a variance is divided by the width."""
-    scores = q @ k.mT
-    variance = (scores - scores.mean(dim=(-1, -2), keepdim=True)).pow(2).mean(dim=(-1, -2))
-    return variance / q.shape[-1] if scaled else variance
 
 
 @alternative("score_variance")
@@ -392,21 +320,6 @@ def backward_by_jacobian(
     return dq.to(dtype), dk.to(dtype), torch.einsum("...ts,...tv->...sv", a, grad_output).to(dtype)
 
 
-@alternative("attention_backward")
-def backward_scaled_inputs(
-    q: Tensor, k: Tensor, v: Tensor, grad_output: Tensor, mask: Tensor | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries and keys share the scale, a fourth root each, on the way there and back; float64 inside."""
-    root = q.shape[-1] ** -0.25
-    q_wide, k_wide, v_wide, g_wide = (x.double() for x in (q, k, v, grad_output))
-    q_wide, k_wide = q_wide * root, k_wide * root
-    a = plain_weights(q_wide * q.shape[-1] ** 0.5, k_wide, mask)
-    weighted = a * (g_wide @ v_wide.transpose(-2, -1))
-    ds = weighted - a * weighted.sum(-1, keepdim=True)
-    grads = (ds @ k_wide * root, ds.transpose(-2, -1) @ q_wide * root, a.transpose(-2, -1) @ g_wide)
-    return grads[0].to(q.dtype), grads[1].to(k.dtype), grads[2].to(v.dtype)
-
-
 # -------------------------------------------------------------------------------------------------------- tiled_attention
 
 
@@ -430,25 +343,6 @@ def tiled_by_log_sum_exp(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -
             share = torch.sigmoid(mine - seen)
             output, seen = output + share * (answer - output), torch.logaddexp(seen, mine)
     return output
-
-
-@alternative("tiled_attention")
-def tiled_in_two_passes(q: Tensor, k: Tensor, v: Tensor, tile_size: int = 64) -> Tensor:
-    """One pass finds the maximum, the next one the sums: nothing to correct. In float32 at least."""
-    refuse_empty_tiles(tile_size, k, v)
-    wide = torch.promote_types(q.dtype, torch.float32)
-    q_wide = q.to(wide) * q.shape[-1] ** -0.5
-    keys = [tile.to(wide).mT for tile in k.split(tile_size, -2)]
-    values = [tile.to(wide) for tile in v.split(tile_size, -2)]
-    best = (q_wide @ keys[0]).amax(-1, keepdim=True)
-    for tile in keys[1:]:
-        best = torch.maximum(best, (q_wide @ tile).amax(-1, keepdim=True))
-    weights = torch.exp(q_wide @ keys[0] - best)
-    total, output = weights.sum(-1, keepdim=True), weights @ values[0]
-    for key, value in zip(keys[1:], values[1:], strict=True):
-        weights = torch.exp(q_wide @ key - best)
-        total, output = total + weights.sum(-1, keepdim=True), output + weights @ value
-    return (output / total).to(q.dtype)
 
 
 @alternative("tiled_attention")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from tfcourse.layers import EncoderLayer
 from tfcourse.multihead import MultiHeadAttention
@@ -63,58 +63,78 @@ def by_cases(tokens, special, *, mask_id, vocab_size, probability=0.15, generato
 # ----------------------------------------------------------------------------------------------------------- the model
 
 
-def _drawn_as_bert(embeddings):
-    for table in (embeddings.token_embedding, embeddings.position_embedding, embeddings.segment_embedding):
-        nn.init.normal_(table.weight, mean=0.0, std=0.02)
-
-
-@alternative("BertEmbeddings")
-class LooksUpByHand(nn.Module):
-    """Rows of the tables by indexing, and the norm by its formula."""
+class _Embeddings(nn.Module):
+    """The tables, drawn as BERT's are, and the norm."""
 
     def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
         super().__init__()
-        self.token_embedding = nn.Embedding(vocab_size, d_model)
-        self.position_embedding = nn.Embedding(max_length, d_model)
-        self.segment_embedding = nn.Embedding(segments, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.max_length, self.p = max_length, dropout
-        _drawn_as_bert(self)
+        tables = [nn.Embedding(rows, d_model) for rows in (vocab_size, max_length, segments)]
+        for table in tables:
+            nn.init.normal_(table.weight, mean=0.0, std=0.02)
+        self.token_embedding, self.position_embedding, self.segment_embedding = tables
+        self.norm, self.dropout = nn.LayerNorm(d_model, eps=1e-12), nn.Dropout(dropout)
 
     def forward(self, tokens, segments=None):
-        """Sum, centre, scale, drop."""
-        if tokens.size(1) > self.max_length:
+        if tokens.shape[1] > len(self.position_embedding.weight):
             raise ValueError("too long")
-        x = self.token_embedding.weight[tokens] + self.position_embedding.weight[: tokens.size(1)]
-        table = self.segment_embedding.weight
-        x = x + (table[0] if segments is None else table[segments])
-        x = x - x.mean(-1, keepdim=True)
-        x = x / (x.pow(2).mean(-1, keepdim=True) + 1e-12).sqrt()
-        return F.dropout(x * self.norm.weight + self.norm.bias, self.p, self.training)
+        return self.dropout(self.normed(self.summed(tokens, tokens * 0 if segments is None else segments)))
+
+    def normed(self, x):
+        return self.norm(x)
 
 
 @alternative("BertEmbeddings")
-class OneHot(nn.Module):
+class LooksUpByHand(_Embeddings):
+    """Rows of the tables by indexing, the norm by its formula, and no module for dropout."""
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        share = self.dropout.p
+        del self.dropout
+        self.dropout = lambda x: F.dropout(x, share, self.training)
+
+    def summed(self, tokens, segments):
+        x = self.token_embedding.weight[tokens] + self.position_embedding.weight[: tokens.size(1)]
+        return x + self.segment_embedding.weight[segments]
+
+    def normed(self, x):
+        x = x - x.mean(-1, keepdim=True)
+        return x / (x.pow(2).mean(-1, keepdim=True) + 1e-12).sqrt() * self.norm.weight + self.norm.bias
+
+
+@alternative("BertEmbeddings")
+class OneHot(_Embeddings):
     """The rows of tokens and segments as products with one-hot vectors."""
 
-    def __init__(self, vocab_size, d_model, max_length, segments=2, dropout=0.1):
-        super().__init__()
-        self.token_embedding, self.position_embedding, self.segment_embedding = (
-            nn.Embedding(rows, d_model) for rows in (vocab_size, max_length, segments)
+    def summed(self, tokens, segments):
+        one, two = (
+            F.one_hot(chosen, len(table.weight)).to(table.weight.dtype) @ table.weight
+            for chosen, table in ((tokens, self.token_embedding), (segments, self.segment_embedding))
         )
-        self.norm, self.dropout = nn.LayerNorm(d_model, 1e-12), nn.Dropout(dropout)
-        _drawn_as_bert(self)
+        return two + self.position_embedding.weight[None, : tokens.shape[1]] + one
 
-    def forward(self, tokens, segments=None):
-        """Products."""
-        length = tokens.shape[-1]
-        table = self.token_embedding.weight
-        if not length <= len(self.position_embedding.weight):
-            raise ValueError(length)
-        kinds = tokens * 0 if segments is None else segments
-        one = F.one_hot(tokens, len(table)).to(table.dtype) @ table
-        two = F.one_hot(kinds, len(self.segment_embedding.weight)).to(table.dtype) @ self.segment_embedding.weight
-        return self.dropout(self.norm(two + self.position_embedding.weight[None, :length] + one))
+
+@alternative("BertEmbeddings")
+class StackedAndSummed(_Embeddings):
+    """Three tensors (B, T, D), stacked and summed, with places for every text."""
+
+    def summed(self, tokens, segments):
+        places = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
+        parts = self.token_embedding(tokens), self.position_embedding(places), self.segment_embedding(segments)
+        return torch.stack(parts).sum(dim=0)
+
+
+@alternative("BertEmbeddings")
+class WithVariance(_Embeddings):
+    """The places by a running sum, the norm by its variance."""
+
+    def summed(self, tokens, segments):
+        places = torch.ones_like(tokens).cumsum(dim=1) - 1
+        return self.segment_embedding(segments) + self.token_embedding(tokens) + self.position_embedding(places)
+
+    def normed(self, x):
+        variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+        return (x - mean) * torch.rsqrt(variance + 1e-12) * self.norm.weight + self.norm.bias
 
 
 @alternative("roberta_positions")
@@ -134,106 +154,11 @@ def by_a_triangle(tokens, pad):
     return pad + count * real
 
 
-@alternative("BertEmbeddings")
-class StackedAndSummed(nn.Module):
-    """Three tensors (B, T, D), stacked and summed."""
-
-    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
-        super().__init__()
-        self.token_embedding = nn.Embedding(vocab_size, d_model)
-        self.position_embedding = nn.Embedding(max_length, d_model)
-        self.segment_embedding = nn.Embedding(segments, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.dropout = nn.Dropout(dropout)
-        for name, table in self.named_parameters():
-            if name.endswith("embedding.weight"):
-                table.data = 0.02 * torch.randn_like(table)
-
-    def forward(self, tokens, segments=None):
-        """Places for every text."""
-        B, T = tokens.shape
-        if self.position_embedding.num_embeddings < T:
-            raise ValueError(f"{T} tokens")
-        places = torch.arange(T, device=tokens.device).expand(B, T)
-        if segments is None:
-            segments = torch.zeros(B, T, dtype=torch.long, device=tokens.device)
-        parts = self.token_embedding(tokens), self.position_embedding(places), self.segment_embedding(segments)
-        return self.dropout(self.norm(torch.stack(parts).sum(dim=0)))
-
-
-@alternative("BertEmbeddings")
-class Functional(nn.Module):
-    """Everything by functions, in place sums among them."""
-
-    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
-        super().__init__()
-        self.token_embedding = nn.Embedding(vocab_size, d_model)
-        self.position_embedding = nn.Embedding(max_length, d_model)
-        self.segment_embedding = nn.Embedding(segments, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.p = dropout
-        self.apply(lambda part: part.weight.data.mul_(0.02) if isinstance(part, nn.Embedding) else None)
-
-    def forward(self, tokens, segments=None):
-        """A table narrowed to the text."""
-        table = self.position_embedding.weight
-        if tokens.shape[1] > table.shape[0]:
-            raise ValueError("the text does not fit")
-        x = F.embedding(tokens, self.token_embedding.weight)
-        x += table.narrow(0, 0, tokens.shape[1])
-        x += F.embedding(torch.zeros_like(tokens) if segments is None else segments, self.segment_embedding.weight)
-        x = F.layer_norm(x, x.shape[-1:], self.norm.weight, self.norm.bias, 1e-12)
-        return F.dropout(x, self.p, training=self.training)
-
-
-@alternative("BertEmbeddings")
-class WithVariance(nn.Module):
-    """The places by a running sum, the norm by its variance."""
-
-    def __init__(self, vocab_size, d_model, max_length, *, segments=2, dropout=0.1):
-        super().__init__()
-        tables = [nn.Embedding(n, d_model) for n in (vocab_size, max_length, segments)]
-        for table in tables:
-            table.weight.data.normal_(0, 0.02)
-        self.token_embedding, self.position_embedding, self.segment_embedding = tables
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.dropout = nn.Dropout(p=dropout)
-
-    def forward(self, tokens, segments=None):
-        """Centred and scaled."""
-        if tokens.shape[1] > self.position_embedding.weight.shape[0]:
-            raise ValueError(tokens.shape)
-        places = torch.ones_like(tokens).cumsum(dim=1) - 1
-        segments = torch.zeros_like(tokens) if segments is None else segments
-        x = self.segment_embedding(segments) + self.token_embedding(tokens) + self.position_embedding(places)
-        variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
-        return self.dropout((x - mean) * torch.rsqrt(variance + 1e-12) * self.norm.weight + self.norm.bias)
-
-
 def _layer(d_model, n_heads, d_ff, dropout):
     made = EncoderLayer(d_model, n_heads, d_ff, dropout=dropout, activation="gelu")
     made.self_attention_norm = nn.LayerNorm(d_model, 1e-12)
     made.feed_forward_norm = nn.LayerNorm(d_model, 1e-12)
     return made
-
-
-@alternative("Bert")
-class WithNormsExchanged(nn.Module):
-    """Norms put into ready-made layers, and a mask of all True where none is given."""
-
-    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
-        super().__init__()
-        self.embeddings = OneHot(vocab_size, d_model, max_length, segments, dropout)
-        self.layers = nn.ModuleList([_layer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers)])
-        self.pooler = nn.Linear(d_model, d_model)
-
-    def forward(self, tokens, segments=None, mask=None):
-        """Layer by layer."""
-        x = self.embeddings(tokens, segments)
-        real = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
-        for layer in self.layers:
-            x = layer(x, real.unsqueeze(1))
-        return x, self.pooler(x.select(1, 0)).tanh()
 
 
 class _OwnLayer(nn.Module):
@@ -248,252 +173,143 @@ class _OwnLayer(nn.Module):
         self.p = dropout
 
     def forward(self, x, mask):
-        """Two sums, each normalised."""
         said = F.dropout(self.self_attention(x, mask=mask), self.p, self.training)
         x = self.self_attention_norm(x + said)
         return self.feed_forward_norm(x + F.dropout(self.feed_forward(x), self.p, self.training))
 
 
-@alternative("Bert")
-class WithOwnLayers(nn.Module):
-    """Layers written out."""
+class _Bert(nn.Module):
+    """Embeddings, layers and pooler."""
+
+    EMBEDDINGS, LAYER = OneHot, staticmethod(_layer)
 
     def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
         super().__init__()
-        self.embeddings = LooksUpByHand(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
-        self.layers = nn.ModuleList()
-        for _ in range(n_layers):
-            self.layers.append(_OwnLayer(d_model, n_heads, d_ff, dropout))
+        self.embeddings = self.EMBEDDINGS(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
+        self.layers = nn.ModuleList([self.LAYER(d_model, n_heads, d_ff, dropout) for _ in range(n_layers)])
         self.pooler = nn.Linear(d_model, d_model)
 
     def forward(self, tokens, segments=None, mask=None):
-        """All of them."""
-        hidden = self.embeddings(tokens, segments)
-        for layer in self.layers:
-            hidden = layer(hidden, None if mask is None else mask[:, None])
-        return hidden, torch.tanh(self.pooler(hidden[:, 0, :]))
+        hidden = self.encode(tokens, segments, mask)
+        return hidden, torch.tanh(self.pooler(hidden[:, 0]))
 
 
 @alternative("Bert")
-class InOneSweep(nn.Module):
-    """The layers folded over the embeddings."""
-
-    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
-        super().__init__()
-        self.embeddings = StackedAndSummed(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
-        self.layers = nn.ModuleList(_layer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers))
-        self.pooler = nn.Linear(d_model, d_model)
-
-    def forward(self, tokens, segments=None, mask=None):
-        """Fold."""
-        keys = mask[:, None, :].expand(-1, tokens.shape[1], -1) if mask is not None else None
-        x = reduce(lambda state, layer: layer(state, keys), self.layers, self.embeddings(tokens, segments))
-        return x, F.tanh(F.linear(x[:, 0], self.pooler.weight, self.pooler.bias))
-
-
-@alternative("Bert")
-class WithAnOrdinaryDictionary(nn.Module):
-    """Layers by number, and all states kept."""
-
-    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
-        super().__init__()
-        self.embeddings = Functional(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
-        self.layers = nn.ModuleList(_OwnLayer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers))
-        self.pooler = nn.Linear(d_model, d_model)
-
-    def forward(self, tokens, segments=None, mask=None):
-        """The last of all states."""
-        states = [self.embeddings(tokens, segments)]
-        for number in range(len(self.layers)):
-            states.append(self.layers[number](states[-1], mask if mask is None else mask.unsqueeze(1)))
-        return states[-1], torch.tanh(self.pooler(states[-1])[:, 0])
-
-
-@alternative("Bert")
-class WithItsEncoderApart(nn.Module):
-    """A method for the hidden states, and another for the pooled ones."""
-
-    def __init__(self, vocab_size, *, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1):
-        super().__init__()
-        self.embeddings = WithVariance(vocab_size, d_model, max_length, segments=segments, dropout=dropout)
-        self.layers = nn.ModuleList([_OwnLayer(d_model, n_heads, d_ff, dropout) for _ in range(n_layers)])
-        self.pooler = nn.Linear(d_model, d_model)
+class WithNormsExchanged(_Bert):
+    """Norms put into ready-made layers, and a mask of all True where none is given."""
 
     def encode(self, tokens, segments, mask):
-        """Hidden states."""
         x = self.embeddings(tokens, segments)
+        real = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
         for layer in self.layers:
-            x = layer(x, mask)
+            x = layer(x, real.unsqueeze(1))
+        return x
+
+
+@alternative("Bert")
+class InOneSweep(_Bert):
+    """The layers folded over the embeddings."""
+
+    EMBEDDINGS = StackedAndSummed
+
+    def encode(self, tokens, segments, mask):
+        keys = mask[:, None, :].expand(-1, tokens.shape[1], -1) if mask is not None else None
+        return reduce(lambda state, layer: layer(state, keys), self.layers, self.embeddings(tokens, segments))
+
+
+@alternative("Bert")
+class WithStackedMask(_Bert):
+    """Layers written out, the mask stacked, and all states pooled."""
+
+    EMBEDDINGS, LAYER = WithVariance, _OwnLayer
+
+    def encode(self, tokens, segments, mask):
+        x = self.embeddings(tokens, segments)
+        wide = mask if mask is None else torch.stack([mask] * tokens.shape[1], dim=1)
+        for layer in self.layers:
+            x = layer(x, wide)
         return x
 
     def forward(self, tokens, segments=None, mask=None):
-        """Both."""
-        T = tokens.shape[1]
-        hidden = self.encode(tokens, segments, mask if mask is None else torch.stack([mask] * T, dim=1))
+        hidden = self.encode(tokens, segments, mask)
         return hidden, self.pooler(hidden[:, :1]).squeeze(1).tanh()
 
 
-@alternative("Albert")
-class AListOfOne(nn.Module):
-    """The same layer, called in a loop over numbers."""
+class _Albert(_Bert):
+    """Narrow embeddings that are projected, and one layer for all."""
 
-    def __init__(
-        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
-    ):
-        super().__init__()
-        self.embeddings = LooksUpByHand(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
-        self.project = nn.Linear(d_embedding, d_model)
-        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
-        self.pooler = nn.Linear(d_model, d_model)
-        self.depth = n_layers
-
-    def forward(self, tokens, segments=None, mask=None):
-        """Again and again."""
-        x = F.linear(self.embeddings(tokens, segments), self.project.weight, self.project.bias)
-        left = self.depth
-        while left:
-            x, left = self.layer(x, None if mask is None else mask[:, None, :]), left - 1
-        return x, torch.tanh(self.pooler(x[:, 0]))
-
-
-@alternative("Albert")
-class AStackThatRepeats(nn.Module):
-    """A plain list that holds the layer several times."""
-
-    def __init__(
-        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
-    ):
-        super().__init__()
-        self.embeddings = OneHot(vocab_size, d_embedding, max_length, segments, dropout)
-        self.project = nn.Linear(d_embedding, d_model)
-        self.layer = _layer(d_model, n_heads, d_ff, dropout)
-        self.pooler = nn.Linear(d_model, d_model)
+    def __init__(self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, **options):
+        nn.Module.__init__(self)
+        self.embeddings = self.EMBEDDINGS(vocab_size, d_embedding, max_length, **options)
+        self.project, self.pooler = nn.Linear(d_embedding, d_model), nn.Linear(d_model, d_model)
+        self.layer = self.LAYER(d_model, n_heads, d_ff, options.get("dropout", 0.1))
         self.times = n_layers
 
-    def forward(self, tokens, segments=None, mask=None):
-        """One after the other, all the same."""
+
+@alternative("Albert")
+class AStackThatRepeats(_Albert):
+    """A plain list that holds the layer several times."""
+
+    def encode(self, tokens, segments, mask):
         x = self.project(self.embeddings(tokens, segments))
         for layer in [self.layer] * self.times:
             x = layer(x) if mask is None else layer(x, mask.unsqueeze(-2))
-        return x, self.pooler(x[:, 0]).tanh()
+        return x
 
 
 @alternative("Albert")
-class AsRecursion(nn.Module):
+class AsRecursion(_Albert):
     """A layer calls what is left of it."""
 
-    def __init__(
-        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
-    ):
-        super().__init__()
-        self.embeddings = StackedAndSummed(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
-        self.project = nn.Linear(d_embedding, d_model)
-        self.layer = _layer(d_model, n_heads, d_ff, dropout)
-        self.pooler = nn.Linear(d_model, d_model)
-        self.n = n_layers
+    EMBEDDINGS = StackedAndSummed
 
     def deeper(self, x, mask, left):
-        """So many times more."""
         return x if left == 0 else self.deeper(self.layer(x, mask), mask, left - 1)
 
-    def forward(self, tokens, segments=None, mask=None):
-        """All the way down."""
+    def encode(self, tokens, segments, mask):
         x = self.embeddings(tokens, segments) @ self.project.weight.mT + self.project.bias
-        x = self.deeper(x, None if mask is None else mask[:, None], self.n)
-        return x, torch.tanh(self.pooler(x[:, 0]))
+        return self.deeper(x, None if mask is None else mask[:, None], self.times)
 
 
 @alternative("Albert")
-class WithABroadMask(nn.Module):
-    """A mask for every pair."""
-
-    def __init__(
-        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
-    ):
-        super().__init__()
-        self.embeddings = Functional(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
-        self.project = nn.Linear(d_embedding, d_model)
-        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
-        self.pooler = nn.Linear(d_model, d_model)
-        self.n_layers = n_layers
-
-    def forward(self, tokens, segments=None, mask=None):
-        """Repeat."""
-        pairs = None if mask is None else mask[:, None, :].repeat(1, tokens.shape[1], 1)
-        x = self.project(self.embeddings(tokens, segments))
-        for _ in range(self.n_layers):
-            x = self.layer(x, pairs)
-        return x, self.pooler(x)[:, 0].tanh()
-
-
-@alternative("Albert")
-class FromABert(WithItsEncoderApart):
+class AsABertOfOneLayer(_Albert, WithStackedMask):
     """A BERT whose list of layers is one layer."""
 
-    def __init__(
-        self, vocab_size, *, d_embedding, d_model, n_heads, n_layers, d_ff, max_length, segments=2, dropout=0.1
-    ):
-        nn.Module.__init__(self)
-        self.embeddings = WithVariance(vocab_size, d_embedding, max_length, segments=segments, dropout=dropout)
-        self.project = nn.Linear(d_embedding, d_model)
-        self.layer = _OwnLayer(d_model, n_heads, d_ff, dropout)
-        self.pooler = nn.Linear(d_model, d_model)
-        self.count = n_layers
+    EMBEDDINGS, LAYER = WithVariance, _OwnLayer
 
     def encode(self, tokens, segments, mask):
-        """The same layer over and over."""
         x = self.project(self.embeddings(tokens, segments))
-        for _ in range(self.count):
-            x = self.layer(x, mask)
+        wide = mask if mask is None else torch.stack([mask] * tokens.shape[1], dim=1)
+        for _ in range(self.times):
+            x = self.layer(x, wide)
         return x
 
 
 # ------------------------------------------------------------------------------------------------------ heads and losses
 
 
-@alternative("MaskedLanguageHead")
-class WithLinear(nn.Module):
-    """The product as a linear layer's, and GELU of PyTorch."""
-
-    def __init__(self, d_model, vocab_size):
-        super().__init__()
-        self.transform = nn.Linear(d_model, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocab_size))
-
-    def forward(self, hidden, embedding):
-        """Linear with a matrix that is handed in."""
-        return F.linear(self.norm(F.gelu(self.transform(hidden))), embedding, self.bias)
-
-
-@alternative("MaskedLanguageHead")
-class WithEinsum(nn.Module):
-    """The product in Einstein's notation, and GELU by the error function."""
-
+class _Head(nn.Module):
     def __init__(self, d_model, vocab_size):
         super().__init__()
         self.transform, self.norm = nn.Linear(d_model, d_model), nn.LayerNorm(d_model, 1e-12)
-        self.register_parameter("bias", nn.Parameter(torch.zeros([vocab_size])))
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
+
+
+@alternative("MaskedLanguageHead")
+class WithEinsum(_Head):
+    """The product in Einstein's notation, and GELU by the error function."""
 
     def forward(self, hidden, embedding):
-        """Letter by letter."""
         x = self.transform(hidden)
         x = 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
         return torch.einsum("...d,vd->...v", self.norm(x), embedding).add(self.bias)
 
 
 @alternative("MaskedLanguageHead")
-class WithItsOwnNorm(nn.Module):
+class WithItsOwnNorm(_Head):
     """The norm by its formula."""
 
-    def __init__(self, d_model, vocab_size):
-        super().__init__()
-        self.transform = nn.Linear(d_model, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocab_size))
-
     def forward(self, hidden, embedding):
-        """Centre and scale."""
         x = F.gelu(self.transform(hidden), approximate="none")
         x = x - x.mean(dim=-1, keepdim=True)
         x = x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + 1e-12)
@@ -501,37 +317,13 @@ class WithItsOwnNorm(nn.Module):
 
 
 @alternative("MaskedLanguageHead")
-class OverFlatPlaces(nn.Module):
+class OverFlatPlaces(_Head):
     """All places in a row."""
 
-    def __init__(self, d_model, vocab_size):
-        super().__init__()
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.transform = nn.Linear(d_model, d_model, bias=True)
-        self.bias = nn.Parameter(torch.full((vocab_size,), 0.0))
-
     def forward(self, hidden, embedding):
-        """Flatten and unflatten."""
         x = hidden.reshape(-1, hidden.shape[-1])
         x = torch.addmm(self.bias, self.norm(nn.GELU()(self.transform(x))), embedding.t())
         return x.view(*hidden.shape[:-1], -1)
-
-
-@alternative("MaskedLanguageHead")
-class WithAColumn(nn.Module):
-    """The bias as another column of the matrix."""
-
-    def __init__(self, d_model, vocab_size):
-        super().__init__()
-        self.transform = nn.Linear(d_model, d_model)
-        self.norm = nn.LayerNorm(d_model, eps=1e-12)
-        self.bias = nn.Parameter(torch.zeros(vocab_size))
-
-    def forward(self, hidden, embedding):
-        """A one beside the state."""
-        x = self.norm(F.gelu(self.transform(hidden)))
-        x = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)
-        return torch.matmul(x, torch.cat([embedding, self.bias[:, None]], dim=1).mT)
 
 
 @alternative("masked_language_loss")
@@ -573,49 +365,17 @@ def by_a_formula(vocab_size, d_model, n_layers, d_ff, *, max_length=512, segment
     return Counts(*parts, sum(parts))
 
 
-@alternative("SpanHead")
-class WithUnbind(nn.Module):
-    """The two scores taken apart first."""
-
+class _Span(nn.Module):
     def __init__(self, d_model):
         super().__init__()
         self.output = nn.Linear(d_model, 2)
 
-    def forward(self, hidden, mask=None):
-        """Each masked."""
-        start, end = self.output(hidden).unbind(-1)
-        if mask is None:
-            return start, end
-        return start.masked_fill(~mask, float("-inf")), end.masked_fill(~mask, float("-inf"))
-
 
 @alternative("SpanHead")
-class WithAddition(nn.Module):
-    """A mask of numbers that is added."""
-
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
-    def forward(self, hidden, mask=None):
-        """Zero or minus infinity."""
-        scores = self.output(hidden)
-        if mask is not None:
-            scores = scores + torch.zeros_like(scores).masked_fill(mask.logical_not()[..., None], -math.inf)
-        start, end = torch.split(scores, 1, dim=-1)
-        return start.squeeze(-1), end.squeeze(-1)
-
-
-@alternative("SpanHead")
-class WithWhere(nn.Module):
+class WithWhere(_Span):
     """Where there is no answer."""
 
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
     def forward(self, hidden, mask=None):
-        """Choose."""
         start, end = (score.squeeze(2) for score in self.output(hidden).chunk(2, dim=2))
         if mask is not None:
             nothing = torch.full_like(start, -torch.inf)
@@ -624,15 +384,10 @@ class WithWhere(nn.Module):
 
 
 @alternative("SpanHead")
-class RowByRow(nn.Module):
+class RowByRow(_Span):
     """Each score by its row of the matrix."""
 
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
     def forward(self, hidden, mask=None):
-        """Two products."""
         scores = [hidden @ self.output.weight[i] + self.output.bias[i] for i in (0, 1)]
         if mask is not None:
             scores = [score.masked_fill(mask == 0, -math.inf) for score in scores]
@@ -640,15 +395,10 @@ class RowByRow(nn.Module):
 
 
 @alternative("SpanHead")
-class Transposed(nn.Module):
+class Transposed(_Span):
     """The two scores as rows."""
 
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
     def forward(self, hidden, mask=None):
-        """(B, 2, T)."""
         scores = self.output(hidden).transpose(1, 2)
         if mask is not None:
             scores = scores.masked_fill(~mask[:, None, :], float("-inf"))
@@ -791,39 +541,3 @@ def with_no_grad(model, head, optimizer, batches, *, rate, freeze=False):
         optimizer.step()
         losses.append(float(loss))
     return losses
-
-
-@alternative("finetune")
-def with_a_schedule_beforehand(model, head, optimizer, batches, *, rate, freeze=False):
-    """The rates first, and a detached pooled state where the model is frozen."""
-    rates = [_rate(n, rate, len(batches)) for n in range(1, len(batches) + 1)]
-    head.train(True)
-    model.train(mode=not freeze)
-    found = []
-    for now, (tokens, classes) in zip(rates, batches, strict=True):
-        for group in optimizer.param_groups:
-            group.update(lr=now)
-        pooled: Tensor = model(tokens, mask=tokens.ne(0))[-1]
-        loss = nn.CrossEntropyLoss()(head(pooled.detach() if freeze else pooled), classes)
-        found.append(loss.detach().item())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return found
-
-
-@alternative("SpanHead")
-class WithAnAddedMask(nn.Module):
-    """Minus infinity is added where no answer may lie."""
-
-    def __init__(self, d_model):
-        super().__init__()
-        self.output = nn.Linear(d_model, 2)
-
-    def forward(self, hidden, mask=None):
-        """Two scores, apart."""
-        start, end = self.output(hidden).unbind(dim=-1)
-        if mask is None:
-            return start, end
-        excluded = torch.zeros_like(start).masked_fill(~mask, -math.inf)
-        return start + excluded, end + excluded

@@ -77,17 +77,6 @@ class AsLinearMaps(_Parts):
 
 
 @alternative("SelfAttention2d")
-class Transposed(_Parts):
-    """Scores with the keys first, and a softmax along the first axis of places."""
-
-    def forward(self, x):
-        q, k, v = (p(x).flatten(start_dim=2) for p in (self.q_proj, self.k_proj, self.v_proj))
-        weights = (k.transpose(1, 2) @ q).softmax(dim=1)  # (B, keys, queries)
-        read = (v @ weights).unflatten(2, x.shape[2:])
-        return torch.addcmul(x, self.gamma, self.o_proj(read))
-
-
-@alternative("SelfAttention2d")
 class WithAnExplicitSoftmax(_Parts):
     """The softmax is written out, and gamma has been put into the output's map."""
 
@@ -264,18 +253,6 @@ class ByEinsumOfColumns(_Columns):
 
 
 @alternative("FeatureTokenizer")
-class WithAColumnOfOnes(_Columns):
-    """The class token is the token of a number that is always one."""
-
-    def forward(self, numerical, categorical):
-        ones = torch.ones_like(numerical[:, :1]) if numerical.shape[1] else numerical.new_ones(len(numerical), 1)
-        weight = torch.cat([self.class_token[None], self.weight])
-        bias = torch.cat([torch.zeros_like(self.class_token)[None], self.bias, self.category_bias])
-        numbers = torch.cat([ones, numerical], dim=1).unsqueeze(-1) * weight
-        return torch.cat([numbers, self.embedding(categorical + self.offsets)], dim=1) + bias
-
-
-@alternative("FeatureTokenizer")
 class WithAPlaceToWrite(_Columns):
     """The tokens are written into their places."""
 
@@ -301,25 +278,6 @@ class WithOneHotRows(_Columns):
         numbers = self.weight * numerical[:, :, None] + self.bias
         return torch.cat(
             (self.class_token.expand(numerical.size(0), 1, self.class_token.size(0)), numbers, categories), 1
-        )
-
-
-@alternative("FeatureTokenizer")
-class WithOffsetsOnTheSpot(_Columns):
-    """The offsets move to the categories when they are used."""
-
-    def forward(self, numerical, categorical):
-        rows = F.embedding(categorical.add(self.offsets.to(categorical.device)), self.embedding.weight)
-        tokens = [numerical.unsqueeze(-1).mul(self.weight).add(self.bias), rows.add(self.category_bias)]
-        together = torch.cat(tokens, dim=-2)
-        return torch.cat(
-            [
-                self.class_token.expand_as(together[:, :1])
-                if together.shape[1]
-                else self.class_token.expand(len(numerical), 1, -1),
-                together,
-            ],
-            dim=-2,
         )
 
 
@@ -351,47 +309,6 @@ class OneStreamAfterTheOther(_Streams):
 
     def forward(self, text, image, text_mask=None, image_mask=None):
         return self._stream("text", text, image, image_mask), self._stream("image", image, text, text_mask)
-
-
-@alternative("CoAttentionLayer")
-class KeepingTheInputs(_Streams):
-    """The inputs are kept under other names."""
-
-    def forward(self, text, image, text_mask=None, image_mask=None):
-        old_text, old_image = text, image
-        text = self.text_cross_attention_norm(
-            old_text + self.dropout(self.text_cross_attention(old_text, old_image, image_mask))
-        )
-        text = self.text_feed_forward_norm(text + self.dropout(self.text_feed_forward(text)))
-        image = self.image_cross_attention(old_image, old_text, text_mask)
-        image = self.image_cross_attention_norm(self.dropout(image) + old_image)
-        return text, self.image_feed_forward_norm(self.dropout(self.image_feed_forward(image)) + image)
-
-
-@alternative("CoAttentionLayer")
-class WithFunctionalDropout(_Streams):
-    """Dropout and norms by functions."""
-
-    def __init__(self, d_model, n_heads, d_ff, *, dropout=0.0):
-        super().__init__(d_model, n_heads, d_ff)
-        self.rate = dropout
-
-    def _add(self, x, said, norm):
-        return F.layer_norm(x + F.dropout(said, self.rate, self.training), x.shape[-1:], norm.weight, norm.bias)
-
-    def forward(self, text, image, text_mask=None, image_mask=None):
-        read, seen = (
-            self.text_cross_attention(text, image, image_mask),
-            self.image_cross_attention(image, text, text_mask),
-        )
-        text, image = (
-            self._add(text, read, self.text_cross_attention_norm),
-            self._add(image, seen, self.image_cross_attention_norm),
-        )
-        return (
-            self._add(text, self.text_feed_forward(text), self.text_feed_forward_norm),
-            self._add(image, self.image_feed_forward(image), self.image_feed_forward_norm),
-        )
 
 
 @alternative("CoAttentionLayer")

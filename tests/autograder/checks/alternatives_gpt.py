@@ -186,60 +186,6 @@ class JoinedMaps(_Block):
         return torch.add(x, self.drop(self.think(x))), cache
 
 
-@alternative("GptBlock")
-class WithDropoutModules(_Block):
-    """Two dropouts."""
-
-    def __init__(self, d_model, n_heads, d_ff, *, dropout=0.0):
-        super().__init__(d_model, n_heads, d_ff, dropout=dropout)
-        self.attention_dropout, self.feed_forward_dropout = nn.Dropout(dropout), nn.Dropout(dropout)
-
-    def forward(self, x, past=None):
-        """As in the paper."""
-        q, k, v = self.qkv(self.attention_norm(x))
-        if past is not None:
-            k, v = torch.cat((past[0], k), 2), torch.cat((past[1], v), 2)
-        rest = k.shape[2] - q.shape[2]
-        mask = torch.ones(q.shape[2], k.shape[2], device=x.device).tril(rest) > 0
-        said = scaled_dot_product_attention(q, k, v, mask)
-        x = x + self.attention_dropout(self.attention.o_proj(said.transpose(1, 2).flatten(2)))
-        return x + self.feed_forward_dropout(self.think(x)), (k, v)
-
-
-@alternative("GptBlock")
-class HeadByHead(_Block):
-    """A loop over the heads."""
-
-    def forward(self, x, past=None):
-        """Each head on its own, side by side at the end."""
-        q, k, v = self.qkv(self.attention_norm(x))
-        if past is not None:
-            k, v = torch.cat((past[0], k), 2), torch.cat((past[1], v), 2)
-        said = [
-            by_hand(q[:, h : h + 1], k[:, h : h + 1, -q.shape[2] :], v[:, h : h + 1, -q.shape[2] :], _older(k, v, h, q))
-            for h in range(self.n_heads)
-        ]
-        x = x + self.drop(self.attention.o_proj(torch.cat([one[:, 0] for one, _ in said], dim=-1)))
-        return x + self.drop(self.think(x)), (k, v)
-
-
-@alternative("GptBlock")
-class WithHandMadeDropout(Unflattened):
-    """Dropout written out: what is kept is divided by 1 - p, which is zero for a dropout of exactly 1."""
-
-    def drop(self, x):
-        """Drop where a uniform number is below p."""
-        if not self.training:
-            return x
-        kept = (torch.rand_like(x) >= self.p).to(x.dtype)
-        return x * kept / (1 - self.p)
-
-
-def _older(k, v, h, q):
-    rest = k.shape[2] - q.shape[2]
-    return (k[:, h : h + 1, :rest], v[:, h : h + 1, :rest]) if rest else None
-
-
 class _Model(nn.Module):
     """A model of blocks of another making."""
 
@@ -315,48 +261,6 @@ class OfJoinedMaps(_Model):
             raise ValueError(tokens.shape)
         places = torch.ones_like(tokens).cumsum(1) + (before - 1)
         return F.dropout(self.position_embedding(places) + self.token_embedding(tokens), self.p, self.training)
-
-
-@alternative("Gpt")
-class OfBlocksWithDropoutModules(_Model):
-    """Logits by a product with the transposed matrix."""
-
-    block = WithDropoutModules
-
-    def logits(self, x):
-        """A product."""
-        return torch.matmul(x, self.token_embedding.weight.t())
-
-
-@alternative("Gpt")
-class HeadByHeadModel(_Model):
-    """Norm by hand."""
-
-    block = HeadByHead
-
-    def logits(self, x):
-        """One token of the vocabulary in a column."""
-        return (self.token_embedding.weight @ x.transpose(1, 2)).transpose(1, 2)
-
-
-@alternative("Gpt")
-class OfHandMadeDropout(_Model):
-    """Dropout written out, and a standard deviation that a model without blocks does not have."""
-
-    block = WithHandMadeDropout
-
-    def __init__(self, vocab_size, max_length, *, d_model, n_heads, n_layers, d_ff=None, dropout=0.0):
-        sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "d_ff": d_ff, "dropout": dropout}
-        super().__init__(vocab_size, max_length, **sizes)
-        for name, parameter in self.named_parameters():
-            if name.endswith(("o_proj.weight", "down_proj.weight")):
-                parameter.data.normal_(0.0, 0.02 / math.sqrt(2 * n_layers))
-
-    def embed(self, tokens, before):
-        """Drop with the block's own dropout."""
-        p, self.p = self.p, 0.0
-        x, self.p = super().embed(tokens, before), p
-        return WithHandMadeDropout.drop(self, x)
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

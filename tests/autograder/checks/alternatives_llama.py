@@ -107,29 +107,11 @@ class NormByProduct(_Norm):
 
 
 @alternative("RmsNorm")
-class NormByLength(_Norm):
-    def forward(self, x: Tensor) -> Tensor:
-        wide = _wide(x)
-        length = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
-        return (wide / torch.sqrt(length**2 / x.shape[-1] + self.eps)).to(x.dtype).mul(self.weight)
-
-
-@alternative("RmsNorm")
 class NormBySum(_Norm):
     def forward(self, x: Tensor) -> Tensor:
         wide = _wide(x)
         mean = (wide * wide).sum(-1, keepdim=True) / x.shape[-1]
         return torch.mul(self.weight, torch.div(wide, torch.sqrt(mean + self.eps)).type_as(x))
-
-
-@alternative("RmsNorm")
-class NormInTwoSteps(_Norm):
-    def scale(self, x: Tensor) -> Tensor:
-        return torch.rsqrt(x.square().mean(dim=-1) + self.eps).unsqueeze(-1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        return (wide * self.scale(wide)).to(x.dtype) * self.weight
 
 
 class _Glu(nn.Module):
@@ -150,14 +132,6 @@ class GluBySigmoid(_Glu):
 class GluByModule(_Glu):
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(self.up_proj(x) * nn.SiLU()(self.gate_proj(x)))
-
-
-@alternative("SwiGlu")
-class GluInOneProduct(_Glu):
-    def forward(self, x: Tensor) -> Tensor:
-        both = F.linear(x, torch.cat([self.gate_proj.weight, self.up_proj.weight]))
-        gate, up = both.chunk(2, -1)
-        return F.linear(F.silu(gate) * up, self.down_proj.weight)
 
 
 @alternative("SwiGlu")
@@ -228,14 +202,6 @@ class SharedByEinsum(_Shared):
 
 
 @alternative("GroupedQueryAttention")
-class SharedByExpanding(_Shared):
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
-        q = q.unflatten(1, (self.n_kv_heads, -1)) / math.sqrt(self.d_head)
-        scores = (q @ k[:, :, None].mT).masked_fill(~seen, -torch.inf)
-        return (scores.softmax(-1) @ v[:, :, None]).flatten(1, 2)
-
-
-@alternative("GroupedQueryAttention")
 class SharedWithAdditiveMask(_Shared):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
         bias = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill(~seen, -torch.inf)
@@ -248,8 +214,7 @@ class SharedInFewerRows(_Shared):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
         each = self.n_heads // self.n_kv_heads
         rows = q.reshape(len(q), self.n_kv_heads, -1, self.d_head)
-        scores = rows @ k.mT / math.sqrt(self.d_head)
-        weights = _softmax(scores, seen.repeat(each, 1))
+        weights = _softmax(rows @ k.mT / math.sqrt(self.d_head), seen.repeat(each, 1))
         return (weights @ v).reshape(q.shape)
 
 
@@ -284,18 +249,13 @@ class LayerOfEinsums(_Layer):
 
 
 @alternative("LlamaLayer")
-class LayerOfExpansions(_Layer):
-    attention, norm, network = SharedByExpanding, NormByLength, GluInOneProduct
-
-
-@alternative("LlamaLayer")
 class LayerOfAddends(_Layer):
     attention, norm, network = SharedWithAdditiveMask, NormBySum, GluByExponential
 
 
 @alternative("LlamaLayer")
 class LayerOfRows(_Layer):
-    attention, norm, network = SharedInFewerRows, NormInTwoSteps, GluByMatrices
+    attention = SharedInFewerRows
 
 
 class _Model(nn.Module):
@@ -353,18 +313,8 @@ class ModelOfEinsums(_Model):
 
 
 @alternative("Llama")
-class ModelOfExpansions(_Model):
-    layer, norm_class = LayerOfExpansions, NormByLength
-
-
-@alternative("Llama")
 class ModelOfAddends(_Model):
     layer, norm_class = LayerOfAddends, NormBySum
-
-
-@alternative("Llama")
-class ModelOfRows(_Model):
-    layer, norm_class = LayerOfRows, NormInTwoSteps
 
 
 _Counts = namedtuple("_Counts", "embedding attention feed_forward norms output")

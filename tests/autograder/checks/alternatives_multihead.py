@@ -4,12 +4,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import einops
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfcourse.attention import masked_attention_weights, scaled_dot_product_attention
+from tfcourse.attention import masked_attention_weights
 from tfcourse.multihead import AttentionParameters
 
 ALTERNATIVES: dict[str, list[Callable[..., Any]]] = {}
@@ -46,25 +45,6 @@ def split_by_unflatten(x: Tensor, n_heads: int) -> Tensor:
         return x.unflatten(-1, (n_heads, -1)).permute(0, 2, 1, 3).contiguous()
     except RuntimeError as error:
         raise ValueError(str(error)) from error
-
-
-@alternative("split_heads")
-def split_by_picking_columns(x: Tensor, n_heads: int) -> Tensor:
-    """Pick columns by a table of indices."""
-    _, _, columns = x.size()
-    width, rest = divmod(columns, n_heads) if n_heads > 0 else (0, columns)
-    if rest:
-        raise ValueError(rest)
-    table = torch.arange(n_heads * width, device=x.device).view(n_heads, width)
-    return x[:, :, table].movedim(2, 1)
-
-
-@alternative("merge_heads")
-def merge_by_flatten(x: Tensor) -> Tensor:
-    """Move the heads next to their columns and flatten the two."""
-    if x.dim() != 4:
-        raise ValueError(x.dim())
-    return x.movedim(1, 2).flatten(start_dim=2)
 
 
 @alternative("merge_heads")
@@ -123,36 +103,6 @@ class ByEinsum(_Projections):
 
 
 @alternative("MultiHeadAttention")
-class ByEinops(_Projections):
-    """Heads cut and merged by einops, which is forbidden only where that is the exercise."""
-
-    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        context = x if context is None else context
-        made = (self.q_proj(x), self.k_proj(context), self.v_proj(context))
-        q, k, v = (einops.rearrange(part, "b t (h d) -> b h t d", h=self.n_heads) for part in made)
-        if mask is not None and mask.ndim == 3:
-            mask = einops.rearrange(mask, "b t s -> b 1 t s")
-        heads = scaled_dot_product_attention(q, k, v, mask)
-        return self.o_proj(einops.rearrange(heads, "b h t d -> b t (h d)"))
-
-
-@alternative("MultiHeadAttention")
-class ByOneFusedProjection(_Projections):
-    """One product makes queries, keys and values: the three weights are concatenated on the way."""
-
-    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        maps = (self.q_proj, self.k_proj, self.v_proj)
-        weight = torch.cat([m.weight for m in maps])  # (3·D, D)
-        bias = None if self.q_proj.bias is None else torch.cat([m.bias for m in maps])
-        both = x if context is None else torch.cat([x, context], dim=1)  # (B, T + S, D)
-        q, k, v = F.linear(both, weight, bias).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
-        if context is not None:
-            q, k, v = q[:, :, : x.shape[1]], k[:, :, x.shape[1] :], v[:, :, x.shape[1] :]
-        place = mask[:, None] if mask is not None and mask.dim() == 3 else mask
-        return self.o_proj(scaled_dot_product_attention(q, k, v, place).transpose(1, 2).flatten(2))
-
-
-@alternative("MultiHeadAttention")
 class ByHeadsFirst(_Projections):
     """Heads as the first axis, by chunk and stack; the weights come from chapter 03."""
 
@@ -166,26 +116,6 @@ class ByHeadsFirst(_Projections):
             mask = mask.transpose(0, 1)
         heads = masked_attention_weights(q, k, mask) @ v
         return self.o_proj(torch.cat(heads.unbind(0), dim=-1))
-
-
-@alternative("MultiHeadAttention")
-class ByInfinityAndRepair(_Projections):
-    """Minus infinity before the softmax, and NaN turned to zero after it: masked_fill stops the gradient of NaN."""
-
-    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        if context is None:
-            context = x
-        (B, T, D), S = x.shape, context.shape[1]
-        q = self.q_proj(x).view(B, T, self.n_heads, self.width).transpose(1, 2)
-        k = self.k_proj(context).view(B, S, self.n_heads, self.width).permute(0, 2, 3, 1)
-        v = self.v_proj(context).view(B, S, self.n_heads, self.width).transpose(1, 2)
-        scores = (q @ k).div(math.sqrt(self.width))
-        if mask is not None:
-            if mask.ndim < 4:
-                mask = mask.expand(B, T, S).unsqueeze(1)
-            scores = scores.masked_fill(mask.logical_not(), float("-inf"))
-        weights = F.softmax(scores, dim=-1).nan_to_num()
-        return self.o_proj((weights @ v).transpose(1, 2).reshape(B, T, D))
 
 
 @alternative("MultiHeadAttention")
@@ -212,24 +142,6 @@ class ByFunctionalLinear(_Projections):
         heads = torch.bmm(weights, fold(source, self.v_proj)).view(B, H, T, self.width)
         merged = heads.permute(0, 2, 1, 3).reshape(B, T, H * self.width)
         return F.linear(merged, self.o_proj.weight, self.o_proj.bias)
-
-
-@alternative("MultiHeadAttention")
-class BySumOverHeads(_Projections):
-    """Each head has its own columns of the output map; what the heads contribute is added up, and nothing is merged."""
-
-    def forward(self, x: Tensor, context: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        context = x if context is None else context
-        shape = (self.n_heads, self.width)
-        q, k, v = (
-            projection(y).unflatten(-1, shape).transpose(-3, -2)
-            for projection, y in zip((self.q_proj, self.k_proj, self.v_proj), (x, context, context), strict=True)
-        )
-        if mask is not None and mask.ndim == 3:
-            mask = mask[:, None]
-        columns = self.o_proj.weight.unflatten(-1, shape).permute(1, 2, 0)  # (H, Dh, D)
-        output = (scaled_dot_product_attention(q, k, v, mask) @ columns).sum(1)
-        return output if self.o_proj.bias is None else output + self.o_proj.bias
 
 
 # --------------------------------------------------------------------------------------------------------- parameters
@@ -304,18 +216,3 @@ def ablation_by_difference(head_outputs: Tensor, o_weight: Tensor, o_bias: Tenso
     whole = F.linear(head_outputs.transpose(1, 2).reshape(B, T, H * Dh), o_weight, o_bias)
     parts = torch.einsum("bhtw,dhw->hbtd", head_outputs, o_weight.view(-1, H, Dh))
     return whole - parts
-
-
-@alternative("head_ablation")
-def ablation_by_weights(head_outputs: Tensor, o_weight: Tensor, o_bias: Tensor | None = None) -> Tensor:
-    """The heads stay; their columns of the weight are set to zero."""
-    B, H, T, Dh = head_outputs.shape
-    D, columns = o_weight.shape
-    if columns != H * Dh:
-        raise ValueError(columns)
-    own = torch.arange(columns, device=o_weight.device).div(Dh, rounding_mode="floor")
-    others = own != torch.arange(H, device=o_weight.device)[:, None]  # (H, H·Dh)
-    weights = torch.where(others[:, None], o_weight, torch.zeros_like(o_weight))  # (H, D, H·Dh)
-    merged = head_outputs.transpose(1, 2).reshape(1, B * T, columns)
-    output = (merged @ weights.mT).view(H, B, T, D)
-    return output if o_bias is None else output + o_bias

@@ -84,20 +84,6 @@ class EmbedsFirst(Window):
 
 
 @alternative("NeuralProbabilisticLM")
-class PicksByIndex(Window):
-    """A table of places picks the windows."""
-
-    def forward(self, tokens):
-        self.check(tokens)
-        B, T = tokens.shape
-        starts = torch.arange(T - self.window + 1, device=tokens.device)
-        places = starts[:, None] + torch.arange(self.window, device=tokens.device)
-        x = self.embedding(tokens[:, places]).reshape(B, len(starts), -1)
-        logits = self.output(torch.tanh(self.hidden(x)))
-        return logits + self.direct(x) if self.direct else logits
-
-
-@alternative("NeuralProbabilisticLM")
 class AsConvolution(Window):
     """The hidden layer as a convolution along the tokens."""
 
@@ -133,36 +119,6 @@ class SumsOverPlaces(Window):
         return logits
 
 
-@alternative("NeuralProbabilisticLM")
-class BySequential(nn.Module):
-    """One hot vectors times the embedding, and the layers made in another order."""
-
-    def __init__(self, vocab_size, window, d_embedding, d_hidden, direct=True):
-        super().__init__()
-        if not window > 0:
-            raise ValueError("window")
-        inputs = d_embedding * window
-        self.direct = None
-        if direct:
-            self.direct = nn.Linear(inputs, vocab_size, bias=False)
-        self.output = nn.Linear(d_hidden, vocab_size)
-        self.hidden = nn.Linear(inputs, d_hidden)
-        self.embedding = nn.Embedding(vocab_size, d_embedding)
-        self.window = window
-
-    def forward(self, tokens):
-        if len(tokens.shape) != 2 or tokens.shape[-1] < self.window:
-            raise ValueError("too short")
-        table = self.embedding.weight
-        vocabulary = torch.arange(len(table), device=tokens.device)
-        chosen = (tokens.unfold(1, self.window, 1).unsqueeze(-1) == vocabulary).to(table.dtype)
-        x = (chosen @ table).flatten(-2)
-        logits = self.output(torch.tanh(self.hidden(x)))
-        if self.direct is None:
-            return logits
-        return self.direct(x) + logits
-
-
 # ------------------------------------------------------------------------------------------------- the plain network
 
 
@@ -172,15 +128,6 @@ def cell_by_linear(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
     if weight_ih.shape != (h.shape[1], x.shape[1]) or weight_hh.shape != (h.shape[1], h.shape[1]):
         raise ValueError(f"{weight_ih.shape}, {weight_hh.shape}")
     return step(x, h, weight_ih, weight_hh, bias_ih, bias_hh)
-
-
-@alternative("rnn_cell")
-def cell_by_one_matrix(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
-    """Input and state side by side, one matrix for both."""
-    if len(weight_hh) != h.size(1):
-        raise ValueError(len(weight_hh))
-    both = torch.cat([x, h], dim=1)
-    return torch.tanh(both @ torch.cat([weight_ih, weight_hh], dim=1).T + (bias_ih + bias_hh))
 
 
 @alternative("rnn_cell")
@@ -215,23 +162,6 @@ def run_with_projection_first(x, weight_ih, weight_hh, bias_ih, bias_hh, h_0=Non
     return torch.cat(collected, dim=1), h
 
 
-@alternative("rnn_forward")
-def run_by_recursion(x, weight_ih, weight_hh, bias_ih, bias_hh, h_0=None):
-    """One step, then the rest of the sequence."""
-    if h_0 is None:
-        h_0 = x.new_zeros((x.shape[0], weight_hh.shape[0]))
-    h = step(x[:, 0], h_0, weight_ih, weight_hh, bias_ih, bias_hh)
-    if x.shape[1] == 1:
-        return h.unsqueeze(1), h
-    rest, last = run_by_recursion_of(x[:, 1:], (weight_ih, weight_hh, bias_ih, bias_hh), h)
-    return torch.cat([h.unsqueeze(1), rest], dim=1), last
-
-
-def run_by_recursion_of(x, weights, h):
-    """The rest of a sequence."""
-    return run_by_recursion(x, *weights, h)
-
-
 # ------------------------------------------------------------------------------------------------------- gradients
 
 
@@ -256,23 +186,6 @@ def norms_by_jacobian(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=
 
 
 @alternative("gradient_norm_through_time")
-def norms_by_column(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=None):
-    """Gradients as columns, the result filled in from the right, slopes kept on the way there."""
-    fits_states(x, weight_hh, grad_last)
-    h = torch.zeros_like(grad_last) if h_0 is None else h_0
-    slopes = []
-    for x_t in x.unbind(1):
-        h = step(x_t, h, weight_ih, weight_hh, bias_ih, bias_hh)
-        slopes.append((1 + h) * (1 - h))
-    column = grad_last.T
-    norms = grad_last.new_empty(len(x), x.shape[1])
-    for t in range(x.shape[1] - 1, -1, -1):
-        norms[:, t] = torch.linalg.vector_norm(column, dim=0)
-        column = weight_hh.T @ (slopes[t].T * column)
-    return norms
-
-
-@alternative("gradient_norm_through_time")
 def norms_of_all_at_once(x, weight_ih, weight_hh, bias_ih, bias_hh, grad_last, h_0=None):
     """The gradients are stacked first, and one norm is taken of all."""
     fits_states(x, weight_hh, grad_last)
@@ -292,18 +205,6 @@ def clip_by_branch(gradients, max_norm):
     if float(total) <= max_norm:
         return [g.clone() for g in gradients], total
     return [(g.float() * (max_norm / total)).to(g.dtype) for g in gradients], total
-
-
-@alternative("clip_gradient_norm")
-def clip_by_flat_vector(gradients, max_norm):
-    """One long vector, cut up again afterwards."""
-    if not gradients or not max_norm > 0:
-        raise ValueError("max_norm")
-    flat = torch.cat([g.reshape(-1) for g in gradients]).float()
-    norm = flat.norm()
-    flat = flat * torch.minimum(max_norm / norm, torch.ones_like(norm))
-    pieces = flat.split([g.numel() for g in gradients])
-    return [p.view(g.shape).to(g.dtype) for p, g in zip(pieces, gradients, strict=True)], norm
 
 
 @alternative("clip_gradient_norm")
@@ -378,24 +279,6 @@ def lstm_run_then_erase(x, weight_ih, weight_hh, bias_ih, bias_hh, state=None, m
     return (states if mask is None else states.masked_fill(~mask[..., None], 0.0)), (h, c)
 
 
-@alternative("lstm_forward")
-def lstm_run_projected_first(x, weight_ih, weight_hh, bias_ih, bias_hh, state=None, mask=None):
-    """What the inputs say is computed for all steps at once, before the loop."""
-    B, T, _ = x.shape
-    D = weight_hh.shape[-1]
-    said = x @ weight_ih.T + bias_ih + bias_hh
-    real = torch.ones(B, T, 1, dtype=torch.bool, device=x.device) if mask is None else mask.unsqueeze(-1)
-    h, c = (x.new_zeros(B, D), x.new_zeros(B, D)) if state is None else state
-    states = []
-    for now, is_real in zip(said.unbind(1), real.unbind(1), strict=True):
-        i, f, g, o = (now + h @ weight_hh.T).split(D, dim=-1)
-        c_new = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        h_new = torch.sigmoid(o) * torch.tanh(c_new)
-        c, h = c_new.where(is_real, c), h_new.where(is_real, h)
-        states.append(h_new * is_real)
-    return torch.stack(states, dim=1), (h, c)
-
-
 @alternative("gru_cell")
 def gru_by_linear(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
     """F.linear and chunk, the state moved towards the candidate."""
@@ -420,21 +303,6 @@ def gru_by_rows(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
     return torch.lerp(n, h, z)
 
 
-@alternative("gru_cell")
-def gru_by_axis(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
-    """An axis for the gates."""
-    D = h.shape[1]
-    try:
-        a = (x @ weight_ih.T + bias_ih).reshape(-1, 3, D)
-        b = (h @ weight_hh.T + bias_hh).reshape(-1, 3, D)
-        if len(a) != len(x):
-            raise RuntimeError("rows left over")
-    except RuntimeError as error:
-        raise ValueError(str(error)) from error
-    r, z = torch.sigmoid(a[:, 0] + b[:, 0]), torch.sigmoid(a[:, 1] + b[:, 1])
-    return z * h + (1 - z) * torch.tanh(a[:, 2] + r * b[:, 2])
-
-
 # ----------------------------------------------------------------------------------------------- both ways, on top
 
 
@@ -454,23 +322,6 @@ def both_by_index(x, forward_weights, backward_weights, mask=None):
     right = run(x[:, order], backward_weights, mask if mask is None else mask[:, order])
     ends = tuple(torch.stack(pair) for pair in zip(left[1], right[1], strict=True))
     return torch.cat([left[0], right[0].index_select(1, order)], -1), ends
-
-
-@alternative("bidirectional_forward")
-def both_in_one_loop(x, forward_weights, backward_weights, mask=None):
-    """Both directions in one loop, each with its own time."""
-    B, T, _ = x.shape
-    zeros = x.new_zeros(B, forward_weights[1].shape[1])
-    states = {0: (zeros, zeros), 1: (zeros, zeros)}
-    shown = {0: [zeros] * T, 1: [zeros] * T}
-    for i in range(T):
-        for direction, (t, weights) in enumerate(((i, forward_weights), (T - 1 - i, backward_weights))):
-            new = memory(x[:, t], *states[direction], *weights)
-            real = torch.ones_like(zeros, dtype=torch.bool) if mask is None else mask[:, t, None].expand_as(zeros)
-            states[direction] = tuple(torch.where(real, a, b) for a, b in zip(new, states[direction], strict=True))
-            shown[direction][t] = torch.where(real, new[0], zeros)
-    both = [torch.stack(shown[direction], dim=1) for direction in (0, 1)]
-    return torch.cat(both, dim=-1), tuple(torch.stack([states[0][k], states[1][k]]) for k in (0, 1))
 
 
 @alternative("stacked_forward")
@@ -498,38 +349,7 @@ def stack_by_recursion(x, layers, mask=None):
     return states, (torch.cat([h[None], hs]), torch.cat([c[None], cs]))
 
 
-@alternative("stacked_forward")
-def stack_step_by_step(x, layers, mask=None):
-    """At every step, through all layers from the bottom to the top."""
-    if len(layers) < 1:
-        raise ValueError(len(layers))
-    zeros = x.new_zeros(len(x), layers[0][1].shape[1])
-    h, c = [zeros] * len(layers), [zeros] * len(layers)
-    top = []
-    for t in range(x.shape[1]):
-        below = x[:, t]
-        real = torch.ones_like(zeros, dtype=torch.bool) if mask is None else mask[:, t].unsqueeze(-1).expand_as(zeros)
-        for k, weights in enumerate(layers):
-            new_h, new_c = memory(below, h[k], c[k], *weights)
-            h[k], c[k] = torch.where(real, new_h, h[k]), torch.where(real, new_c, c[k])
-            below = new_h
-        top.append(torch.where(real, below, zeros))
-    return torch.stack(top, dim=1), (torch.stack(h), torch.stack(c))
-
-
 # ------------------------------------------------------------------------------------------------- language models
-
-
-@alternative("language_model_blocks")
-def blocks_by_view(tokens, block_length):
-    """The same cut, one token further on."""
-    if tokens.dim() != 1 or block_length <= 0:
-        raise ValueError(block_length)
-    n = (tokens.numel() - 1) // block_length
-    if n < 1:
-        raise ValueError(f"{tokens.numel()} tokens for blocks of {block_length}")
-    used = tokens[: n * block_length + 1]
-    return used[:-1].view(n, -1), used[1:].view(n, -1)
 
 
 @alternative("language_model_blocks")
@@ -609,26 +429,6 @@ def sample_by_list(model, prompt, steps, *, temperature=1.0, generator=None):
         else:
             columns.append(logits.max(dim=-1, keepdim=True).indices)
     return torch.cat(columns, dim=1)
-
-
-@alternative("sample_autoregressive")
-def sample_into_a_buffer(model, prompt, steps, temperature=1.0, generator=None):
-    """The result is made at once and filled in."""
-    if temperature < 0 or steps < 0 or prompt.ndim != 2 or not prompt.shape[1]:
-        raise ValueError(f"temperature={temperature}, steps={steps}")
-    B, T = prompt.shape
-    text = prompt.new_zeros(B, T + steps)
-    text[:, :T] = prompt
-    with torch.no_grad():
-        for t in range(T, T + steps):
-            last = model(text[:, :t])[:, -1]
-            if temperature == 0:
-                text[:, t] = last.argmax(dim=-1)
-            else:
-                scaled = last / temperature
-                weights = (scaled - scaled.max(dim=-1, keepdim=True).values).exp()
-                text[:, t] = torch.multinomial(weights, 1, generator=generator)[:, 0]
-    return text
 
 
 @alternative("sample_autoregressive")

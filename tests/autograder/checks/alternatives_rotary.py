@@ -376,22 +376,6 @@ class RotaryByHalves(_Rotary):
 
 
 @alternative("RotaryAttention")
-class RotaryByComplexNumbers(_Rotary):
-    """A pair is a complex number."""
-
-    def forward(self, x: Tensor, start: int = 0, frequencies: Tensor | None = None, scale: float = 1.0) -> Tensor:
-        q, k, v = self.heads(x)
-        angle = self.angles(x, start, frequencies, scale)
-        hand = torch.complex(angle.cos().to(x.dtype), angle.sin().to(x.dtype))
-
-        def turn(y: Tensor) -> Tensor:
-            z = torch.complex(*y.chunk(2, -1)) * hand
-            return torch.cat([z.real, z.imag], -1)
-
-        return self.attend(turn(q), turn(k), v)
-
-
-@alternative("RotaryAttention")
 class RotaryByMatrices(_Rotary):
     """A rotation matrix for each place and pair."""
 
@@ -424,23 +408,4 @@ class RotaryByDifferences(_Rotary):
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).tril()
         heads = _softmax(scores, seen) @ v
         result: Tensor = self.o_proj(heads.transpose(1, 2).flatten(2))  # type: ignore[operator]
-        return result
-
-
-@alternative("RotaryAttention")
-class RotaryWithHeadsBehind(_Rotary):
-    """Places before heads, and einsums throughout."""
-
-    def forward(self, x: Tensor, start: int = 0, frequencies: Tensor | None = None, scale: float = 1.0) -> Tensor:
-        q, k, v = (y.transpose(1, 2) for y in self.heads(x))  # (B, T, H, Dh)
-        angle = self.angles(x, start, frequencies, scale)[:, None]
-        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-        half = q.shape[-1] // 2
-        q = torch.cat([q[..., :half] * cos - q[..., half:] * sin, q[..., half:] * cos + q[..., :half] * sin], -1)
-        k = torch.cat([k[..., :half] * cos - k[..., half:] * sin, k[..., half:] * cos + k[..., :half] * sin], -1)
-        scores = torch.einsum("bthd,bshd->bhts", q, k) * q.shape[-1] ** -0.5
-        seen = torch.arange(x.shape[1], device=x.device)
-        scores = scores.where(seen[:, None] >= seen, torch.finfo(scores.dtype).min)
-        out = torch.einsum("bhts,bshd->bthd", scores.softmax(-1), v).flatten(2)
-        result: Tensor = self.o_proj(out)  # type: ignore[operator]
         return result

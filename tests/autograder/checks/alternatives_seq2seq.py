@@ -8,14 +8,18 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence
 
-ALTERNATIVES: dict[str, list[Callable[..., Any]]] = {"Seq2Seq": []}
+ALTERNATIVES: dict[str, list[Callable[..., Any]]] = {}
 
 
-def alternative(solution: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a class as a solution."""
-    solution.__name__ = "Seq2Seq"
-    ALTERNATIVES["Seq2Seq"].append(solution)
-    return solution
+def alternative(exercise: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter a function or class as a solution of an exercise, under the exercise's name."""
+
+    def enter(solution: Callable[..., Any]) -> Callable[..., Any]:
+        solution.__name__ = exercise
+        ALTERNATIVES.setdefault(exercise, []).append(solution)
+        return solution
+
+    return enter
 
 
 class Translator(nn.Module):
@@ -46,7 +50,7 @@ class Translator(nn.Module):
         return self.decode(target, self.encode(source, source_mask))[0]
 
 
-@alternative
+@alternative("Seq2Seq")
 class Packed(Translator):
     """Packed sequences, sorted by PyTorch."""
 
@@ -56,7 +60,7 @@ class Packed(Translator):
         return self.encoder(embedded)[1]
 
 
-@alternative
+@alternative("Seq2Seq")
 class PackedOneByOne(Translator):
     """The sentences are cut to their lengths and packed."""
 
@@ -67,34 +71,7 @@ class PackedOneByOne(Translator):
         return self.encoder(pack_sequence(rows, enforce_sorted=False))[1]
 
 
-@alternative
-class StepByStep(Translator):
-    """The encoder reads one token at a time, and the state of whoever has ended is held."""
-
-    def read(self, embedded, mask):
-        state = None
-        for t in range(embedded.shape[1]):
-            _, new = self.encoder(embedded[:, t : t + 1], state)
-            if mask is None or state is None:
-                state = new
-            else:
-                real = mask[None, :, t, None]
-                state = tuple(torch.where(real, a, b) for a, b in zip(new, state, strict=True))
-        return state
-
-
-@alternative
-class SentenceBySentence(Translator):
-    """One sentence after the other where there is a mask."""
-
-    def read(self, embedded, mask):
-        if mask is None:
-            return self.encoder(embedded)[1]
-        ends = [self.encoder(embedded[b, mask[b]])[1] for b in range(len(embedded))]
-        return tuple(torch.stack([end[k] for end in ends], dim=1) for k in (0, 1))
-
-
-@alternative
+@alternative("Seq2Seq")
 class ByHand(Translator):
     """The LSTMs hold the weights; cells, layers and padding are done by hand, in the decoder as well."""
 

@@ -251,19 +251,6 @@ class _Attention(nn.Module):
 
 
 @alternative("T5Attention")
-class ByViews(_Attention):
-    """Views and transposes."""
-
-    def attend(self, x, context, mask, bias):
-        b, t, _ = x.shape
-        q = self.q_proj(x).view(b, t, self.h, self.dh).transpose(1, 2)
-        k = self.k_proj(context).view(b, -1, self.h, self.dh).transpose(1, 2)
-        v = self.v_proj(context).view(b, -1, self.h, self.dh).transpose(1, 2)
-        mixed = _attend(torch.matmul(q, k.transpose(-1, -2)) + bias, v, mask)
-        return self.o_proj(mixed.transpose(1, 2).reshape(b, t, -1))
-
-
-@alternative("T5Attention")
 class ByEinsum(_Attention):
     """The scores by einsum."""
 
@@ -274,17 +261,6 @@ class ByEinsum(_Attention):
         )
         scores = torch.einsum("bthd,bshd->bhts", q, k) + bias
         return self.o_proj(_attend(scores, v.permute(0, 2, 1, 3), mask).permute(0, 2, 1, 3).flatten(2))
-
-
-@alternative("T5Attention")
-class JoinedKeysAndValues(_Attention):
-    """One product for the keys and values."""
-
-    def attend(self, x, context, mask, bias):
-        q = F.linear(x, self.q_proj.weight).unflatten(2, (self.h, -1)).movedim(2, 1)
-        both = F.linear(context, torch.cat([self.k_proj.weight, self.v_proj.weight]))
-        k, v = both.unflatten(2, (2, self.h, self.dh)).permute(2, 0, 3, 1, 4)
-        return self.o_proj(_attend(q @ k.mT + bias, v, mask).movedim(1, 2).flatten(2))
 
 
 @alternative("T5Attention")
@@ -330,15 +306,6 @@ class _Network(nn.Module):
 
 
 @alternative("T5FeedForward")
-class ByFunctions(_Network):
-    """PyTorch's activations."""
-
-    def forward(self, x):
-        up = self.up_proj(x)
-        return self.down_proj(F.gelu(self.gate_proj(x), approximate="tanh") * up if self.gated else F.relu(up))
-
-
-@alternative("T5FeedForward")
 class ByClamp(_Network):
     """ReLU as clamp, GELU written out."""
 
@@ -362,17 +329,6 @@ class ByMatrices(_Network):
 
 
 @alternative("T5FeedForward")
-class JoinedGate(_Network):
-    """Gate and way up in one product."""
-
-    def forward(self, x):
-        if not self.gated:
-            return self.down_proj(torch.maximum(self.up_proj(x), x.new_zeros(())))
-        gate, up = F.linear(x, torch.cat([self.gate_proj.weight, self.up_proj.weight])).chunk(2, dim=-1)
-        return self.down_proj(F.gelu(gate, approximate="tanh") * up)
-
-
-@alternative("T5FeedForward")
 class WithModules(_Network):
     """The activation as a module."""
 
@@ -390,8 +346,8 @@ def _past(x):
 
 
 class _Layer(nn.Module):
-    attention: Any = ByViews
-    network: Any = ByFunctions
+    attention: Any = SummedOutputs
+    network: Any = WithModules
 
     def __init__(self, d_model, n_heads, d_head, d_ff, *, decoder, gated=False, dropout=0.0):
         super().__init__()
@@ -416,22 +372,10 @@ class _Layer(nn.Module):
 
 
 @alternative("T5Layer")
-class LayerOfViews(_Layer):
-    """Of parts written by hand."""
-
-
-@alternative("T5Layer")
 class LayerByEinsum(_Layer):
     """Of other parts."""
 
     attention, network = ByEinsum, ByClamp
-
-
-@alternative("T5Layer")
-class LayerOfJoinedMaps(_Layer):
-    """Of joined maps."""
-
-    attention, network = JoinedKeysAndValues, JoinedGate
 
 
 @alternative("T5Layer")
@@ -550,25 +494,6 @@ class _Model(nn.Module):
 @alternative("T5")
 class OfNormsByHand(_Model):
     """Of layers whose norms are formulas."""
-
-
-@alternative("T5")
-class OfViews(_Model):
-    """Of layers written by hand."""
-
-    layer = LayerOfViews
-
-
-@alternative("T5")
-class OfJoinedMaps(_Model):
-    """Of other layers; the scale on the embedding matrix."""
-
-    layer = LayerOfJoinedMaps
-
-    def logits(self, x):
-        if self.tied:
-            return F.linear(x, self.embedding.weight * x.shape[-1] ** -0.5)
-        return self.output(x)
 
 
 @alternative("T5")

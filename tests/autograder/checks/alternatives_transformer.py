@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfcourse.attention import causal_mask, scaled_dot_product_attention
+from tfcourse.attention import causal_mask
 from tfcourse.multihead import MultiHeadAttention
 
 ALTERNATIVES: dict[str, list[Callable[..., Any]]] = {}
@@ -39,17 +39,6 @@ def by_slices(length: int, d_model: int, device: Any = None) -> Tensor:
     table[:, 0::2] = torch.sin(place * speed)
     table[:, 1::2] = torch.cos(place * speed)
     return table
-
-
-@alternative("sinusoidal_positions")
-def by_phase(length: int, d_model: int, device: Any = None) -> Tensor:
-    """A cosine is a sine that is a quarter of a turn ahead."""
-    if d_model & 1 or length < 0 or d_model < 0:
-        raise ValueError(d_model)
-    column = torch.arange(d_model, device=device, dtype=torch.float64)
-    pair = torch.div(column, 2, rounding_mode="floor")
-    angle = torch.outer(torch.arange(length, device=device, dtype=torch.float64), torch.pow(10000, -2 * pair / d_model))
-    return torch.sin(angle + (column % 2) * math.pi / 2).float()
 
 
 @alternative("sinusoidal_positions")
@@ -106,26 +95,6 @@ def by_var_mean(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Te
 
 
 @alternative("layer_norm")
-def by_projection(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Length in place of variance: a centred row over its norm, times the root of D."""
-    _one_a_column(x, gamma, beta)
-    wide = x.double()
-    centred = wide - wide.mean(-1).unsqueeze(-1)
-    D = x.shape[-1]
-    length = torch.sqrt((centred**2).sum(-1, keepdim=True) + D * eps)
-    return torch.addcmul(beta.double(), centred / length * D**0.5, gamma.double()).to(x.dtype)
-
-
-@alternative("layer_norm")
-def by_moments(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """The mean of the squares less the square of the mean: exact enough where the mean is not much larger than the deviation."""
-    _one_a_column(x, gamma, beta)
-    y = x.to(torch.promote_types(torch.float32, x.dtype))
-    mean, square = y.mean(-1, keepdim=True), (y * y).mean(-1, keepdim=True)
-    return ((y - mean) / torch.sqrt(square - mean * mean + eps) * gamma + beta).to(x.dtype)
-
-
-@alternative("layer_norm")
 def by_einsum(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
     """Sums as products with themselves."""
     _one_a_column(x, gamma, beta)
@@ -177,16 +146,6 @@ class ByModules(_TwoMaps):
 
 
 @alternative("FeedForward")
-class ByFunctional(_TwoMaps):
-    """The weights are used through F.linear."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        inner = F.linear(x, self.up_proj.weight, self.up_proj.bias)
-        inner = F.gelu(inner) if self.kind == "gelu" else inner.clamp(min=0)
-        return F.linear(inner, self.down_proj.weight, self.down_proj.bias)
-
-
-@alternative("FeedForward")
 class ByEinsumMaps(_TwoMaps):
     """The maps are written as sums; ReLU is a product with a truth value."""
 
@@ -194,14 +153,6 @@ class ByEinsumMaps(_TwoMaps):
         y = torch.einsum("...d,fd->...f", x, self.up_proj.weight) + self.up_proj.bias
         y = F.gelu(y) if self.kind == "gelu" else y * (y > 0)
         return torch.einsum("...f,df->...d", y, self.down_proj.weight) + self.down_proj.bias
-
-
-@alternative("FeedForward")
-class ByTable(_TwoMaps):
-    """The activation is looked up in a dictionary."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj({"relu": F.relu, "gelu": F.gelu}[self.kind](self.up_proj(x)))
 
 
 @alternative("FeedForward")
@@ -294,23 +245,6 @@ class ByBranches(_Parts):
 
 
 @alternative("EncoderLayer")
-class ByIdentities(_Parts):
-    """Where a norm does not stand there is an identity."""
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        def same(y: Tensor) -> Tensor:
-            return y
-
-        for norm, part in (
-            (self.self_attention_norm, lambda y: self.self_attention(y, y, mask)),
-            (self.feed_forward_norm, self.feed_forward),
-        ):
-            before, behind = (norm, same) if self.first else (same, norm)
-            x = behind(self.drop(part(before(x))) + x)
-        return x
-
-
-@alternative("EncoderLayer")
 class ByFunctions(_Parts):
     """The exercises before, as functions."""
 
@@ -320,26 +254,6 @@ class ByFunctions(_Parts):
         norms = [(n.weight, n.bias) for n in (self.self_attention_norm, self.feed_forward_norm)]
         x = wrap(x, lambda y: self.self_attention(y, mask=mask), *norms[0], dropout=p)
         return wrap(x, self.feed_forward, *norms[1], dropout=p)
-
-
-@alternative("EncoderLayer")
-class ByHand(_Parts):
-    """Attention from the functions of chapter 03, feed-forward network by its weights."""
-
-    def attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        a = self.self_attention
-        q, k, v = (p(x).unflatten(-1, (a.n_heads, -1)).transpose(1, 2) for p in (a.q_proj, a.k_proj, a.v_proj))
-        wide = mask[:, None] if mask is not None and mask.ndim == 3 else mask
-        return a.o_proj(scaled_dot_product_attention(q, k, v, wide).transpose(1, 2).flatten(2))
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        p = self.p if self.training else 0.0
-        y = self.self_attention_norm(x) if self.first else x
-        x = x + F.dropout(self.attend(y, mask), p)
-        x = x if self.first else self.self_attention_norm(x)
-        y = self.feed_forward_norm(x) if self.first else x
-        x = x + F.dropout(self.feed_forward(y), p)
-        return x if self.first else self.feed_forward_norm(x)
 
 
 @alternative("EncoderLayer")
@@ -364,22 +278,7 @@ class _WriterParts(_Parts):
 
 
 @alternative("DecoderLayer")
-class WriterByBranches(_WriterParts):
-    """Both orders written out, with modules."""
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        past = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
-        if self.first:
-            x = x + self.drop(self.self_attention(self.self_attention_norm(x), mask=past))
-            x = x + self.drop(self.cross_attention(self.cross_attention_norm(x), memory, memory_mask))
-            return x + self.drop(self.feed_forward(self.feed_forward_norm(x)))
-        x = self.self_attention_norm(x + self.drop(self.self_attention(x, mask=past)))
-        x = self.cross_attention_norm(x + self.drop(self.cross_attention(x, memory, memory_mask)))
-        return self.feed_forward_norm(x + self.drop(self.feed_forward(x)))
-
-
-@alternative("DecoderLayer")
-class WriterWithBuffer(WriterByBranches):
+class WriterWithBuffer(_WriterParts):
     """The causal mask is made once and kept in a buffer, which a state dict lists among the weights."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -398,22 +297,6 @@ class WriterWithBuffer(WriterByBranches):
 
 
 @alternative("DecoderLayer")
-class WriterByList(_WriterParts):
-    """A list of sublayers with their norms."""
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        past = causal_mask(x.shape[1], x.device)
-        for name, part in {
-            "self_attention": lambda y: self.self_attention(y, y, past),
-            "cross_attention": lambda y: self.cross_attention(y, memory, memory_mask),
-            "feed_forward": self.feed_forward,
-        }.items():
-            norm = getattr(self, f"{name}_norm")
-            x = x + self.drop(part(norm(x))) if self.first else norm(x + self.drop(part(x)))
-        return x
-
-
-@alternative("DecoderLayer")
 class WriterByFunctions(_WriterParts):
     """The exercises before, as functions."""
 
@@ -425,24 +308,6 @@ class WriterByFunctions(_WriterParts):
         x = wrap(x, lambda y: self.self_attention(y, mask=past), n.weight, n.bias, dropout=p)
         x = wrap(x, lambda y: self.cross_attention(y, memory, memory_mask), c.weight, c.bias, dropout=p)
         return wrap(x, self.feed_forward, f.weight, f.bias, dropout=p)
-
-
-@alternative("DecoderLayer")
-class WriterByIndices(_WriterParts):
-    """The causal mask by comparing places."""
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        place = torch.arange(x.shape[1], device=x.device)
-        past = place[:, None] >= place
-        y = self.self_attention_norm(x) if self.first else x
-        x = x + F.dropout(self.self_attention(y, None, past), self.p, self.training)
-        y = x = x if self.first else self.self_attention_norm(x)
-        y = self.cross_attention_norm(y) if self.first else y
-        x = x + F.dropout(self.cross_attention(y, memory, memory_mask), self.p, self.training)
-        y = x = x if self.first else self.cross_attention_norm(x)
-        y = self.feed_forward_norm(y) if self.first else y
-        x = x + F.dropout(self.feed_forward(y), self.p, self.training)
-        return x if self.first else self.feed_forward_norm(x)
 
 
 @alternative("DecoderLayer")
@@ -469,7 +334,7 @@ class _Whole(nn.Module):
     """What the alternatives below share: names and options."""
 
     READER: Any = ByBranches
-    WRITER: Any = WriterByBranches
+    WRITER: Any = WriterBySteps
 
     def __init__(
         self,
@@ -517,7 +382,7 @@ class _Whole(nn.Module):
 
     def add(self, x: Tensor) -> Tensor:
         if not self.learned:
-            return x + by_phase(x.shape[1], self.d, x.device).to(x)
+            return x + by_complex_numbers(x.shape[1], self.d, x.device).to(x)
         if x.shape[1] > self.position_table.shape[0]:
             raise ValueError("too long")
         return x + self.position_table[: x.shape[1]]
@@ -525,191 +390,71 @@ class _Whole(nn.Module):
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
         return self.decode(target, self.encode(source, source_mask), source_mask)
 
-
-@alternative("Transformer")
-class WholeByBranches(_Whole):
-    """Everything written out."""
-
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        matrix = self.embedding if self.tied else self.source_embedding
-        x = self.drop(self.add(matrix(source) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.encoder_layers):
-            x = layer(self.add(x) if i and self.every else x, mask)
+        x = self.run(source, "source_embedding", self.encoder_layers, *self.wide(source_mask, source))
         return self.encoder_norm(x) if self.pre else x
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        matrix = self.embedding if self.tied else self.target_embedding
-        x = self.drop(self.add(matrix(target) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.decoder_layers):
-            x = layer(self.add(x) if i and self.every else x, memory, mask)
+        x = self.run(target, "target_embedding", self.decoder_layers, memory, *self.wide(source_mask, target))
         x = self.decoder_norm(x) if self.pre else x
-        return x @ self.embedding.weight.T if self.tied else self.output(x)
+        return self.logits(x, (self.embedding if self.tied else self.output).weight)
 
+    def run(self, tokens: Tensor, name: str, layers: Any, *given: Tensor) -> Tensor:
+        table = self.embedding if self.tied else getattr(self, name)
+        x = self.drop(self.add(self.look_up(table, tokens) * self.d**0.5))
+        for i, layer in enumerate(layers):
+            x = layer(self.add(x) if i and self.every else x, *given)
+        return x
 
-@alternative("Transformer")
-class WholeByRun(_Whole):
-    """One method runs either stack."""
+    def look_up(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        return F.embedding(tokens, table.weight)
 
-    READER, WRITER = ByIdentities, WriterByList
+    def wide(self, mask: Tensor | None, tokens: Tensor) -> tuple[Tensor, ...]:
+        return () if mask is None else (mask[:, None],)
 
-    def run(self, tokens: Tensor, name: str, layers: nn.ModuleList, *given: Any) -> Tensor:
-        weight = getattr(self, "embedding" if self.tied else f"{name}_embedding").weight
-        x = F.dropout(self.add(math.sqrt(self.d) * weight[tokens]), self.drop.p, self.training)
-        first = True
-        for layer in layers:
-            if self.every and not first:
-                x = self.add(x)
-            x, first = layer(x, *given), False
-        norm = {"source": "encoder_norm", "target": "decoder_norm"}[name]
-        return getattr(self, norm)(x) if self.pre else x
-
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        return self.run(source, "source", self.encoder_layers, self.wide(source_mask))
-
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.run(target, "target", self.decoder_layers, memory, self.wide(source_mask))
-        return F.linear(x, self.embedding.weight if self.tied else self.output.weight)
-
-    def wide(self, mask: Tensor | None) -> Tensor | None:
-        return mask if mask is None else mask[:, None, None, :]
-
-
-@alternative("Transformer")
-class WholeByOneHot(_Whole):
-    """Embedding as a product with one-hot rows."""
-
-    READER, WRITER = ByFunctions, WriterByFunctions
-
-    def vectors(self, tokens: Tensor, matrix: Tensor) -> Tensor:
-        hot = (tokens[..., None] == torch.arange(len(matrix), device=tokens.device)).to(matrix.dtype)
-        return self.drop(self.add(hot @ matrix * self.d**0.5))
-
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.vectors(source, (self.embedding if self.tied else self.source_embedding).weight)
-        full = None if source_mask is None else source_mask[:, None].expand(-1, source.shape[1], -1)
-        for i, layer in enumerate(self.encoder_layers):
-            x = layer(self.add(x) if i > 0 and self.every else x, full)
-        return self.encoder_norm(x) if self.pre else x
-
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.vectors(target, (self.embedding if self.tied else self.target_embedding).weight)
-        full = None if source_mask is None else source_mask[:, None].expand(-1, target.shape[1], -1)
-        for i, layer in enumerate(self.decoder_layers):
-            x = layer(self.add(x) if i > 0 and self.every else x, memory, full)
-        x = self.decoder_norm(x) if self.pre else x
-        return torch.einsum("btd,vd->btv", x, (self.embedding if self.tied else self.output).weight)
-
-
-@alternative("Transformer")
-class WholeWithBuffer(WholeByBranches):
-    """Sinusoids are made once and kept in a buffer that is no weight."""
-
-    READER, WRITER = ByHand, WriterByIndices
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.register_buffer("sinusoids", by_slices(100, self.d), persistent=False)
-
-    def add(self, x: Tensor) -> Tensor:
-        # In double precision the rows must be as exact as the model.
-        exact = by_phase(x.shape[1], self.d, x.device).to(x) if x.dtype == torch.float64 else self.sinusoids
-        return super().add(x) if self.learned else x + exact[: x.shape[1]]
-
-
-@alternative("Transformer")
-class WholeWithSavedBuffer(WholeByBranches):
-    """The best known way to keep the sinusoids: a buffer that the state dict lists among the weights."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.register_buffer("pe", by_phase(100, self.d))
-
-    def add(self, x: Tensor) -> Tensor:
-        return super().add(x) if self.learned else x + self.pe[: x.shape[1]]
-
-
-@alternative("Transformer")
-class WholeWithFrozenTable(WholeByBranches):
-    """The sinusoids are an embedding that does not learn."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.places = nn.Embedding.from_pretrained(by_phase(100, self.d), freeze=True)
-
-    def add(self, x: Tensor) -> Tensor:
-        places = torch.arange(x.shape[1], device=x.device)
-        return super().add(x) if self.learned else x + self.places(places)
-
-
-@alternative("Transformer")
-class WholeWithOneWeight(_Whole):
-    """Tied as everybody writes it: three layers, the first of which is no other's name, and one weight in all of them."""
-
-    def __init__(self, source_vocab_size: int, target_vocab_size: int, **options: Any) -> None:
-        super().__init__(source_vocab_size, target_vocab_size, **options)
-        if self.tied:
-            shared = self.embedding
-            del self.embedding
-            self.output = nn.Linear(self.d, target_vocab_size, bias=False)
-            self.output.weight = shared.weight
-            self.source_embedding = self.target_embedding = self.embedding = shared
-
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.drop(self.add(self.source_embedding(source) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.encoder_layers):
-            x = layer(self.add(x) if i and self.every else x, mask)
-        return self.encoder_norm(x) if self.pre else x
-
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.drop(self.add(self.target_embedding(target) * self.d**0.5))
-        mask = None if source_mask is None else source_mask.unsqueeze(1)
-        for i, layer in enumerate(self.decoder_layers):
-            x = layer(self.add(x) if i and self.every else x, memory, mask)
-        return self.output(self.decoder_norm(x) if self.pre else x)
-
-
-@alternative("Transformer")
-class WholeWithPadding(WholeByBranches):
-    """Embeddings that know the number of padding: what is looked up there does not learn."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for part in self.modules():
-            if isinstance(part, nn.Embedding):
-                part.padding_idx = 0
+    def logits(self, x: Tensor, weight: Tensor) -> Tensor:
+        return torch.matmul(x, weight.mT)
 
 
 @alternative("Transformer")
 class WholeInOne(_Whole):
-    """Both stacks in one go, with the parts of other alternatives."""
+    """One method runs either stack."""
 
-    READER, WRITER = BySharedStep, WriterBySteps
+    READER = BySharedStep
 
-    def begin(self, tokens: Tensor, name: str) -> Tensor:
-        table = self.embedding if self.tied else getattr(self, name)
-        return self.drop(self.add(table(tokens).mul(self.d**0.5)))
 
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.begin(source, "source_embedding")
-        for i in range(len(self.encoder_layers)):
-            if i >= 1 and self.every:
-                x = self.add(x)
-            x = self.encoder_layers[i](x) if source_mask is None else self.encoder_layers[i](x, source_mask[:, None])
-        return self.encoder_norm(x) if self.pre else x
+@alternative("Transformer")
+class WholeByOneHot(_Whole):
+    """Embedding as a product with one-hot rows, masks for every pair, logits by einsum."""
 
-    def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None) -> Tensor:
-        x = self.begin(target, "target_embedding")
-        given = (memory,) if source_mask is None else (memory, source_mask[:, None])
-        for i in range(len(self.decoder_layers)):
-            if i >= 1 and self.every:
-                x = self.add(x)
-            x = self.decoder_layers[i](x, *given)
-        if self.pre:
-            x = self.decoder_norm(x)
-        return self.output(x) if not self.tied else torch.matmul(x, self.embedding.weight.mT)
+    READER, WRITER = ByFunctions, WriterByFunctions
+
+    def look_up(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        rows = torch.arange(len(table.weight), device=tokens.device)
+        return (tokens[..., None] == rows).to(table.weight.dtype) @ table.weight
+
+    def wide(self, mask: Tensor | None, tokens: Tensor) -> tuple[Tensor, ...]:
+        return () if mask is None else (mask[:, None].expand(-1, tokens.shape[1], -1),)
+
+    def logits(self, x: Tensor, weight: Tensor) -> Tensor:
+        return torch.einsum("btd,vd->btv", x, weight)
+
+
+@alternative("Transformer")
+class WholeWithSavedBuffer(_Whole):
+    """The best known way to keep the sinusoids: a buffer that the state dict lists among the weights."""
+
+    WRITER = WriterWithBuffer
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register_buffer("pe", by_complex_numbers(100, self.d))
+
+    def add(self, x: Tensor) -> Tensor:
+        return super().add(x) if self.learned else x + self.pe[: x.shape[1]]
+
+    def look_up(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        return table(tokens)
 
 
 # ------------------------------------------------------------------------------------------------------------ training
@@ -730,25 +475,6 @@ def shift_by_roll(targets: Tensor, bos: int = 1) -> Tensor:
     shifted = targets.roll(1, dims=1)
     shifted[:, 0] = bos
     return shifted
-
-
-@alternative("cross_entropy")
-def by_distribution(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0.0, ignore_index: int = 0) -> Tensor:
-    """The distribution that is asked for, written out."""
-    if (
-        logits.shape[:-1] != targets.shape
-        or label_smoothing < 0
-        or label_smoothing >= 1
-        or not logits.dtype.is_floating_point
-    ):
-        raise ValueError("no")
-    V = logits.shape[-1]
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    real = targets.ne(ignore_index)
-    hot = (targets[..., None] == torch.arange(V, device=logits.device)).to(wide.dtype)
-    q = (1 - label_smoothing) * hot + label_smoothing / V
-    loss = -(q * F.log_softmax(wide, dim=-1)).sum(-1)
-    return ((loss * real).sum() / torch.clamp(real.sum(), min=1)).type_as(logits)
 
 
 @alternative("cross_entropy")
@@ -849,7 +575,7 @@ def cleared_by_hand(
     model: Any, optimizer: Any, inputs: Any, targets: Tensor, *, learning_rate: Any = None, label_smoothing: float = 0.0
 ) -> Tensor:
     """Gradients from autograd.grad, put where the optimiser looks for them."""
-    loss = by_distribution(model(*inputs), targets, label_smoothing=label_smoothing)
+    loss = by_logsumexp(model(*inputs), targets, label_smoothing=label_smoothing)
     weights = [w for group in optimizer.param_groups for w in group["params"]]
     for w, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
         w.grad = gradient
@@ -876,25 +602,6 @@ def cleared_to_zero(
     return loss.clone().detach()
 
 
-@alternative("training_step")
-def by_closure(
-    model: Any, optimizer: Any, inputs: Any, targets: Tensor, *, learning_rate: Any = None, label_smoothing: float = 0.0
-) -> Tensor:
-    """What PyTorch's documentation shows for optimisers in general: the step is handed a closure and returns its loss."""
-    assert isinstance(optimizer, torch.optim.Optimizer)
-    assert set(optimizer.defaults) >= {"lr"}
-    for group in optimizer.param_groups:
-        group["lr"] = group["lr"] if learning_rate is None else learning_rate
-
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        loss = by_distribution(model(*inputs), targets, label_smoothing=label_smoothing)
-        loss.backward()
-        return loss
-
-    return optimizer.step(closure).detach()
-
-
 def _loss(logits: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
     return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=0, label_smoothing=label_smoothing)
 
@@ -918,31 +625,6 @@ def loop_by_hand(
     if told is None:
         raise ValueError("nothing to learn from")
     return told
-
-
-@alternative("training_loop")
-def loop_with_scheduler(
-    model: Any, optimizer: Any, batches: Any, *, learning_rate: Any = None, label_smoothing: float = 0.0
-) -> Tensor:
-    """One of PyTorch's schedulers holds the rates: it multiplies, so the optimiser's own rate becomes 1."""
-    batches = list(batches)
-    if len(batches) == 0:
-        raise ValueError(batches)
-    if learning_rate is not None:
-        for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"] = 1.0
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: learning_rate(done + 1))
-    model.train()
-    losses = []
-    for inputs, targets in batches:
-        loss = _loss(model(*inputs), targets, label_smoothing)
-        optimizer.zero_grad(set_to_none=False)
-        loss.backward()
-        optimizer.step()
-        if learning_rate is not None:
-            scheduler.step()
-        losses.append(loss.item())
-    return torch.tensor(losses, dtype=loss.dtype)
 
 
 @alternative("training_loop")

@@ -182,22 +182,6 @@ class _Parts(nn.Module):
 
 
 @alternative("VisionTransformer")
-class NormBehindPooling(_Parts):
-    """The class token alone is normalised; the mean is taken of normalised patches."""
-
-    def forward(self, images):
-        tokens = self.patch_proj(by_einsum(images, self.patch))
-        first = self.class_token[None, None].repeat(tokens.shape[0], 1, 1)
-        tokens = torch.cat((first, tokens), 1) + self.positions(images)[None]
-        tokens = F.dropout(tokens, self.p, self.training)
-        for layer in self.layers:
-            tokens = layer(tokens)
-        if self.pooling == "class":
-            return self.head(self.norm(tokens[:, 0]))
-        return self.head(self.norm(tokens[:, 1:]).mean(1))
-
-
-@alternative("VisionTransformer")
 class PositionsBeforeJoining(_Parts):
     """Patches and class token get their positions before they are joined."""
 
@@ -224,40 +208,6 @@ class HeadBeforeMean(_Parts):
             x = layer(x)
         logits = self.head(self.norm(x))
         return logits[:, 0] if self.pooling == "class" else logits[:, 1:].mean(1)
-
-
-@alternative("VisionTransformer")
-class PaddedInFront(_Parts):
-    """A row of zeros in front of the patches takes the class token."""
-
-    def forward(self, images):
-        x = F.pad(self.patch_proj(by_einsum(images, self.patch)), (0, 0, 1, 0))
-        table = self.positions(images)
-        table = torch.cat([table[:1] + self.class_token, table[1:]])
-        x = F.dropout(x + table, self.p, self.training)
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        first, patches = x.split([1, x.shape[1] - 1], dim=1)
-        return self.head(first.squeeze(1) if self.pooling == "class" else patches.mean(1))
-
-
-@alternative("VisionTransformer")
-class Weighted(_Parts):
-    """Pooling as a product with a row of weights."""
-
-    def forward(self, images):
-        x = self.patch_proj(by_einsum(images, self.patch))
-        x = torch.cat([x.new_ones(len(x), 1, 1) * self.class_token, x], dim=1)
-        x = F.dropout(x + self.positions(images), self.p, self.training)
-        for layer in self.layers:
-            x = layer(x)
-        weights = x.new_zeros(x.shape[1])
-        if self.pooling == "class":
-            weights[0] = 1
-        else:
-            weights[1:] = 1 / (x.shape[1] - 1)
-        return self.head(weights @ self.norm(x))
 
 
 @alternative("VisionTransformer")

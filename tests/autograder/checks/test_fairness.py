@@ -9,19 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from autograder.checking.verdict import Verdict
 from autograder.checks import check
-
-
-def graded(name: str, solution: Callable[..., Any]) -> Verdict:
-    """The verdict on all questions."""
-    solution.__name__ = name
-    return check(solution, hidden=True, seed=3)
-
-
-def missed(verdict: Verdict) -> list[str]:
-    """The rows that were missed."""
-    return [finding.aspect for finding in verdict.findings if not finding.passed]
 
 
 def boolean(mask: Tensor | None) -> None:
@@ -45,14 +33,6 @@ def as_bert_has_it(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) 
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return torch.softmax(scores, dim=-1) @ v
-
-
-@pytest.mark.parametrize("solution", [as_pytorch_has_it, as_bert_has_it])
-def test_an_empty_row_that_is_not_zero_costs_its_own_points_and_is_named(solution: Callable[..., Any]) -> None:
-    verdict = graded("scaled_dot_product_attention", solution)
-    assert missed(verdict) == ["empty row"], str(verdict)
-    assert len(verdict.diagnoses) == 1
-    assert verdict.diagnoses[0].read == "fully-masked-row"
 
 
 class MultiHeadAttention(nn.Module):
@@ -82,12 +62,6 @@ class MultiHeadAttention(nn.Module):
         return self.o_proj(merged).transpose(0, 1)
 
 
-def test_a_time_first_layer_without_a_loop_is_told_of_no_loop_and_pays_for_the_empty_row_alone() -> None:
-    verdict = graded("MultiHeadAttention", MultiHeadAttention)
-    assert missed(verdict) == ["empty row"], str(verdict)
-    assert verdict.diagnoses
-
-
 def in_single_precision(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """The softmax in float32, whatever the inputs are, as many models have it for half precision."""
     boolean(mask)
@@ -98,6 +72,32 @@ def in_single_precision(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
     return torch.where(weights.isnan(), 0.0, weights) @ v if mask is None else weights.masked_fill(~mask, 0.0) @ v
 
 
-def test_a_softmax_in_single_precision_costs_double_precision_and_nothing_else() -> None:
-    verdict = graded("scaled_dot_product_attention", in_single_precision)
-    assert missed(verdict) == ["precision"], str(verdict)
+def spans_one_by_one(start: Tensor, end: Tensor, *, max_length: int) -> tuple[Tensor, Tensor]:
+    """A loop over plain numbers."""
+    if max_length < 1:
+        raise ValueError(max_length)
+    found = []
+    for first, last in zip(start.tolist(), end.tolist(), strict=True):
+        spans = [(i, j) for i in range(len(first)) for j in range(i, min(len(first), i + max_length))]
+        found.append(max(spans, key=lambda span: (first[span[0]] + last[span[1]], -span[0], -span[1])))
+    i, j = torch.tensor(found, device=start.device).T
+    return i, j
+
+
+@pytest.mark.parametrize(
+    ("name", "solution", "row", "read"),
+    [
+        ("scaled_dot_product_attention", as_pytorch_has_it, "empty row", "fully-masked-row"),
+        ("scaled_dot_product_attention", as_bert_has_it, "empty row", "fully-masked-row"),
+        ("scaled_dot_product_attention", in_single_precision, "precision", ""),
+        ("MultiHeadAttention", MultiHeadAttention, "empty row", "self-cross-causal"),
+        ("best_span", spans_one_by_one, "loops", ""),
+    ],
+)
+def test_one_thing_that_is_not_right_costs_its_own_row_alone_and_is_named(
+    name: str, solution: Callable[..., Any], row: str, read: str
+) -> None:
+    solution.__name__ = name
+    verdict = check(solution, hidden=True, seed=3)
+    assert [finding.aspect for finding in verdict.findings if not finding.passed] == [row], str(verdict)
+    assert not read or {diagnosis.read for diagnosis in verdict.diagnoses} == {read}

@@ -1,17 +1,15 @@
-"""A remote subject is seen as a local one would be, and whatever it answers is a finding."""
+"""How a remote subject's answers travel: whatever it answers is a finding. What is seen of it, tests/autograder/checking asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from types import FunctionType
 from typing import Any
 
 import numpy
 import pytest
 import torch
-from torch import nn
 
 from autograder.checking.decision import decide
 from autograder.checking.draw import Case
@@ -89,37 +87,6 @@ def alike(a: Observation, b: Observation) -> None:
             torch.testing.assert_close(value, b.outputs[name], equal_nan=True)
         else:
             assert value == b.outputs[name]
-
-
-ODD = {
-    "stub": "def f(x): raise NotImplementedError",
-    "prints": "def f(x):\n    print('hello')\n    return x",
-    "raises": "def f(x): raise ValueError('no  such\\nthing')",
-    "mutates": "def f(x):\n    x += 1\n    return x",
-    "ends": "def f(x): raise SystemExit(3)",
-    "text": "def f(x): return 'text', None, [1.5, {'a': x}]",
-    "nan": "def f(x): return x / 0 - x / 0",
-    "array": "def f(x): return x.numpy()",
-    "opaque": "def f(x): return object()",
-    "wrong arguments": "def f(y): return y",
-    "no function": "f = 3",
-    "slow loop": "def f(x):\n    out = torch.zeros(())\n    for i in x.flatten(): out = out + i\n    return out",
-}
-
-
-@pytest.mark.parametrize("source", ODD.values(), ids=ODD.keys())
-def test_an_odd_function_is_seen_as_it_would_be_here(student: Student, source: str) -> None:
-    names: dict[str, Any] = {}
-    exec(compile("import torch\n" + source, "cell.py", "exec"), names)  # lines of a string belong to who runs it
-    student.define(source)
-    if not isinstance(names["f"], FunctionType):
-        return_value = student.names["f"]
-        assert return_value == names["f"]
-        return
-    for action in ("call", "gradients", "meta", "operations", "functions"):
-        request = Case({"x": torch.arange(6.0).reshape(2, 3)}).request(action, ("x",))  # type: ignore[arg-type]
-        mine, theirs = LocalSubject(names["f"]).observe(request), remote(student, "f").observe(request)
-        assert vars(theirs) | {"outputs": list(theirs.outputs)} == vars(mine) | {"outputs": list(mine.outputs)}
 
 
 def test_who_raises_an_interrupt_is_told_so(student: Student) -> None:
@@ -225,17 +192,33 @@ def f(x):
     assert remote(student, "f").observe(CALLS[2]).outputs == {"output": 7}
 
 
+@pytest.fixture
+def scripted() -> Iterator[Callable[..., tuple[Scripted, Any, RemoteSubject]]]:
+    """Return a function that makes a process of what it will say, the conversation with it, and the subject in it."""
+    made = []
+
+    def make(*answers: Any, name: str = "f") -> tuple[Scripted, Any, RemoteSubject]:
+        process = Scripted(*answers)
+        made.append(process)
+        conversation = conversation_with(process, EVERYTHING)
+        return process, conversation, RemoteSubject(conversation, Reference(1, "function", name))
+
+    yield make
+    for process in made:
+        process.close()
+
+
 class TestForgedAnswers:
     """Whatever comes in the place of an observation is a finding about the student's code."""
 
-    @staticmethod
-    def observed(*answers: Said, requests: int = 1) -> list[Observation]:
-        process = Scripted(*answers)
-        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
-        (found,) = subject.observe_groups([[Case({"x": index}).request() for index in range(requests)]])
-        assert len(found) == requests
-        process.close()
-        return found
+    @pytest.fixture
+    def observed(self, scripted: Any) -> Callable[..., list[Observation]]:
+        def ask(*answers: Said, requests: int = 1) -> list[Observation]:
+            (found,) = scripted(*answers)[2].observe_groups([CALLS[:requests]])
+            assert len(found) == requests
+            return found
+
+        return ask
 
     @pytest.mark.parametrize(
         "answer",
@@ -244,64 +227,48 @@ class TestForgedAnswers:
             part([b"\xc1"]), part(["text"]), part([None]), part([[1]]), part({"a": 1}), part(torch.ones(1)),
             pack({"raised": {"type": "SystemExit"}}), pack({"raised": None}), pack({"missing": True}), pack({"end": True}),
             pack({1: 2}), pack({"out": 3}), pack({"out": None}),
+            *(part([pack(said)]) for said in (
+                3, None, [], {"outputs": 3}, {"outputs": [1]}, {"outputs": {1: 2}}, {"error": 3}, {"error": ["x"]}, {"mutated": 3},
+                {"mutated": [1]}, {"mutated": (1,)}, {"mutated": ("x",) * 10_001}, {"operations": -1}, {"operations": 1.5},
+                {"operations": True},
+                {"largest": "x"}, {"functions": "abc"}, {"functions": (b"x",)},
+            )),
         ],
-        ids=repr,
+        ids=lambda answer: repr(answer)[:60],
     )  # fmt: skip
-    def test_an_answer_of_another_form_is_malformed(self, answer: bytes) -> None:
-        (found,) = self.observed(answer)
-        assert found.error is not None
-        assert found.error.startswith("MalformedAnswer")
+    def test_an_answer_or_observation_of_another_form_is_malformed(
+        self, observed: Callable[..., list[Observation]], answer: Said
+    ) -> None:
+        (found,) = observed(answer)
+        assert (found.error or "").startswith("MalformedAnswer")
         assert not found.outputs
 
-    @pytest.mark.parametrize(
-        "said",
-        [
-            3, None, [], {"outputs": 3}, {"outputs": [1]}, {"outputs": {1: 2}}, {"error": 3}, {"error": ["x"]}, {"mutated": 3},
-            {"mutated": [1]}, {"mutated": (1,)}, {"mutated": ("x",) * 10_001}, {"operations": -1}, {"operations": 1.5},
-            {"operations": True},
-            {"largest": "x"}, {"functions": "abc"}, {"functions": (b"x",)},
-        ],
-        ids=lambda said: repr(said)[:60],
-    )  # fmt: skip
-    def test_an_observation_of_another_form_is_malformed(self, said: Any) -> None:
-        (found,) = self.observed(part([pack(said)]))
-        assert found.error is not None
-        assert found.error.startswith("MalformedAnswer")
-
-    def test_too_few_and_too_many_observations_are_malformed(self) -> None:
+    def test_too_few_and_too_many_observations_are_malformed(self, observed: Any) -> None:
         for count in (1, 3):
-            assert all(seen.error for seen in self.observed(part([FINE] * count), requests=2))
-        assert [seen.error for seen in self.observed(part([FINE] * 2), requests=2)] == [None, None]
+            assert all(seen.error for seen in observed(part([FINE] * count), requests=2))
+        assert [seen.error for seen in observed(part([FINE] * 2), requests=2)] == [None, None]
 
-    def test_who_answers_more_than_was_asked_is_asked_no_more(self) -> None:
-        process = Scripted([pack({"part": 0, "answers": [FINE]})] * 3)
-        conversation = conversation_with(process, EVERYTHING)
-        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
+    def test_who_answers_more_than_was_asked_is_asked_no_more(self, scripted: Any) -> None:
+        _, conversation, subject = scripted([pack({"part": 0, "answers": [FINE]})] * 3)
         assert [seen.error for seen in subject.observe_groups([CALLS[:1]])[0]] == [None]
         assert not conversation.alive
         assert (subject.observe(CALLS[1]).error or "").startswith("MalformedAnswer")
-        process.close()
 
-    def test_what_was_answered_before_a_process_went_stays_answered(self) -> None:
-        process = Scripted([pack({"part": 0, "answers": [FINE] * 2}), b""])
-        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
+    def test_what_was_answered_before_a_process_went_stays_answered(self, scripted: Any) -> None:
+        _, _, subject = scripted([pack({"part": 0, "answers": [FINE] * 2}), b""])
         first, second = subject.observe_groups([CALLS[:2], CALLS[1:]])
         assert [seen.error for seen in first] == [None, None]
         assert second[0] == first[1], "it was asked once"
         assert (second[1].error or "").startswith("MalformedAnswer")
-        process.close()
 
-    def test_what_is_answered_to_one_cell_is_limited_in_all(self) -> None:
+    def test_what_is_answered_to_one_cell_is_limited_in_all(self, scripted: Any) -> None:
         observation = pack({"outputs": {"output": torch.ones(2**16)}})  # 256 KiB
-        process = Scripted(*[part([observation])] * 5)
-        conversation = conversation_with(process, EVERYTHING)
-        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
+        _, conversation, subject = scripted(*[part([observation])] * 5)
         conversation.begin(replace(AMPLE, answers_mb=1), lambda output: None)
         errors = [subject.observe(Case({"x": index}).request()).error or "" for index in range(5)]
         assert errors[:3] == ["", "", ""]
         assert all("Its answers exceeded the limit of 1 MiB" in error for error in errors[3:])
         assert not conversation.alive
-        process.close()
 
     @pytest.mark.parametrize(
         "laid",
@@ -315,28 +282,24 @@ class TestForgedAnswers:
         ],
         ids=repr,
     )
-    def test_what_lies_on_the_tray_in_another_form_is_malformed(self, laid: bytes) -> None:
+    def test_what_lies_on_the_tray_in_another_form_is_malformed(self, scripted: Any, laid: bytes) -> None:
         def say(question: Any) -> bytes:
             process.their_mailbox.send(laid)
             return DONE
 
-        process = Scripted(say)
-        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
+        process, _, subject = scripted(say)
         assert (subject.observe(CALLS[0]).error or "").startswith("MalformedAnswer")
-        process.close()
 
-    def test_what_lay_on_the_tray_before_something_was_asked_is_no_answer(self) -> None:
+    def test_what_lay_on_the_tray_before_something_was_asked_is_no_answer(self, scripted: Any) -> None:
         def say(question: Any) -> bytes:
             process.their_mailbox.send(pack({"part": 0, "after": 0, "answers": [FINE]}))
             return DONE
 
-        process = Scripted(say)
+        process, _, subject = scripted(say)
         process.their_mailbox.send(pack({"part": 0, "after": 0, "answers": [pack({"outputs": {"output": 2}})]}))
-        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
         assert subject.observe(CALLS[0]).outputs == {"output": 1}
-        process.close()
 
-    def test_after_too_much_output_nothing_is_an_answer_however_fast_it_came(self) -> None:
+    def test_after_too_much_output_nothing_is_an_answer_however_fast_it_came(self, scripted: Any) -> None:
         flood = {"output_type": "stream", "name": "stdout", "text": "x" * 1_000}
 
         def say(question: Any) -> list[bytes]:
@@ -344,50 +307,42 @@ class TestForgedAnswers:
                 process.their_mailbox.send(pack({"part": number, "after": number, "answers": [FINE]}))
             return [pack({"out": flood}), pack({"out": flood}), DONE]
 
-        process = Scripted(say)
-        conversation = conversation_with(process, EVERYTHING)
+        process, conversation, subject = scripted(say)
         conversation.begin(replace(AMPLE, output=1_500), lambda output: None)
-        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         found = subject.observe_groups([[Case({"x": number}).request()] for number in range(3)])
         assert [(seen.error or "").partition(":")[0] for (seen,) in found] == ["", "", "OutputLimit"]
-        process.close()
 
-    def test_what_one_group_asks_twice_is_asked_once(self) -> None:
-        process = Scripted(part([FINE, pack({"outputs": {"output": 2}})]))
-        subject = RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "f"))
+    def test_what_one_group_asks_twice_is_asked_once(self, scripted: Any) -> None:
+        _, _, subject = scripted(part([FINE, pack({"outputs": {"output": 2}})]))
         ((one, two, three),) = subject.observe_groups([[CALLS[0], CALLS[0], CALLS[1]]])
         assert one is two
         assert (one.outputs["output"], three.outputs["output"]) == (1, 2)
-        process.close()
 
-    def test_one_malformed_observation_leaves_the_others_as_they_are(self) -> None:
-        one, two = self.observed(part([FINE, b"\xc1"]), requests=2)
+    def test_one_malformed_observation_leaves_the_others_as_they_are(self, observed: Any) -> None:
+        one, two = observed(part([FINE, b"\xc1"]), requests=2)
         assert (one.error, dict(one.outputs)) == (None, {"output": 1})
         assert two.error is not None
 
-    def test_a_reference_in_an_observation_is_malformed(self) -> None:
+    def test_a_reference_in_an_observation_is_malformed(self, observed: Any) -> None:
         hidden = pack({"outputs": {"output": object()}}, lambda item: Reference(1, "function", "f"))
-        (found,) = self.observed(part([hidden]))
+        (found,) = observed(part([hidden]))
         assert "reference" in (found.error or "")
 
-    def test_a_process_that_has_gone_is_a_finding_for_every_question(self) -> None:
-        process = Scripted()
+    def test_a_process_that_has_gone_is_a_finding_for_every_question(self, scripted: Any) -> None:
+        process, conversation, subject = scripted()
         process.kill()
-        conversation = conversation_with(process, EVERYTHING)
         conversation._how_it_ended = lambda child: -11
-        subject = RemoteSubject(conversation, Reference(1, "function", "f"))
         for _ in range(2):
             (found,) = subject.observe_groups([CALLS])
             assert [(seen.error or "").partition(":")[0] for seen in found] == ["ProcessEnded"] * 3
             assert "SIGSEGV" in (found[0].error or "")
-        process.close()
 
-    def test_an_error_about_memory_is_told_as_the_limit_that_it_is(self) -> None:
-        (found,) = self.observed(part([pack({"error": "RuntimeError: can't allocate memory: 8 GB"})]))
+    def test_an_error_about_memory_is_told_as_the_limit_that_it_is(self, observed: Any) -> None:
+        (found,) = observed(part([pack({"error": "RuntimeError: can't allocate memory: 8 GB"})]))
         assert found.error == "MemoryLimit: It needed more than 4 GiB of memory."
 
-    def test_a_long_error_is_cut(self) -> None:
-        (found,) = self.observed(part([pack({"error": "x" * 10**6})]))
+    def test_a_long_error_is_cut(self, observed: Any) -> None:
+        (found,) = observed(part([pack({"error": "x" * 10**6})]))
         assert len(found.error or "") == 1000
 
     @pytest.mark.parametrize(
@@ -405,21 +360,16 @@ class TestForgedAnswers:
         ],
         ids=lambda value: repr(value)[:40],
     )
-    def test_any_value_in_the_place_of_the_result_is_judged_and_is_wrong(self, value: Any) -> None:
+    def test_any_value_in_the_place_of_the_result_is_judged_and_is_wrong(self, scripted: Any, value: Any) -> None:
         sheet = exercises()["causal_mask"].sheet()
 
         def answer(question: Mapping[str, Any]) -> list[bytes]:
             return in_parts(question, lambda request: {"outputs": {"output": value}})
 
-        process = Scripted(*[answer] * 2)
-        verdict = decide(
-            sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", "causal_mask"))
-        )
-        process.close()
-        assert verdict.score == 0
+        assert decide(sheet, scripted(*[answer] * 2, name="causal_mask")[2]).score == 0
 
     @pytest.mark.parametrize("name", list(exercises()))
-    def test_no_answer_of_one_kind_passes_every_aspect_of_any_exercise(self, name: str) -> None:
+    def test_no_answer_of_one_kind_passes_every_aspect_of_any_exercise(self, scripted: Any, name: str) -> None:
         """An echo, silence, a shape: what could be said without knowing anything."""
         sheet = replace(exercises()[name].sheet(), misconceptions=())
         forged: list[Callable[[Any], dict[str, Any]]] = [
@@ -433,11 +383,7 @@ class TestForgedAnswers:
             def answer(question: Mapping[str, Any], say: Callable[[Any], dict[str, Any]] = say) -> list[bytes]:
                 return in_parts(question, say)
 
-            process = Scripted(*[answer] * 2)
-            verdict = decide(
-                sheet, RemoteSubject(conversation_with(process, EVERYTHING), Reference(1, "function", name))
-            )
-            process.close()
+            verdict = decide(sheet, scripted(*[answer] * 2, name=name)[2])
             assert not verdict.passed
             assert verdict.score <= verdict.max_score / 2
 
@@ -476,18 +422,3 @@ def test_a_right_answer_is_known_by_its_bytes_and_the_verdict_is_the_same(
     assert len(known) > len(answers) / 2
     (other,) = remote(everyone, f"{name}__reference").observe_groups([[replace(requests[0], arguments={})]])
     assert other[0].error, "another answer is read as it is"
-
-
-def test_a_module_class_is_examined_with_the_weights_of_the_request(student: Student) -> None:
-    source = "class f(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.l = nn.Linear(n, 1)\n"
-    student.define(source + "    def forward(self, x): return self.l(x)")
-    weights = {"l.weight": torch.tensor([[1.0, 2.0, 3.0]]), "l.bias": torch.tensor([0.5])}
-    case = Case({"x": torch.ones(1, 3)}, init={"n": 3}, state=weights)
-    subject = remote(student, "f")
-    assert subject.observe(case.request()).outputs["output"].tolist() == [[6.5]]
-    found = subject.observe(case.request("gradients", ("x",))).outputs
-    assert list(found) == ["gradient of x", "gradient of l.weight", "gradient of l.bias"]
-    assert "do not have the names" in (
-        subject.observe(Case({"x": torch.ones(1, 3)}, init={"n": 3}, state={}).request()).error or ""
-    )
-    assert isinstance(student.names["f"](3), nn.Module)

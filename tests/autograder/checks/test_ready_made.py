@@ -1,7 +1,11 @@
-"""What would do an exercise of chapter 01 by itself earns nothing, although its numbers are right."""
+"""What does an exercise by itself earns nothing where that is the exercise, although its numbers are right, and is welcome elsewhere."""
 
+import sys
+
+import einops
 import pytest
 import torch
+from einops.layers.torch import Rearrange
 from torch import nn
 
 from autograder.checks import check
@@ -75,6 +79,18 @@ def sequence_negative_log_likelihood(logits, targets, mask=None):
     return (costs if mask is None else costs.masked_fill(~mask, 0.0)).sum(1)
 
 
+def split_heads(x, n_heads):
+    if x.shape[-1] % n_heads:
+        raise ValueError(n_heads)
+    return einops.rearrange(x, "b t (h d) -> b h t d", h=n_heads)
+
+
+def merge_heads(x):
+    if x.ndim != 4:
+        raise ValueError(x.shape)
+    return Rearrange("b h t d -> b t (h d)")(x)
+
+
 @pytest.mark.parametrize(
     ("ready_made", "function"),
     [
@@ -88,13 +104,31 @@ def sequence_negative_log_likelihood(logits, targets, mask=None):
         (bidirectional_forward, "LSTM"),
         (stacked_forward, "LSTM"),
         (sequence_negative_log_likelihood, "cross_entropy"),
+        (split_heads, "einops"),
+        (merge_heads, "einops"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
 @pytest.mark.parametrize("hidden", [False, True], ids=["visible", "hidden"])
-def test_what_pytorch_has_ready_earns_nothing_and_is_named(ready_made, function, hidden):
+def test_what_is_ready_made_earns_nothing_and_is_named(ready_made, function, hidden):
     verdict = check(ready_made, hidden=hidden)
     assert verdict.score == 0
     (message,) = {finding.message for finding in verdict.findings}
-    assert message.startswith("it calls ")
     assert function in message.partition(", which")[0].removeprefix("it calls ").split(", ")
+
+
+def test_what_is_profiled_before_is_profiled_again_afterwards():
+    sys.setprofile(lambda frame, event, argument: None)
+    try:
+        mine = sys.getprofile()
+        check(split_heads)
+        assert sys.getprofile() is mine
+    finally:
+        sys.setprofile(None)
+
+
+def test_einops_is_welcome_elsewhere():
+    def soft_lookup(query, keys, values):
+        return einops.einsum(torch.softmax(einops.einsum(keys, query, "n d, d -> n"), dim=0), values, "n, n d -> d")
+
+    assert "einops" not in str(check(soft_lookup))
