@@ -76,12 +76,11 @@ def _is_cached(cache: Any, notebook: Any) -> bool:
 
 def print_values(app: Sphinx, docname: str, source: list[str]) -> None:
     """Put the values that a lesson has printed for its prose into the text that Sphinx reads."""
-    if not count_values(source[0]):
-        return
     settings = app.env.mystnb_config
-    source[0] = with_values_cell(source[0])
     reader = create_nb_reader(str(app.env.doc2path(docname)), app.env.myst_config, settings, source[0])
-    assert reader is not None
+    if reader is None or not count_values(source[0]):
+        return
+    source[0] = with_values_cell(source[0])
     with suppress(KeyError):  # it has failed, as MyST-NB will report
         _, executed = open_execution_cache(Path(settings.execution_cache_path)).merge_match_into_notebook(
             reader.read(source[0])
