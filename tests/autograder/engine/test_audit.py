@@ -144,11 +144,12 @@ def test_equal_lines_are_folded_kept_and_of_the_graders_own_words(zygote: Zygote
 
 
 def test_who_takes_the_connection_away_and_is_watched_again_ends(zygote: ZygoteClient) -> None:
-    for away in ("os.close(last)", "os.dup(last)\nos.close(last)"):
+    for away in ("os.close(last)", "os.dup(last)\nos.close(last)", "os.dup2(next(sockets()), last)"):
         room = Room(zygote)
         room.run(SOCKETS + away)
-        with pytest.raises(LimitError):
+        with pytest.raises(LimitError) as caught:
             room.run("eval('1')")
+        assert caught.value.kind == "kernel died", away
         room.child.close()
 
 
