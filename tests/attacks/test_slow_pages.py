@@ -50,7 +50,7 @@ ANSI = "\x1b[31mx" * 150_000
 TABLE = "<b><i>" * 30_000
 ESCAPED_QUOTES = "'" + r"\'" * 20_000
 # Seconds of all of a page; with no limit, each of these texts takes from minutes to for ever.
-DONE = 40.0
+DONE = 90.0
 
 
 @pytest.fixture(autouse=True)
