@@ -99,11 +99,6 @@ def _of(family: str, attack: Attack) -> Attack:
     return Attack(**{**vars(attack), "family": family})
 
 
-def in_family(family: str) -> tuple[Attack, ...]:
-    """Return the attacks of a family."""
-    return tuple(attack for attack in attacks() if attack.family == family)
-
-
 @cache
 def recorded() -> dict[str, dict[str, Any]]:
     """Return what ``record_stock`` wrote down, by the attacks' names."""
@@ -117,17 +112,3 @@ def told(observed: Mapping[str, Any]) -> str:
     parts += observed["traces"]
     parts += [observed["others"]] if observed["others"] else []
     return "; ".join(parts) or "no points"
-
-
-def rows() -> list[dict[str, str]]:
-    """Return the rows of docs/attacks.md: a dictionary per attack, in the table's order."""
-    return [
-        {
-            "family": attack.family,
-            "name": attack.name,
-            "story": attack.story,
-            "wants": attack.wants,
-            "stock": attack.stock,
-        }
-        for attack in attacks()
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from .attack import rows
+from .attack import attacks
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "attacks.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
@@ -13,16 +13,16 @@ BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
 
 def table() -> str:
     """Return the table of all attacks in Markdown, a heading per family."""
-    found = rows()
+    found = attacks()
     lines = [f"{len(found)} attacks.", ""]
-    for family, attacks in groupby(found, key=lambda row: row["family"]):
+    for family, members in groupby(found, key=lambda attack: attack.family):
         lines += [
             f"### {family.capitalize()}",
             "",
             "| attack | what it tries | under stock nbgrader |",
             "|---|---|---|",
         ]
-        lines += [f"| {_cell(row['name'])} | {_cell(row['story'])} | {_cell(row['stock'])} |" for row in attacks]
+        lines += [f"| {_cell(each.name)} | {_cell(each.story)} | {_cell(each.stock)} |" for each in members]
         lines.append("")
     return "\n".join(lines)
 

@@ -37,88 +37,43 @@ def test_an_honest_notebook_sees_that_it_is_shut_in(walls: bool, alone: Fight) -
 
 
 @EVERY_ATTACK
-def test_an_attack_gains_no_point(battle: Fight, attack: Attack) -> None:
-    seen, student = fought(battle, attack)
-    beside = [exercise for exercise in seen.results[student].exercises if exercise.name not in attack.solved]
-    gained = {exercise.name: exercise.score for exercise in beside if exercise.score}
-    assert sum(gained.values()) <= attack.due, gained
-    assert seen.scores[student] == seen.results[student].score, "the gradebook says otherwise"
-
-
-@EVERY_ATTACK
-def test_an_attack_takes_nothing_and_leaves_nothing(battle: Fight, attack: Attack) -> None:
-    seen, student = fought(battle, attack)
-    assert seen.traces[student] == []
-
-
-@EVERY_ATTACK
-def test_the_attacker_can_read_what_happened(battle: Fight, attack: Attack) -> None:
+def test_an_attack_gains_takes_and_leaves_nothing_and_is_told_what_happened(battle: Fight, attack: Attack) -> None:
     seen, student = fought(battle, attack)
     result = seen.results[student]
+    gained = {exercise.name: exercise.score for exercise in result.exercises if exercise.name not in attack.solved}
+    assert sum(gained.values()) <= attack.due, gained
+    assert seen.scores[student] == result.score, "the gradebook says otherwise"
+    assert seen.traces[student] == []
     assert result.status == "graded" or (result.status == "not gradable" and result.problems)
-    for problem in result.problems:
-        assert problem.kind
-        assert 0 < len(problem.what) < 5000
+    assert all(problem.kind and 0 < len(problem.what) < 5000 for problem in result.problems)
     for exercise in result.exercises:
         assert exercise.verdict is not None or exercise.error, f"{exercise.name} has neither a verdict nor a reason"
+        if exercise.name in attack.solved:
+            assert exercise.score == exercise.max_score, f"honest work in the same notebook: {exercise.error}"
     if attack.limit:
-        told = of_exercise(seen, student, "causal_mask").error
-        told += "".join(problem.what for problem in result.problems if "causal_mask" in problem.where)
-        verdict = of_exercise(seen, student, "causal_mask").verdict
-        told += "".join(finding.message for finding in verdict.findings) if verdict else ""
-        assert any(character.isdigit() for character in told), f"no limit is named: {told!r}"
-
-
-@pytest.mark.parametrize("attack", [a for a in attacks() if a.solved], ids=lambda attack: attack.name)
-def test_honest_work_in_the_same_notebook_keeps_its_points(battle: Fight, attack: Attack) -> None:
-    seen, student = fought(battle, attack)
-    for name in attack.solved:
-        exercise = of_exercise(seen, student, name)
-        assert exercise.score == exercise.max_score, exercise.error
+        mask = of_exercise(seen, student, "causal_mask")
+        told = [mask.error, *(problem.what for problem in result.problems if "causal_mask" in problem.where)]
+        told += [finding.message for finding in mask.verdict.findings] if mask.verdict else []
+        assert any(character.isdigit() for text in told for character in text), f"no limit is named: {told!r}"
 
 
 @EVERY_GROUND
-def test_a_batch_with_attackers_comes_to_its_end(battle: Fight, exercises: tuple[str, ...]) -> None:
-    seen = battle(exercises)
-    assert seen.ended, seen.said
-    assert sorted(seen.results) == sorted([*seen.fighters, *seen.honest, seen.untouched])
-
-
-@EVERY_GROUND
-def test_honest_students_get_what_they_get_alone(battle: Fight, alone: Fight, exercises: tuple[str, ...]) -> None:
-    seen, before = battle(exercises), alone(exercises)
-    (model,) = before.honest
-    assert [exercise.name for exercise in before.results[model].exercises] == list(exercises)
-    for student in seen.honest:
-        assert student in seen.results, f"{student} has no grade; {seen.said}"
-        result = seen.results[student]
-        assert result.score == result.max_score == before.results[model].score == seen.scores[student]
-        assert [exercise.verdict for exercise in result.exercises] == [
-            exercise.verdict for exercise in before.results[model].exercises
-        ]
-        assert result.problems == before.results[model].problems
-
-
-@EVERY_GROUND
-def test_honest_students_see_the_world_as_if_nobody_had_come_before(
+def test_whoever_is_graded_among_attackers_is_graded_as_if_alone_and_the_ground_is_as_it_was(
     battle: Fight, alone: Fight, exercises: tuple[str, ...]
 ) -> None:
     seen, before = battle(exercises), alone(exercises)
+    assert seen.ended, seen.said
+    assert sorted(seen.results) == sorted([*seen.fighters, *seen.honest, seen.untouched])
     (model,) = before.honest
+    expected = before.results[model]
+    assert [exercise.name for exercise in expected.exercises] == list(exercises)
     for student in seen.honest:
+        result = seen.results[student]
+        assert result.score == result.max_score == expected.score == seen.scores[student]
+        assert [one.verdict for one in result.exercises] == [one.verdict for one in expected.exercises]
+        assert result.problems == expected.problems
         assert seen.looks.get(student) == before.looks[model], f"{student} was graded after others"
-
-
-@EVERY_GROUND
-def test_an_untouched_notebook_among_attackers_gets_nothing(battle: Fight, exercises: tuple[str, ...]) -> None:
-    seen = battle(exercises)
-    assert seen.untouched in seen.results, seen.said
     assert seen.results[seen.untouched].score == 0
-
-
-@EVERY_GROUND
-def test_the_ground_is_as_it_was(battle: Fight, exercises: tuple[str, ...]) -> None:
-    seen = battle(exercises)
     changed = {name for name in seen.before.keys() | seen.after.keys() if seen.before.get(name) != seen.after.get(name)}
     assert not changed
     assert seen.victim_lives, "a process next door was killed or stopped"

@@ -44,17 +44,14 @@ def define(student: Student, source: str) -> None:
     student.conversation.ask({"do": "define", "source": source, "complete": True})
 
 
-@pytest.fixture(scope="module", params=[0, 4], ids=["from the first call", "after the rules"])
-def count(request: pytest.FixtureRequest) -> int:
-    """How many calls are honest before the hidden one."""
-    return request.param
+COUNT = 4  # calls are honest before the hidden one: those of the rules
 
 
 @pytest.fixture(scope="module")
-def honest_score(sheet: Sheet, count: int) -> float:
+def honest_score(sheet: Sheet) -> float:
     """What the honest calls earn on their own: the score of code that raises an exception where the other calls."""
     made = Student(forbidden=sheet.forbidden)
-    for cell in (SETUP + dedent(HONEST), "def ready(*_):\n    raise RuntimeError\n", LATER.format(count=count)):
+    for cell in (SETUP + dedent(HONEST), "def ready(*_):\n    raise RuntimeError\n", LATER.format(count=COUNT)):
         define(made, cell)
     score = decide(sheet, made.names[NAME].__subject__()).score
     made.close()
@@ -62,26 +59,23 @@ def honest_score(sheet: Sheet, count: int) -> float:
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-def test_a_hidden_call_earns_nothing(
-    refusing: Student, sheet: Sheet, way: str, count: int, honest_score: float
-) -> None:
-    for cell in (SETUP + dedent(HONEST), way, LATER.format(count=count)):
+def test_a_hidden_call_earns_nothing(refusing: Student, sheet: Sheet, way: str, honest_score: float) -> None:
+    for cell in (SETUP + dedent(HONEST), way, LATER.format(count=COUNT)):
         define(refusing, cell)
     verdict = decide(sheet, refusing.names[NAME].__subject__())
     assert verdict.score <= honest_score, [finding.message for finding in verdict.findings]
 
 
-def test_only_honest_calls_earn_points(sheet: Sheet, honest_score: float, count: int) -> None:
+def test_each_way_leads_to_the_function_where_nothing_is_forbidden(student: Student) -> None:
+    for name, way in WAYS.items():
+        assert student.run(SETUP + way), (name, student.outputs)
+        assert student.run("q = torch.rand(1, 2, 3)\nassert ready(q, q, q, None).shape == q.shape"), name
+
+
+def test_the_same_code_without_the_call_earns_more_than_what_is_honest_in_it(
+    refusing: Student, sheet: Sheet, honest_score: float
+) -> None:
     # Four honest calls are enough for the plain case, which is the first row, and for nothing else.
-    assert honest_score == (sheet.sections[0].points if count else 0)
-
-
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-def test_each_way_leads_to_the_function_where_nothing_is_forbidden(student: Student, way: str) -> None:
-    assert student.run(SETUP + way), student.outputs
-    assert student.run("q = torch.rand(1, 2, 3)\nassert ready(q, q, q, None).shape == q.shape"), student.outputs
-
-
-def test_the_same_code_without_the_call_earns_something(refusing: Student, sheet: Sheet) -> None:
-    refusing.run(SETUP + dedent(HONEST) + "ready = honest\n" + LATER.format(count=4))
-    assert decide(sheet, refusing.names[NAME].__subject__()).score > 0
+    assert honest_score == sheet.sections[0].points
+    refusing.run(SETUP + dedent(HONEST) + "ready = honest\n" + LATER.format(count=COUNT))
+    assert decide(sheet, refusing.names[NAME].__subject__()).score > honest_score

@@ -23,12 +23,20 @@ CHAPTERS = Path(__file__).parents[2] / "chapters"
 CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+# One exercise in four, and each that is about devices or generators by what its function takes.
+SAMPLE = [
+    name
+    for place, (name, target) in enumerate(exercises().items())
+    if place % 4 == 0 or {"device", "generator"} & set(getattr(target.reference, "__annotations__", {}))
+]
+
+
 def verdict_on(name: str, mistake: Misconception, device: str) -> Verdict:
     sheet = exercise(name).sheet(device=device)
     return judge_answers(sheet, collect_answers(sheet, LocalSubject(mistake.wrong)))
 
 
-@pytest.mark.parametrize("name", exercises())
+@pytest.mark.parametrize("name", SAMPLE)
 def test_the_reference_has_full_marks_for_visible_and_hidden_questions(name: str, accelerator: str) -> None:
     target = exercise(name)
     sheet = target.sheet(hidden=True, seed=11, device=accelerator)
@@ -61,17 +69,12 @@ def test_what_is_made_on_the_cpu_loses_on_the_accelerator_what_it_loses_here_or_
     assert there.score <= here.score
 
 
-def test_most_of_these_mistakes_do_not_run_on_the_accelerator_at_all(accelerator: str) -> None:
-    messages = [str(verdict_on(*mistake, accelerator)) for mistake in MISTAKES]
-    assert sum("on the same device" in message for message in messages) > len(MISTAKES) / 2
-
-
 def test_other_mistakes_keep_what_they_keep_on_the_cpu(accelerator: str) -> None:
     others = [
         (name, next(item for item in target.misconceptions if (name, item) not in MISTAKES))
         for name, target in exercises().items()
         if target.misconceptions
-    ][::3]  # one exercise in three: enough to see that an accelerator changes nothing else
+    ][::9]  # one exercise in nine: enough to see that an accelerator changes nothing else
     scores = [[verdict_on(*other, device).score for other in others] for device in (accelerator, "cpu")]
     assert scores[0] == scores[1]
 
@@ -82,14 +85,6 @@ def test_a_result_that_was_brought_to_the_cpu_is_not_right(accelerator: str) -> 
 
     verdict = check(gelu, device=accelerator)
     assert [finding.aspect for finding in verdict.findings if not finding.passed and "device" in finding.aspect]
-
-
-def test_a_mask_that_stayed_on_the_cpu_is_told_as_such(accelerator: str) -> None:
-    def causal_mask(T: int, device: object = None) -> torch.Tensor:
-        return torch.ones(T, T, dtype=torch.bool).tril()
-
-    verdict = check(causal_mask, device=accelerator)
-    assert verdict.score < verdict.max_score
 
 
 def test_what_a_lesson_says_of_devices_is_so(accelerator: str) -> None:

@@ -75,10 +75,6 @@ def test_a_mask_that_a_student_brings_to_the_cpu_loses_points(executor: WorkerEx
     assert verdict(result).score < 0.75 * exercise(NAME).points, "what has a mask is lost"
 
 
-def test_one_submission_after_the_other_has_the_device(executor: WorkerExecutor) -> None:
-    assert [verdict(graded(executor, SOLUTION)).score for _ in range(3)] == [exercise(NAME).points] * 3
-
-
 def test_gradients_and_diagnoses_on_the_cpu_are_right_where_there_is_an_accelerator() -> None:
     on_cpu = WorkerExecutor(GradingSettings(seed=5, device="cpu"))
     right, wrong = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -10,17 +11,12 @@ from . import own_process
 from .build import operations_without_check
 
 
-def test_without_a_compiler_they_are_skipped_with_the_command_that_installs_one(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("ci", "kind"), [("", pytest.skip), ("true", pytest.fail)])
+def test_without_a_compiler_they_name_what_installs_one_and_fail_in_continuous_integration(
+    monkeypatch: pytest.MonkeyPatch, ci: str, kind: Any
 ) -> None:
-    monkeypatch.delenv("CI", raising=False)
-    with pytest.raises(pytest.skip.Exception, match=r"apt-get install g\+\+"):
-        own_process.missing_compiler()
-
-
-def test_without_a_compiler_they_fail_in_continuous_integration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match=r"apt-get install g\+\+"):
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(kind.Exception, match=r"apt-get install g\+\+"):
         own_process.missing_compiler()
 
 

@@ -12,31 +12,12 @@ NAME = "'scaled_' + 'dot_product_' + 'attention'"
 # By its name: a cell that makes `ready`, which is called with q, k, v and a mask.
 WAYS: dict[str, str] = {
     "a plain call": "ready = F.scaled_dot_product_attention",
-    "a computed name": f"ready = getattr(F, {NAME})",
-    "a format": "ready = eval('{0}_{1}_attention'.format('scaled', 'dot_product'), vars(F))",
-    "an attribute in a format": "class Keep:\n    def __format__(self, spec):\n"
-    "        globals()['ready'] = getattr(F, spec)\n        return ''\n'{0:{1}}'.format(Keep(), " + NAME + ")",
-    "an annotation": "import typing\nclass Box:\n    ready: 'F.scaled_' 'dot_product_attention'\n"
-    "ready = typing.get_type_hints(Box, vars() | {'F': F})['ready']",
-    "a signature": "import inspect\ndef text(x: 'F.scaled_' 'dot_product_attention'): pass\n"
-    "ready = inspect.signature(text, eval_str=True).parameters['x'].annotation",
     "a function made of code": "import types\n"
     "ready = types.FunctionType((lambda *x: F.scaled_dot_product_attention(*x)).__code__, {'F': F})",
-    "IPython's input transformers": "get_ipython().input_transformers_post.append("
-    "lambda lines: [line.replace('HERE', 'F.scaled_' 'dot_product_attention') for line in lines])\n"
-    "get_ipython().run_cell('ready = HERE\\n%matplotlib inline')\nget_ipython().input_transformers_post.clear()",
     "IPython's trees": "import ast\nclass Change(ast.NodeTransformer):\n    def visit_Name(self, node):\n"
     "        return ast.parse('F.scaled_' 'dot_product_attention', mode='eval').body if node.id == 'HERE' else node\n"
     "change = Change()\nget_ipython().ast_transformers.append(change)\nget_ipython().run_cell('ready = HERE')\n"
     "get_ipython().ast_transformers.clear()",
-    "IPython's events": "def hook(*_): globals()['ready'] = getattr(F, " + NAME + ")\n"
-    "get_ipython().events.register('pre_run_cell', hook)\nget_ipython().run_cell('1')\n"
-    "get_ipython().events.unregister('pre_run_cell', hook)",
-    "matplotlib's callbacks": "from matplotlib.cbook import CallbackRegistry\nkept = CallbackRegistry()\n"
-    f"def taken(name): globals()['ready'] = getattr(F, name)\nkept.connect('s', taken)\nkept.process('s', {NAME})",
-    "matplotlib's settings": "import matplotlib\n"
-    "def taken(name): globals()['ready'] = getattr(F, name)\nmatplotlib.rcParams.validate['toolbar'] = taken\n"
-    f"matplotlib.rcParams['toolbar'] = {NAME}",
     "a lesson's own code": "import nbformat, tempfile, tfcourse, tfcourse.attention\n"
     "text = ('import torch.nn.functional as F\\ndef scaled_dot_product_attention(q, k, v, mask=None):\\n'\n"
     f"    '    return F.' + {NAME} + '(q, k, v, mask)')\n"
@@ -48,18 +29,10 @@ WAYS: dict[str, str] = {
     "    def __iter__(self): yield F.scaled_dot_product_attention(*self.given)\n"
     "def ready(*given):\n    given = [x.detach() if isinstance(x, torch.Tensor) else x for x in given]\n"
     "    return next(iter(DataLoader(Calls(*given), batch_size=None, num_workers=1, timeout=2)))",
-    "numpy's test helpers": "import numpy.testing\nnumpy.testing.runstring('ready = F.scaled_' 'dot_product_attention', globals())",
     "a pickle in an array": "import io, numpy\nclass Give:\n"
     "    def __reduce__(self): return eval, ('__import__(\"torch\").nn.functional.scaled_' 'dot_product_attention',)\n"
     "file = io.BytesIO()\nnumpy.save(file, numpy.array([Give()], dtype=object), allow_pickle=True)\nfile.seek(0)\n"
     "ready = numpy.load(file, allow_pickle=True)[0]",
-    "unittest": "from unittest.mock import patch\n"
-    "kept = patch('torch.nn.functional.scaled_' 'dot_product_attention')\nready = kept.get_original()[0]",
-    "the stack": "import sys\ndef above(): return sys._getframe(1).f_globals['F']\nready = getattr(above(), "
-    + NAME
-    + ")",
-    "pkgutil": "import pkgutil\nready = pkgutil.resolve_name('torch.nn.functional:scaled_' 'dot_product_attention')",
-    "functools": f"from functools import reduce\nready = reduce(getattr, ('nn', 'functional', {NAME}), torch)",
     "a recorded graph": "q = torch.rand(1, 2, 3)\n"
     "graph = torch.jit.trace(lambda q, k, v: F.scaled_dot_product_attention(q, k, v), (q, q, q))\n"
     "def ready(q, k, v, mask): return graph(q, k, v)",
@@ -67,8 +40,6 @@ WAYS: dict[str, str] = {
     "def ready(q, k, v, mask): return graph.forward(q, k, v)",
     "a layer made beforehand": "layers = {d: nn.MultiheadAttention(d, 1, batch_first=True) for d in range(1, 33)}\n"
     "def ready(q, k, v, mask): return layers[q.shape[-1]](q, k, v)[0]",
-    "the clock": "import time\nbegun = time.monotonic()\n"
-    "def ready(q, k, v, mask): return F.scaled_dot_product_attention(q, k, v, mask) if time.monotonic() > begun else q",
     "a thread": "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\npool.submit(int).result()\n"
     "def ready(*given): return pool.submit(F.scaled_dot_product_attention, *given).result()",
     "a copy of the process": "import os, pickle\ndef ready(q, k, v, mask):\n    r, w = os.pipe()\n    if not os.fork():\n"

@@ -77,6 +77,16 @@ def processes(tmp_path: Path) -> Iterator[DaskProcesses]:
     made.end()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    """A scheduler with two workers that nobody kills."""
+    made = DaskProcesses(tmp_path_factory.mktemp("shared"))
+    made.add_worker()
+    made.add_worker()
+    yield made
+    made.end()
+
+
 @pytest.fixture
 def obedient(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The class of the executor that does what a notebook says, under the name that workers know it by."""

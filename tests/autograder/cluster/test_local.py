@@ -9,23 +9,20 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell
 
 from autograder.cluster.run import run_on_cluster
-from autograder.engine.interface import Execution, Submission
+from autograder.engine.interface import Execution
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.pool import run_concurrently
+from tests.autograder.engine.test_worker import BEFORE, submission
 
-CHAPTER = "03_scaled_dot_product"
 INTERRUPTED = """
 import os, sys
 from autograder.cluster.run import run_on_cluster
@@ -50,13 +47,14 @@ def settings(tmp_path: Path) -> GradingSettings:
     return with_available_isolation(GradingSettings(jobs=1, seed=7, package=str(wheel), allow_weaker=True))
 
 
-@pytest.fixture
-def submissions(notebook: Callable[..., str]) -> list[Submission]:
-    """One solved, one as it was given out, one that looks at its package."""
-    curious = nbformat.reads(notebook(CHAPTER), as_version=4)
-    curious.cells.append(new_code_cell("import tfcourse\nprint('from', tfcourse.WHERE_FROM)", id="look"))
-    texts = [notebook(CHAPTER), notebook(CHAPTER, solved=False), nbformat.writes(curious)]
-    return [Submission(f"student-{number}", CHAPTER, text) for number, text in enumerate(texts)]
+SOLVED = "import torch\ndef causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device).tril()"
+CHECKED = ("from tfcourse import check\ncheck(causal_mask, hidden=True)", "test_causal_mask")
+# One solved, one that was left as it is, one that looks at its package.
+SUBMISSIONS = [
+    submission((SOLVED, None), CHECKED, student="student-0"),
+    submission(("def causal_mask(T, device=None):\n    raise NotImplementedError", None), CHECKED, student="student-1"),
+    submission(("import tfcourse\nprint('from', tfcourse.WHERE_FROM)", None), *BEFORE, student="student-2"),
+]
 
 
 def told(execution: Execution) -> Any:
@@ -66,11 +64,9 @@ def told(execution: Execution) -> Any:
     return execution.student, execution.failure, execution.isolation, execution.layers, outputs
 
 
-def test_a_cluster_gives_the_executions_that_this_machine_gives(
-    settings: GradingSettings, submissions: list[Submission]
-) -> None:
-    here = list(run_concurrently(partial(WorkerExecutor, settings), submissions, jobs=1))
-    there = list(run_on_cluster(GradingSettings(**{**vars(settings), "scheduler": "local"}), submissions))
+def test_a_cluster_gives_the_executions_that_this_machine_gives(settings: GradingSettings) -> None:
+    here = list(run_concurrently(partial(WorkerExecutor, settings), SUBMISSIONS, jobs=1))
+    there = list(run_on_cluster(GradingSettings(**{**vars(settings), "scheduler": "local"}), SUBMISSIONS))
     by_student = {execution.student: execution for execution in there}
     assert [told(by_student[execution.student]) for execution in here] == [told(execution) for execution in here]
     assert "from the wheel" in by_student["student-2"].notebook

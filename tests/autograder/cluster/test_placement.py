@@ -25,18 +25,15 @@ def given_out(placement: Placement, fresh: Callable[[], Work | None]) -> list[tu
 
 def test_each_worker_gets_one_to_run_before_any_gets_one_to_wait() -> None:
     placement = Placement()
+    assert given_out(placement, works("abc")) == [], "nobody is there"
+    placement.look(["w1", "w2"])
+    placement.look(["w1"])
+    assert {address for address, *_ in given_out(placement, works("ab"))} == {"w1"}, "w2 was missed once"
+    placement = Placement()
     placement.look(["w1", "w2"])
     out = given_out(placement, works("abcdefg"))
     assert [address for address, *_ in out] == ["w1", "w2", "w1", "w2"]
     assert placement.running == 4
-
-
-def test_a_submission_is_taken_only_when_there_is_a_place_for_it() -> None:
-    placement = Placement()
-    fresh = works("abc")
-    assert given_out(placement, fresh) == []
-    placement.look(["w1"])
-    assert [name for _, name, _ in given_out(placement, fresh)] == ["a", "b"]
 
 
 def test_suspects_run_again_alone_and_elsewhere() -> None:
@@ -87,15 +84,6 @@ def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
     work = placement.done(again)
     assert work is not None
     assert work.losses == 0
-
-
-def test_a_worker_that_was_missed_once_is_given_nothing_until_it_is_seen_again() -> None:
-    placement = Placement()
-    placement.look(["w1"])
-    placement.look([])
-    assert given_out(placement, works("a")) == []
-    placement.look(["w1"])
-    assert len(given_out(placement, works("a"))) == 1
 
 
 def test_a_failure_is_tried_on_another_worker_while_the_first_goes_on() -> None:

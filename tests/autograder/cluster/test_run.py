@@ -37,25 +37,36 @@ def graded(processes: Any, obedient: Any, patience: float = 30, jobs: int = 1, *
     return {execution.student: execution for execution in done}
 
 
-def test_everything_comes_back_as_the_executors_returned_it(processes: Any, obedient: Any, tmp_path: Path) -> None:
-    processes.add_worker()
-    processes.add_worker()
+def test_everything_comes_back_as_the_executors_returned_it_also_after_a_run_that_ended_early(
+    shared: Any, obedient: Any, tmp_path: Path
+) -> None:
+    taken: list[int] = []
+
+    def many() -> Any:
+        for number in range(50):
+            taken.append(number)
+            yield Submission(f"s{number}", "03", "")
+
+    early = run_on_cluster(GradingSettings(scheduler=shared.address), many(), make_executor=obedient)
+    next(early)
+    early.close()
+    assert len(taken) <= 8, "submissions are taken as workers need them"
     wheel = tmp_path / "students.whl"
     wheel.write_text("the bytes of a wheel")
     commands = {f"student-{number}": f"say {number}" for number in range(30)}
-    done = graded(processes, obedient, wheel=str(wheel), bjørn="package", **commands)
+    done = graded(shared, obedient, wheel=str(wheel), bjørn="package", **commands)
     assert done["bjørn"].notebook == "the bytes of a wheel"
     expected = Execution("student-7", "say 7 by student-7", 0.5, "", "none", ("one", "two"))
     assert done["student-7"] == expected
+    assert list(run_on_cluster(GradingSettings(scheduler="tcp://127.0.0.1:1"), [])) == [], "nothing needs no scheduler"
 
 
-def test_a_worker_that_is_killed_costs_no_grade(processes: Any, obedient: Any, tmp_path: Path) -> None:
-    processes.add_worker()
-    processes.add_worker()
-    done = graded(processes, obedient, a="", b=f"die {tmp_path / 'once'}", c="", d="", e="")
+def test_a_failure_is_believed_when_two_workers_agree(shared: Any, obedient: Any, tmp_path: Path) -> None:
+    done = graded(shared, obedient, a="", odd="raise", b="fail", c=f"fail {tmp_path / 'once'}")
+    assert done["odd"].failure == "LookupError: no such thing"
+    assert done["b"].failure.startswith("failed on ")
     assert (tmp_path / "once").exists()
-    assert sorted(worker.poll() is None for worker in processes.workers) == [False, True]
-    assert all(execution.failure == "" for execution in done.values())
+    assert done["a"].failure == done["c"].failure == ""
 
 
 def test_a_new_worker_goes_on_where_all_others_were_killed(processes: Any, obedient: Any, tmp_path: Path) -> None:
@@ -82,16 +93,6 @@ def test_what_kills_every_worker_is_given_up_and_its_neighbours_are_graded(proce
     assert sum(worker.poll() is None for worker in processes.workers) == 1
 
 
-def test_a_failure_is_believed_when_two_workers_agree(processes: Any, obedient: Any, tmp_path: Path) -> None:
-    processes.add_worker()
-    processes.add_worker()
-    done = graded(processes, obedient, a="", odd="raise", b="fail", c=f"fail {tmp_path / 'once'}")
-    assert done["odd"].failure == "LookupError: no such thing"
-    assert done["b"].failure.startswith("failed on ")
-    assert (tmp_path / "once").exists()
-    assert done["a"].failure == done["c"].failure == ""
-
-
 def test_a_lost_scheduler_ends_the_run_with_what_to_do(processes: Any, obedient: Any) -> None:
     processes.add_worker()
     settings = GradingSettings(scheduler=processes.address)
@@ -99,32 +100,25 @@ def test_a_lost_scheduler_ends_the_run_with_what_to_do(processes: Any, obedient:
     running = run_on_cluster(settings, submissions(**commands), make_executor=obedient)
     assert next(running).student == "first"
     processes.scheduler.kill()
-    with pytest.raises(CourseError, match=r"scheduler is lost\n.*What is recorded is kept"):
+    with pytest.raises(CourseError, match="scheduler is lost"):
         list(running)
 
 
-def test_where_nobody_answers_there_is_no_scheduler(processes: Any, obedient: Any, monkeypatch: Any) -> None:
+def test_without_a_worker_that_fits_or_a_scheduler_the_run_ends(
+    processes: Any, obedient: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    with pytest.raises(CourseError, match="no worker for 1 seconds"):
+        graded(processes, obedient, patience=1, a="")
+    (tmp_path / "older.py").write_text(PRELOAD)
+    processes.add_worker("--preload", str(tmp_path / "older.py"), threads=4)
+    with pytest.raises(CourseError, match=r"tfcourse is 0\.0\.1 there") as refused:
+        graded(processes, obedient, a="")
+    assert "4 threads" in str(refused.value)
     processes.scheduler.kill()
     processes.scheduler.wait()
     monkeypatch.setattr("autograder.cluster.connection._CONNECT_SECONDS", 1)
-    with pytest.raises(CourseError, match="no Dask scheduler answers there"):
+    with pytest.raises(CourseError, match="no Dask scheduler"):
         graded(processes, obedient, a="")
-
-
-def test_without_workers_the_run_ends_after_a_while(processes: Any, obedient: Any) -> None:
-    with pytest.raises(CourseError, match="no worker for 1 seconds"):
-        graded(processes, obedient, patience=1, a="")
-
-
-def test_workers_of_other_versions_or_with_many_threads_are_refused(
-    processes: Any, obedient: Any, tmp_path: Path
-) -> None:
-    (tmp_path / "older.py").write_text(PRELOAD)
-    processes.add_worker("--preload", str(tmp_path / "older.py"), threads=4)
-    with pytest.raises(CourseError, match=r"torch is 0\.0\.1 there and") as refused:
-        graded(processes, obedient, a="")
-    assert "tfcourse is 0.0.1 there" in str(refused.value)
-    assert "4 threads" in str(refused.value)
 
 
 def test_a_worker_of_another_version_that_comes_later_gets_nothing(
@@ -168,22 +162,15 @@ def test_with_the_certificate_of_the_page_all_parts_meet_and_strangers_do_not(
         told = yaml.safe_load((config / "distributed.yaml").read_text())
         with dask.config.set(dask.config.merge(dask.config.config, told)):
             assert graded(processes, obedient, a="")["a"].failure == ""
-        with pytest.raises(CourseError, match="for tls:// see"):
+        with pytest.raises(CourseError, match="tls://"):
             graded(processes, obedient, a="")
     finally:
         processes.end()
 
 
-def test_nothing_to_run_needs_no_scheduler() -> None:
-    assert list(run_on_cluster(GradingSettings(scheduler="tcp://127.0.0.1:1"), [])) == []
-
-
-@pytest.mark.parametrize("failures", [2, 100])
-def test_an_event_loop_that_does_not_begin_in_time_is_started_again(
-    processes: Any, obedient: Any, monkeypatch: pytest.MonkeyPatch, failures: int
+def test_an_event_loop_that_does_not_begin_in_time_is_started_again_but_not_for_ever(
+    shared: Any, obedient: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processes.add_worker()
-    attempts = iter(range(failures))
     start = LoopRunner.start
 
     def held_up(runner: LoopRunner) -> None:
@@ -191,32 +178,8 @@ def test_an_event_loop_that_does_not_begin_in_time_is_started_again(
         start(runner)
 
     monkeypatch.setattr(LoopRunner, "start", held_up)
-    if failures == 2:
-        assert graded(processes, obedient, a="")["a"].failure == ""
-    else:
-        with pytest.raises(CourseError, match="event loop does not begin"):
-            graded(processes, obedient, a="")
-
-
-def test_submissions_are_taken_as_workers_need_them(processes: Any, obedient: Any) -> None:
-    processes.add_worker()
-    taken = []
-
-    def many() -> Any:
-        for number in range(20):
-            taken.append(number)
-            yield Submission(f"s{number}", "03", "")
-
-    running = run_on_cluster(GradingSettings(scheduler=processes.address), many(), make_executor=obedient)
-    next(running)
-    assert len(taken) <= 4
-    running.close()
-
-
-def test_a_run_that_ends_early_leaves_the_cluster_usable(processes: Any, obedient: Any) -> None:
-    processes.add_worker()
-    settings = GradingSettings(scheduler=processes.address)
-    running = run_on_cluster(settings, submissions(a="", b="sleep 1", c="sleep 1"), make_executor=obedient)
-    next(running)
-    running.close()
-    assert graded(processes, obedient, b="")["b"].notebook == " by b"
+    attempts = iter(range(2))
+    assert graded(shared, obedient, a="")["a"].failure == ""
+    attempts = iter(range(100))
+    with pytest.raises(CourseError, match="event loop"):
+        graded(shared, obedient, a="")

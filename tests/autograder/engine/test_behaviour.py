@@ -122,12 +122,9 @@ def test_an_error_counts_by_kind_where_anything_ran() -> None:
         for error in ("ValueError: 3 rows", "ValueError: 4 rows", "TypeError: 3 rows")
     ]
     assert texts[0] == texts[1] != texts[2]
-    assert len(set(texts[3:])) == 3
-
-
-def test_addresses_in_memory_do_not_count() -> None:
     errors = [Observation(error=f"TypeError: <f at {address}> is none") for address in ("0x7f01ab", "0x7f99cd")]
-    assert describe(ONE, errors[:1]) == describe(ONE, errors[1:])
+    assert describe(ONE, errors[:1]) == describe(ONE, errors[1:]), "addresses in memory do not count"
+    assert len(set(texts[3:])) == 3
 
 
 def test_the_unit_is_the_references_median() -> None:
@@ -219,7 +216,12 @@ def test_only_lost_points_make_a_signature(shown: list[Any]) -> None:
     assert signature_of(shown, {}, "cpu") is None
 
 
-def test_a_failure_of_its_own_is_no_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_a_failure_of_its_own_nor_a_refused_answer_is_a_signature(
+    student: Student, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "def soft_lookup(query, keys, values):\n    raise NotImplementedError"
+    assert graded(student, source) == (0, None)
+
     def fail(*arguments: Any) -> None:
         raise MemoryError
 
@@ -271,11 +273,6 @@ def test_hostile_code_cannot_make_it_fail(student: Student, body: str) -> None:
     assert score == 0
     assert result is not None
     assert len(json.dumps(result[1])) <= MOST_BYTES
-
-
-def test_a_refused_answer_has_no_signature(student: Student) -> None:
-    source = "def soft_lookup(query, keys, values):\n    raise NotImplementedError"
-    assert graded(student, source) == (0, None)
 
 
 def test_python_numbers_of_one_answer_make_one_value() -> None:

@@ -30,6 +30,7 @@ def defined(student: Student, source: str, *, complete: bool = True) -> dict[str
 COMPARES = "F.layer_norm(x, (4,))"
 CELLS = {
     "top level": f"def f(x): return x\nexpected = {COMPARES}\nbelow = 1",
+    "missing name": f"expected = {COMPARES}\nprint(expected.sum())\ndef f(x): return x\nbelow = 1",
     "one line": f"expected = {COMPARES}; below = 1\ndef f(x): return x",
     "with": f"with torch.no_grad():\n    expected = {COMPARES}\n    print(expected.sum())\n    below = 1\ndef f(x): return x",
     "for": f"below = []\nfor n in range(2):\n    expected = {COMPARES}\n    below.append(n)\nbelow[1]\ndef f(x): return below[1]",
@@ -45,13 +46,10 @@ CELLS = {
 }
 
 
-@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS.keys())
-def test_a_comparison_costs_no_definition(student: Student, cell: str) -> None:
-    assert defined(student, cell) == {"f": True, "below": True}
-
-
-def test_a_name_that_is_missing_for_a_comparison_costs_no_definition(student: Student) -> None:
-    assert defined(student, f"expected = {COMPARES}\nprint(expected.sum())\ndef f(x): return x\nbelow = 1")["below"]
+def test_a_comparison_costs_no_definition(student: Student) -> None:
+    for name, cell in CELLS.items():
+        assert student.run("f = below = None\ndel f, below")
+        assert defined(student, cell) == {"f": True, "below": True}, name
 
 
 def test_a_cell_that_failed_elsewhere_ends_there_again(student: Student) -> None:

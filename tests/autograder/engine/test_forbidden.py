@@ -8,13 +8,15 @@ import pytest
 import torch
 
 from autograder.checking.draw import Case
+from autograder.checking.refusal import ForbiddenFunctionError, refused
 from autograder.checking.request import Observation
 from autograder.checks.ch05_transformer.ready_made import ATTENTION, NORMS
 
 from .student import Student
 
 CASE = Case({"x": torch.rand(2, 3, 4)})
-CALL = "return F.layer_norm(x, (4,))"
+# A function of Python, refused by its code, and one of C++, refused at the dispatcher.
+CALLS = ("return F.layer_norm(x, (4,))", "return torch.layer_norm(x, (4,))")
 FORBIDDEN = [*ATTENTION, *NORMS]
 
 
@@ -71,9 +73,10 @@ UNDOING: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.parametrize("call", CALLS, ids=["Python", "C++"])
 @pytest.mark.parametrize(("before", "first"), UNDOING.values(), ids=UNDOING.keys())
-def test_student_code_cannot_undo_the_refusal(student: Student, before: str, first: str) -> None:
-    observation = asked(student, f"{before}\ndef f(x):\n    {first or 'pass'}\n    {CALL}")
+def test_student_code_cannot_undo_the_refusal(student: Student, before: str, first: str, call: str) -> None:
+    observation = asked(student, f"{before}\ndef f(x):\n    {first or 'pass'}\n    {call}")
     assert observation.error is not None
     assert "norm" in observation.error
     assert not observation.outputs
@@ -89,9 +92,14 @@ def test_the_kernel_cannot_be_taken_out_beforehand(student: Student) -> None:
 ORIGINAL = """
 import types
 def f(x):
-    found = [item for item in gc.get_objects() if type(item) is types.CodeType and item.co_name == 'multi_head_attention_forward']
-    return any('in_proj_weight' in item.co_varnames for item in found)
+    codes = [item.__code__ for item in gc.get_objects() if type(item) is types.FunctionType]
+    return any(code.co_name == 'multi_head_attention_forward' and 'in_proj_weight' in code.co_varnames for code in codes)
 """
+
+
+def test_an_operator_in_place_is_refused_with_the_other() -> None:
+    with refused("f", ["relu"]), pytest.raises(ForbiddenFunctionError, match="relu"):
+        torch.relu_(torch.randn(3))
 
 
 def test_the_code_of_a_refused_function_is_gone(student: Student) -> None:
@@ -101,26 +109,6 @@ def test_the_code_of_a_refused_function_is_gone(student: Student) -> None:
 def test_what_is_refused_is_refused_in_cells_too(student: Student) -> None:
     assert not student.run("import torch\ntorch.nn.functional.layer_norm(torch.rand(2, 4), (4,))")
     assert "layer_norm is refused here" in str(student.outputs)
-
-
-CALLS_IN_BETWEEN = """
-def f(x): return x
-expected = torch.nn.functional.layer_norm(torch.rand(2, 4), (4,))
-print((expected - f(expected)).abs().max())
-def g(x): return 2 * x
-"""
-
-
-@pytest.mark.parametrize(("complete", "defined"), [(True, True), (False, False)])
-def test_a_cell_goes_on_below_what_is_refused(student: Student, complete: bool, defined: bool) -> None:
-    student.run("import torch")
-    student.conversation.ask({"do": "define", "source": CALLS_IN_BETWEEN, "complete": complete})
-    assert "f" in student.names or student.names["f"]
-    if defined:
-        assert student.names["g"] is not None
-    else:  # the name that the refused call should have bound is missing where the whole cell had failed elsewhere
-        with pytest.raises(KeyError):
-            student.names["g"]
 
 
 def test_a_call_in_a_cell_does_not_count_against_an_exercise(student: Student) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ import torch
 
 from autograder.checks import exercises
 from autograder.engine.settings import GradingSettings
-from autograder.engine.transport.channel import ClosedError
 from autograder.engine.transport.fork_server import ForkedByServer, kill_group
 from autograder.engine.workers import engine, worker
 from autograder.engine.workers.executor import WorkerExecutor, WorkerPool
@@ -111,16 +109,6 @@ def test_without_its_servers_a_pool_grades(pool: WorkerPool) -> None:
     assert pool.cpu_capability() == ""
 
 
-def test_without_the_server_of_zygotes_a_worker_starts_one() -> None:
-    with WorkerPool() as pool:
-        pool.start(SETTINGS)
-        os.kill(servers_of(pool)[1], signal.SIGKILL)
-        executor = WorkerExecutor(SETTINGS, servers=pool._servers)
-        with closing(executor):
-            assert Graded(executor.grade_one(submission(*BEFORE))).points == {"good": 1}
-            assert zygote_of(executor)
-
-
 def test_servers_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
     code = (
         "import os, signal, socket, tempfile\nfrom autograder.engine.settings import GradingSettings\n"
@@ -154,13 +142,6 @@ def test_a_chapter_has_its_questions_before_workers_are_forked() -> None:
     gc.unfreeze()  # a server freezes what it has before it forks; this process goes on with other tests
     assert engine.answer_cache(seed, "cpu").without(names) == []
     assert engine.answer_cache(seed + 1, "cpu").without(names) == sorted(names)
-
-
-def test_a_connection_that_nobody_takes_is_no_process() -> None:
-    ours, theirs = socket.socketpair()
-    theirs.close()
-    with ours, pytest.raises(ClosedError):
-        ForkedByServer.announced(ours, 1.0)
 
 
 def test_ending_a_process_that_has_ended_kills_no_other() -> None:

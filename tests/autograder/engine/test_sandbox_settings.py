@@ -47,9 +47,6 @@ def test_settings_survive_the_way_to_another_process_as_plain_data() -> None:
     made = engine_settings(SETTINGS, "/wheel")
     assert SandboxSettings.from_dict(made.to_dict()) == made
     assert len(made.to_dict()) == len(fields(SandboxSettings))
-
-
-def test_a_name_that_is_no_setting_is_refused() -> None:
     with pytest.raises(TypeError, match="isolaton"):
         SandboxSettings.from_dict({"isolaton": "none"})
 

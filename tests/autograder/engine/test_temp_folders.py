@@ -69,15 +69,11 @@ def test_what_is_young_or_not_certainly_ours_stays(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(temp_folders, "_YOUNG_SECONDS", 60.0)
     left = killed_run()
     remove_abandoned()
-    assert left.is_dir()
-
-
-def test_a_folder_of_another_user_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = killed_run()
-    with monkeypatch.context() as somebody:
-        somebody.setattr(os, "geteuid", lambda: 12345)
-        remove_abandoned()
-    assert left.is_dir()
+    assert left.is_dir(), "it is young"
+    monkeypatch.setattr(temp_folders, "_YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    remove_abandoned()
+    assert left.is_dir(), "it is another user's"
 
 
 def test_what_students_are_forked_from_ends_with_its_worker_also_while_it_prepares_itself(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -52,6 +53,9 @@ PATIENCE = 120.0
 Cell = tuple[str, str | None]
 BEFORE: tuple[Cell, ...] = (("def good(x):\n    return 2 * x", None), ("assert good(2) == 4", "good"))
 AFTER: tuple[Cell, ...] = (("def last(x):\n    return good(x) + 1", None), ("assert last(1) == 3", "last"))
+SUBMISSIONS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("submissions.toml").read_text(encoding="utf-8")
+)
 SLOW: tuple[Cell, ...] = (*BEFORE, ("import time\ntime.sleep(1.5)", None), *AFTER)
 
 
@@ -195,108 +199,28 @@ def test_a_worker_brings_no_gradebook_along() -> None:
     assert done.stdout.strip() == "[]", "every worker would take a second longer to begin"
 
 
-def test_a_notebook_comes_back_with_outputs_and_points(executor: WorkerExecutor) -> None:
-    graded = grade(executor, *BEFORE, ("print('hello')\n1 + 1", None), ("assert good(2) == 5", "wrong"), *AFTER)
-    assert graded.execution.student == "ann"
+@pytest.mark.parametrize("row", SUBMISSIONS.values(), ids=SUBMISSIONS)
+def test_a_submission_gets_what_its_row_says(
+    row: dict[str, Any], executor: WorkerExecutor, tight: WorkerExecutor
+) -> None:
+    if deed := row.get("deed"):
+        row = {"points": {"good": 1, "f": 0, "last": 1}, **row}
+        row["cells"] = ["before", [f"def f():\n    {deed}"], ["f()", "f"], "after"]
+    parts: dict[Any, Sequence[Cell]] = {"before": BEFORE, "after": AFTER}
+    cells = [cell for part in row["cells"] for cell in parts.get(str(part), [(*part, None)[:2]])]
+    files = {name: text.encode() for name, text in row.get("files", {}).items()}
+    graded = grade(tight if row.get("tight") else executor, *cells, **files)
     assert (graded.execution.isolation, graded.execution.layers) == ("sandbox", LAYERS)
-    assert graded.points == {"good": 1, "wrong": 0, "last": 1}
-    printed, result = graded.notebook.cells[2].outputs
-    assert (printed.text, result.data["text/plain"]) == ("hello\n", "2")
-    assert graded.errors().keys() == {"wrong"}
-    assert graded.errors()["wrong"].startswith("AssertionError")
-    assert graded.problems == []
-
-
-DEEDS: dict[str, tuple[str, str, str]] = {
-    "a loop that never ends": ("while True:\n        x = 1", "timeout", "2 s of CPU time"),
-    "a wait that never ends": ("import time\n    time.sleep(1000)", "timeout", "stopped after 8 s"),
-    "a wait that does not listen": (
-        "import time\n    while True:\n        try:\n            time.sleep(1000)\n        except BaseException:\n            pass",
-        "timeout",
-        "stopped after 8 s",
-    ),
-    "memory by one allocation": ("return len(bytearray(3 * 2**30))", "", "MemoryError"),
-    "an exit": ("import os\n    os._exit(0)", "kernel died", "The process ended"),
-    "an ordinary exit": ("raise SystemExit", "", "SystemExit"),
-    "a crash": ("import ctypes\n    ctypes.string_at(0)", "kernel died", "SIGSEGV"),
-    "a copy of the process": ("import os\n    os.fork()", "", "Processes cannot be started"),
-    "too many threads": (
-        "import threading, time\n    while True:\n        threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()",
-        "",
-        "can't start new thread",
-    ),
-    "a full folder": (
-        "for n in range(100):\n        with open(str(n), 'wb') as file:\n            file.write(bytes(2**20))",
-        "",
-        "No space left",
-    ),
-    "a file that is too large": (
-        "with open('big', 'wb') as file:\n        for n in range(100):\n            file.write(bytes(2**20))",
-        "",
-        "File too large",
-    ),
-    "too deep a recursion": ("return f()", "", "RecursionError"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("deed", "kind", "told"), DEEDS.values(), ids=DEEDS.keys())
-def test_what_goes_too_far_costs_its_own_exercise_and_is_told(
-    executor: WorkerExecutor, deed: str, kind: str, told: str
-) -> None:
-    graded = grade(executor, *BEFORE, (f"def f():\n    {deed}", None), ("f()", "f"), *AFTER)
-    assert graded.points == {"good": 1, "f": 0, "last": 1}
-    assert graded.errors().keys() == {"f"}
-    assert told in graded.errors()["f"]
-    assert [(problem.kind, problem.where) for problem in graded.problems] == ([(kind, "f")] if kind else [])
-    assert all(told in problem.what for problem in graded.problems)
-
-
-@pytest.mark.parametrize(
-    ("source", "kind"),
-    [
-        ("while True:\n    print('x' * 1000)", "output flood"),
-        ("import os\nos._exit(0)", "kernel died"),
-        ("import time\ntime.sleep(1000)", "timeout"),
-        ("import signal, os\nos.kill(os.getpid(), signal.SIGSEGV)\nwhile True: x = 1", None),
-    ],
-    ids=["flood", "exit", "wait", "signal to itself"],
-)
-def test_a_cell_of_the_students_that_goes_too_far_costs_no_points(
-    executor: WorkerExecutor, source: str, kind: str | None
-) -> None:
-    graded = grade(executor, *BEFORE, (source, None), *AFTER)
-    assert graded.points == {"good": 1, "last": 1}
-    (problem,) = graded.problems
-    assert problem.where == "cell 3"
-    assert kind is None or problem.kind == kind
-    assert sum(len(str(output)) for output in graded.notebook.cells[2].outputs) < 2 * SETTINGS.flood_output
-
-
-def test_what_was_broken_off_leaves_nothing_to_the_next_submission(executor: WorkerExecutor) -> None:
-    spoil = "import os, sys, torch\ntorch.spoilt = sys.spoilt = 1\nopen('left', 'w').write('x')\nos.environ['LEFT'] = '1'\nos._exit(0)"
-    assert grade(executor, (spoil, None)).problems
-    look = "import os, sys, torch\nprint(hasattr(torch, 'spoilt'), hasattr(sys, 'spoilt'), os.listdir(), 'LEFT' in os.environ)"
-    assert grade(executor, (look, None)).printed(0) == "False False [] False\n"
-
-
-def test_a_submission_that_has_used_up_its_time_keeps_what_it_had(tight: WorkerExecutor) -> None:
-    graded = grade(tight, *BEFORE, ("import time\ndef f(): time.sleep(1000)", None), ("f()", "f"), ("f()", "g"), *AFTER)
-    assert graded.points == {"good": 1, "f": 0, "g": 0, "last": 0}
-    assert [(problem.kind, problem.where) for problem in graded.problems] == [
-        ("timeout", "f"), ("timeout", "g"), ("time used up", "cell 6"), ("time used up", "last"),
-    ]  # fmt: skip
-    assert "used up its time" in graded.errors()["last"]
-
-
-def test_a_submission_that_brings_down_more_processes_than_allowed_is_given_up_from_there(
-    tight: WorkerExecutor,
-) -> None:
-    deadly: Cell = ("import os\nos._exit(0)", None)
-    once = grade(tight, *BEFORE, deadly, *AFTER)
-    assert once.points == {"good": 1, "last": 1}
-    twice = grade(tight, *BEFORE, deadly, deadly, *AFTER)
-    assert twice.points == {"good": 1, "last": 0}
-    assert twice.errors()["last"] == "KernelDied: 2 cells brought the process down; this one was not run."
+    assert graded.points == row.get("points", {})
+    where = [(problem.kind, problem.where) for problem in graded.problems]
+    assert [
+        (kind and found, place) for (found, place), (kind, _) in zip(where, row.get("problems", []), strict=True)
+    ] == [tuple(problem) for problem in row.get("problems", [])]
+    said = {name: text for name, text in graded.errors().items() if name in graded.points}
+    assert said.keys() == row.get("errors", {}).keys()
+    assert all(word in said[name] for name, word in row.get("errors", {}).items())
+    assert all(graded.printed(int(index)) == text for index, text in row.get("printed", {}).items())
+    assert all(len(str(cell.outputs)) < 2 * SETTINGS.flood_output for cell in graded.notebook.cells)
 
 
 def test_a_submission_that_was_given_up_says_so_in_every_question_and_wants_a_person() -> None:
@@ -308,19 +232,6 @@ def test_a_submission_that_was_given_up_says_so_in_every_question_and_wants_a_pe
     )
     (problem,) = problems_of(done)
     assert (problem.kind, problem.fatal) == ("grading stopped", True)
-
-
-def test_files_beside_the_notebook_are_there_and_can_be_written_to(executor: WorkerExecutor) -> None:
-    look = "print(open('sub/data.txt').read())\nopen('sub/data.txt', 'a').write('more')"
-    for _ in range(2):
-        graded = grade(executor, (look, None), **{"sub/data.txt": "täglich".encode()})
-        assert graded.errors() == {}
-        assert graded.printed(0) == "täglich\n"
-
-
-def test_files_are_there_again_after_a_crash(executor: WorkerExecutor) -> None:
-    graded = grade(executor, ("import os\nos._exit(0)", None), ("print(open('a').read())", None), a=b"content")
-    assert graded.printed(1) == "content\n"
 
 
 DRAW = (
@@ -368,22 +279,11 @@ def test_a_zygote_that_is_killed_between_two_submissions_is_started_again(execut
     assert zygote_of(executor) != zygote
 
 
-def test_a_zygote_that_is_killed_during_a_submission_changes_nothing(executor: WorkerExecutor) -> None:
-    undisturbed = grade(executor, *SLOW)
-    zygote = zygote_of(executor)
-    idle = set(family(zygote))
-    running = Background(executor, submission(*SLOW))
-    until(lambda: set(family(zygote)) - idle)
-    kill_group(zygote)
-    graded = Graded(running.result())
-    assert zygote_of(executor) != zygote
-    assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
-
-
-def kill_checker(executor: WorkerExecutor, known: set[int]) -> None:
+def kill_checker(executor: WorkerExecutor, known: set[int] | None = None) -> None:
     """Kill the process that decides about a submission, once it is there."""
     assert executor._process is not None
     worker = executor._process.pid
+    known = set() if known is None else known
 
     def there() -> list[int]:
         return [pid for pid in set(children(worker)) - known if is_worker(pid)]
@@ -435,13 +335,6 @@ def test_a_checker_that_has_done_more_than_to_ask_hands_on_to_the_next_at_once(
     assert decider(executor, more) != decider(executor)
 
 
-def test_a_default_that_a_graded_cell_does_not_come_to_change_back_is_nobody_elses(executor: WorkerExecutor) -> None:
-    test = "import torch\ntorch.set_default_dtype(torch.float64)\nassert good(2) == 4\ntorch.set_default_dtype(torch.float32)"
-    raises = ("def good(x):\n    raise ValueError", None)
-    assert grade(executor, raises, (test, "good")).points == {"good": 0}
-    assert grade(executor, ("import torch\nassert torch.ones(1).dtype == torch.float32", "kind")).points == {"kind": 1}
-
-
 def test_in_one_checker_nothing_is_left_of_the_submission_before(executor: WorkerExecutor) -> None:
     def look() -> Graded:
         left = "told = print('mine' in globals(), hasattr(sys, 'last_value'), In[1:-1], torch.rand(1).item())"
@@ -480,28 +373,29 @@ def test_what_a_submission_gets_does_not_depend_on_those_before_it_in_the_same_c
     assert all(points["last"] == 1 for points, *_ in there)
 
 
-CROWD = """
-def good(x):
-    import os
-    for _ in range(4):
-        if not os.fork():
-            while True: pass
-    while True: pass
-"""
-LEFT = ("import os\nprint(sum(name.isdigit() for name in os.listdir('/proc')))", None)
+def kill_zygote(executor: WorkerExecutor) -> None:
+    """Kill the process that students' processes are forked from, once it has forked one."""
+    zygote = zygote_of(executor)
+    until(lambda: family(zygote))
+    kill_group(zygote)
 
 
-def test_what_a_cell_that_was_stopped_has_started_takes_no_time_from_the_next(executor: WorkerExecutor) -> None:
-    graded = grade(executor, (CROWD, None), GOOD, LEFT, LATER, LAST)
-    assert graded.points == {"good": 0, "last": 1}
-    assert graded.errors().keys() == {"good"}
-    assert graded.printed(2) == "1\n"
+def kill_worker(executor: WorkerExecutor) -> None:
+    """Kill the worker, once it has a checker, and see its zygote end with it."""
+    assert executor._process is not None
+    worker, zygote = executor._process, os.pidfd_open(zygote_of(executor))
+    until(lambda: len(children(worker.pid)) > 1)
+    kill_group(worker.pid)
+    assert ended(zygote), "the zygote of the worker that was killed lives on"
 
 
-def test_a_checker_that_is_killed_once_changes_nothing(executor: WorkerExecutor) -> None:
+@pytest.mark.parametrize("kill", [kill_zygote, kill_checker, kill_worker])
+def test_a_process_that_is_killed_in_the_middle_changes_nothing(
+    executor: WorkerExecutor, kill: Callable[[WorkerExecutor], None]
+) -> None:
     undisturbed = grade(executor, *SLOW)
     running = Background(executor, submission(*SLOW))
-    kill_checker(executor, set())
+    kill(executor)
     graded = Graded(running.result())
     assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
 
@@ -522,21 +416,6 @@ def test_a_submission_whose_checker_is_lost_twice_fails_and_is_named_in_what_cou
     assert (problem.kind, problem.fatal) == ("grading stopped", True)
     assert "ClosedError" in problem.what
     assert grade(executor, *BEFORE, *AFTER).points == {"good": 1, "last": 1}
-
-
-def test_a_worker_that_is_killed_during_a_submission_changes_nothing(executor: WorkerExecutor) -> None:
-    undisturbed = grade(executor, *SLOW)
-    worker = executor._process
-    assert worker is not None
-    zygote = zygote_of(executor)
-    running = Background(executor, submission(*SLOW))
-    until(lambda: len(children(worker.pid)) > 1)
-    handle = os.pidfd_open(zygote)
-    kill_group(worker.pid)
-    graded = Graded(running.result())
-    assert executor._process is not worker
-    assert (graded.points, graded.errors(), graded.problems) == (undisturbed.points, {}, [])
-    assert ended(handle), "the zygote of the worker that was killed lives on"
 
 
 def test_a_worker_that_dies_twice_of_a_submission_is_told_and_grades_the_next(executor: WorkerExecutor) -> None:
@@ -580,21 +459,6 @@ def _names(pids: list[int]) -> list[str]:
         with suppress(OSError):
             found.append(Path(f"/proc/{pid}/comm").read_text().strip())
     return found
-
-
-def test_a_function_that_a_student_compiles_is_graded_as_it_was_written() -> None:
-    executor = executor_for(GradingSettings(seed=SEED))
-    compiled = "import torch\n@torch.compile\ndef f(x):\n    return 2 * x"
-    graded = grade(executor, (compiled, None), ("import torch\nassert f(torch.ones(2)).tolist() == [2, 2]", "f"))
-    executor.close()
-    assert graded.points == {"f": 1}
-    assert graded.errors() == {}
-
-
-def test_the_environment_names_no_folder_that_students_cannot_write(executor: WorkerExecutor) -> None:
-    # PyTorch has asked for a folder in the grader's temporary folder when it was imported.
-    asked = "import os, tempfile\nprint(*{os.environ['TORCHINDUCTOR_CACHE_DIR'], tempfile.gettempdir()})"
-    assert grade(executor, (asked, None)).printed(0) == "/tmp\n"
 
 
 def test_closing_twice_or_before_anything_was_run_is_nothing() -> None:

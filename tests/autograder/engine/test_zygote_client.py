@@ -92,28 +92,22 @@ def test_who_has_had_no_company_is_known_for_certain(room: Room) -> None:
     assert [output.get("text") for output in room.outputs] == ["True\n", "False\n"], room.outputs
 
 
-def test_figures_work_and_commands_are_explained(room: Room) -> None:
-    room.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn')\n!id -un")
-    shown = [output["data"] for output in room.outputs if output["output_type"] == "display_data"]
-    assert [data["image/png"][:5] for data in shown] == ["iVBOR"]
-    printed = "".join(output["text"] for output in room.outputs if output["output_type"] == "stream")
-    assert printed.startswith("drawn\nPrograms cannot be started while a notebook is graded: “id -un”")
-
-
-def test_of_the_grader_nothing_more_can_be_imported(room: Room) -> None:
-    room.run("import importlib")
-    for module in ("tfcourse", "autograder.checks", "autograder.grading.autograde", "autograder.engine.workers.worker"):
-        assert not room.run(f"importlib.import_module({module!r})")
-        assert room.outputs[-1]["ename"] == "ModuleNotFoundError"
-
-
-def test_a_child_has_no_open_files_but_its_own(room: Room) -> None:
+def test_figures_work_nothing_of_the_grader_can_be_imported_and_no_file_is_open(room: Room) -> None:
     room.run("import os\nopened = {}\nfor n in os.listdir('/proc/self/fd'):\n    try: opened[n] = os.readlink(f'/proc/self/fd/{n}')\n"
              "    except OSError: pass")  # fmt: skip
     opened = room.names["opened"]
     assert {opened.pop(number) for number in "012"} == {"/dev/null"}
     assert all(target.startswith(("socket:", "/proc", "anon_inode:", "pipe:")) for target in opened.values()), opened
     assert sum(target.startswith("socket:") for target in opened.values()) == 3, opened
+    room.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn')\n!id -un")
+    shown = [output["data"] for output in room.outputs if output["output_type"] == "display_data"]
+    assert [data["image/png"][:5] for data in shown] == ["iVBOR"]
+    printed = "".join(output["text"] for output in room.outputs if output["output_type"] == "stream")
+    assert printed.startswith("drawn\nPrograms cannot be started")
+    room.run("import importlib")
+    for module in ("tfcourse", "autograder.checks", "autograder.grading.autograde", "autograder.engine.workers.worker"):
+        assert not room.run(f"importlib.import_module({module!r})")
+        assert room.outputs[-1]["ename"] == "ModuleNotFoundError"
 
 
 def test_children_inherit_nothing_from_each_other(zygote: ZygoteClient) -> None:
@@ -130,21 +124,6 @@ def test_memory_that_all_processes_together_fill_is_a_broken_limit(room: Room) -
     with pytest.raises(LimitError, match="300 MiB") as caught:
         room.run("import time\nkept = bytearray(b'x') * (400 * 2**20)\ntime.sleep(30)")
     assert caught.value.kind == "memory"
-
-
-def test_an_allocation_past_the_limit_is_an_error_that_code_can_catch(room: Room) -> None:
-    assert not room.run("x = bytearray(2 * 2**30)")
-    assert room.outputs[-1]["ename"] == "MemoryError"
-    assert room.run("y = 1")
-
-
-def test_a_crash_is_told_by_its_signal_and_the_next_child_is_had(zygote: ZygoteClient, room: Room) -> None:
-    with pytest.raises(LimitError) as caught:
-        room.run("import ctypes\nctypes.string_at(0)")
-    assert caught.value.kind == "kernel died"
-    again = Room(zygote)
-    assert again.run("1")
-    again.child.close()
 
 
 def test_a_zygote_that_is_killed_is_started_again(zygote: ZygoteClient) -> None:

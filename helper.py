@@ -1,0 +1,1 @@
+import gc as frames
