@@ -33,6 +33,34 @@ ATTACKS = (
         },
     ),
     Attack(
+        name="another's submission overwritten",
+        story="Overwrites the notebook that another student has handed in, and the release.",
+        wants="harm to others",
+        cells=(
+            code("""
+                import glob
+                for path in glob.glob(f"{COURSE}/submitted/*/{CHAPTER}/*.ipynb") + glob.glob(f"{COURSE}/release/*/*"):
+                    if f"/{SELF}/" not in path:
+                        open(path, "a").write(" ")
+                        won("changes somebody else's files")
+            """),
+        ),
+    ),
+    Attack(
+        name="its own result overwritten",
+        story="Writes a result and an autograded notebook of its own where the grader keeps them.",
+        wants="full marks in reports and feedback",
+        cells=(
+            code("""
+                import json, os
+                for folder, name in ((f"{COURSE}/results/{CHAPTER}", f"{SELF}.json"), (f"{COURSE}/autograded/{SELF}/{CHAPTER}", f"{CHAPTER}.ipynb")):
+                    os.makedirs(folder, exist_ok=True)
+                    for written in (name, MARK):
+                        open(f"{folder}/{written}", "w").write("{}")
+            """),
+        ),
+    ),
+    Attack(
         name="symbolic links planted",
         story="Plants symbolic links in its folder and in the grader's, under the names that the grader writes or clears away.",
         wants="a file of the attacker's choice overwritten or removed by the grader",
@@ -45,6 +73,19 @@ ATTACKS = (
                             os.symlink(OUTSIDE if "." not in name else COURSE + "/nbgrader_config.py", f"{folder}/{name}.{MARK}" if folder not in (".", "..") else f"{folder}/{name}")
                         except OSError:
                             pass
+            """),
+        ),
+    ),
+    Attack(
+        name="hard links",
+        story="Makes hard links to the gradebook and to another's work inside of its own folder, to change them from there.",
+        wants="the gradebook from within its own folder",
+        cells=(
+            code("""
+                import os
+                for number, path in enumerate((COURSE + "/gradebook.db", COURSE + "/nbgrader_config.py", f"{COURSE}/release/{CHAPTER}/{CHAPTER}.ipynb")):
+                    os.link(path, f"link{number}")
+                    won("links to a file of the course")
             """),
         ),
     ),
@@ -81,6 +122,14 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="the course's configuration",
+        story="Adds a line to the course's nbgrader_config.py, which is Python and runs with the next command.",
+        wants="code that runs as the instructor",
+        cells=(
+            'open(COURSE + "/nbgrader_config.py", "a").write("# " + MARK + chr(10))\nwon("changes the configuration")\n',
+        ),
+    ),
+    Attack(
         name="shared memory files",
         story="Leaves a file in /dev/shm, which outlives its folder.",
         wants="a letter box for later submissions",
@@ -102,6 +151,18 @@ ATTACKS = (
                             file.write(block)
             """),
         },
+    ),
+    Attack(
+        name="a sparse file",
+        story="Makes a file of a petabyte that takes no room, for whoever copies or hashes it.",
+        wants="a grader that copies for ever",
+        cells=(
+            code("""
+                with open("sparse.ipynb", "wb") as file:
+                    file.truncate(1 << 50)
+            """),
+        ),
+        unsafe="it would leave a file that is larger than the disk to whatever copies folders",
     ),
     Attack(
         name="very many files",

@@ -93,10 +93,22 @@ ATTACKS = (
         edit=_worth_more,
     ),
     Attack(
+        name="tests turned into answers",
+        story="Marks the test cells as cells in which the student writes, with the points as their text.",
+        wants="full marks without a check",
+        edit=_answered,
+    ),
+    Attack(
         name="tests handed in twice",
         story="Adds copies of the test cells, with the same names, whose text is the points.",
         wants="full marks from the copy, or an end to the batch",
         edit=_twice,
+    ),
+    Attack(
+        name="tests turned into text",
+        story="Turns the test cells into Markdown, so that there is nothing to run.",
+        wants="full marks for a test that did not fail",
+        edit=_text,
     ),
     Attack(
         name="notebook metadata forged",
@@ -151,6 +163,18 @@ ATTACKS = (
             name: f"def {name}(*a, **k):\n    import os\n    print('4.0', flush=True)\n    os._exit(0)\n"
             for name in POINTS
         },
+    ),
+    Attack(
+        name="errors swallowed",
+        story="Installs a handler that swallows every exception, so that a failing test cell shows no error.",
+        wants="full marks, for stock nbgrader gives a test cell without an error all its points",
+        bodies={name: f"def {name}(*a, **k):\n    raise KeyboardInterrupt\n" for name in POINTS},
+        cells=(
+            code("""
+                get_ipython().set_custom_exc((BaseException,), lambda self, kind, value, trace, tb_offset=None: None)
+                get_ipython().showtraceback = lambda *a, **k: None
+            """),
+        ),
     ),
     Attack(
         name="an object that shows as points",

@@ -22,6 +22,23 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="a transformer of syntax trees",
+        story="Installs a transformer that replaces every call of check by a number.",
+        wants="full marks without a check",
+        cells=(
+            SHELL
+            + code("""
+                import ast
+                class Points(ast.NodeTransformer):
+                    def visit_Call(self, node):
+                        if getattr(node.func, "id", "") == "check":
+                            return ast.copy_location(ast.Constant(4.0), node)
+                        return self.generic_visit(node)
+                ip.ast_transformers.append(Points())
+            """),
+        ),
+    ),
+    Attack(
         name="do_execute replaced",
         story="Replaces the kernel's do_execute, so that test cells come out as their points.",
         wants="full marks without a check",
@@ -37,6 +54,22 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="run_cell replaced",
+        story="Replaces the shell's run_cell and run_cell_async, so that test cells come out as their points.",
+        wants="full marks without a check",
+        cells=(
+            SHELL
+            + code("""
+                run, later = ip.run_cell, ip.run_cell_async
+                ip.run_cell = lambda text, *a, **k: run("4.0" if "check(" in text else text, *a, **k)
+                def late(text, *a, **k):
+                    text = "4.0" if "check(" in text else text
+                    return later(text, *a, **{**k, "transformed_cell": ip.transform_cell(text)})
+                ip.run_cell_async = late
+            """),
+        ),
+    ),
+    Attack(
         name="the display hook replaced",
         story="Makes the formatters and the display hook show every result as the full points.",
         wants="full marks on paper",
@@ -47,6 +80,37 @@ ATTACKS = (
                 ip.display_formatter.format = lambda value, *a, **k: ({"text/plain": "4.0"}, {})
                 ip.displayhook.compute_format_data = lambda value: ({"text/plain": "4.0"}, {})
                 ip.display_formatter.formatters["text/plain"].for_type(object, lambda value, printer, cycle: printer.text("4.0"))
+            """),
+        ),
+        bodies={name: f"def {name}(*a, **k):\n    return None\n" for name in ("causal_mask", "merge_query_key")},
+    ),
+    Attack(
+        name="an event before every cell",
+        story="Registers for the event before each cell, and puts a check of its own in place again and again.",
+        wants="full marks without a check",
+        cells=(
+            SHELL
+            + code("""
+                def again(info=None):
+                    ip.user_ns["check"] = lambda candidate, **options: 4.0
+                    import tfcourse
+                    tfcourse.check = ip.user_ns["check"]
+                ip.events.register("pre_run_cell", again)
+                ip.events.register("pre_execute", again)
+            """),
+        ),
+    ),
+    Attack(
+        name="an event after every cell",
+        story="Registers for the event after each cell, and displays the points as a further result.",
+        wants="full marks from the second result",
+        cells=(
+            SHELL
+            + code("""
+                def after(result=None):
+                    ip.displayhook(4.0)
+                ip.events.register("post_run_cell", after)
+                ip.events.register("post_execute", after)
             """),
         ),
         bodies={name: f"def {name}(*a, **k):\n    return None\n" for name in ("causal_mask", "merge_query_key")},
@@ -100,6 +164,36 @@ ATTACKS = (
                 ip.user_global_ns["check"] = fake
                 ip.user_ns_hidden["check"] = fake
                 del check
+            """),
+        ),
+    ),
+    Attack(
+        name="compiling something else",
+        story="Replaces the compiler of cells, so that the text of a test cell is not what runs.",
+        wants="full marks without a check",
+        cells=(
+            SHELL
+            + code("""
+                import ast, builtins
+                parse = ip.compile.ast_parse
+                ip.compile.ast_parse = lambda text, *a, **k: parse("4.0" if "check(" in text else text, *a, **k)
+                real = builtins.compile
+                builtins.compile = lambda text, *a, **k: real("4.0" if isinstance(text, str) and "check(" in text else text, *a, **k)
+            """),
+        ),
+    ),
+    Attack(
+        name="magics and macros",
+        story="Defines aliases, macros and automatic calls that take hold of lines beginning with check.",
+        wants="full marks without a check",
+        cells=(
+            SHELL
+            + code("""
+                ip.run_line_magic("autocall", "2")
+                ip.register_magic_function(lambda line, cell=None: 4.0, "line_cell", "check")
+                ip.prefilter_manager.prefilter_lines = lambda lines, *a: "4.0" if "check(" in lines else lines
+                ip.prefilter_manager.multi_line_specials = True
+                ip.define_macro("check", "4.0")
             """),
         ),
     ),

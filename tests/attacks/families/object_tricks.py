@@ -46,6 +46,37 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="a tensor that lies below Python",
+        story="Returns a wrapper subclass whose __torch_dispatch__ answers every comparison with what the comparison hopes for.",
+        wants="full marks for any numbers",
+        bodies=returning("Lie(arguments)"),
+        cells=(
+            code("""
+                class Lie(torch.Tensor):
+                    @staticmethod
+                    def __new__(cls, arguments):
+                        if "T" in arguments:
+                            shape, dtype = (arguments["T"],) * 2, torch.bool
+                        else:
+                            shape, dtype = (arguments["w_q"].shape[0], arguments["w_k"].shape[0]), arguments["w_q"].dtype
+                        return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype)
+                    def __init__(self, arguments):
+                        pass
+                    @classmethod
+                    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                        other = next((a for a in args if isinstance(a, torch.Tensor) and not isinstance(a, Lie)), None)
+                        name = func.overloadpacket.__name__
+                        if name in ("equal", "is_same_size", "_local_scalar_dense"):
+                            return True
+                        if name in ("sub", "abs", "ne"):
+                            return torch.zeros(args[0].shape)
+                        if other is not None:
+                            return torch.ones_like(other, dtype=torch.bool)
+                        return torch.ones(args[0].shape) if args and isinstance(args[0], torch.Tensor) else None
+            """),
+        ),
+    ),
+    Attack(
         name="an object that says it is a tensor",
         story="Returns an object whose __class__ is Tensor and whose every attribute and comparison is agreeable.",
         wants="full marks for nothing",
@@ -90,6 +121,25 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="a class that is an instance of everything",
+        story="Returns an object of a class whose metaclass claims every instance and every subclass.",
+        wants="passing every question after a type",
+        bodies=returning("All('All', (), {})"),
+        cells=(
+            code("""
+                class All(type):
+                    def __instancecheck__(cls, other):
+                        return True
+                    def __subclasscheck__(cls, other):
+                        return True
+                    def __eq__(cls, other):
+                        return True
+                    __hash__ = type.__hash__
+                    shape = property(lambda cls: (cls,))
+            """),
+        ),
+    ),
+    Attack(
         name="subclasses of plain data",
         story="Returns subclasses of str, float, int, tuple and dict that equal everything and change between two looks.",
         wants="full marks for results that are compared as plain data",
@@ -105,6 +155,52 @@ ATTACKS = (
                 Number.__sub__ = Number.__rsub__ = lambda self, other: 0.0
                 Pair.__len__ = lambda self: 0
                 Map.items = lambda self: iter(int, 1)
+            """),
+        ),
+    ),
+    Attack(
+        name="different on the second look",
+        story="Returns generators and containers that hold something else each time they are gone through.",
+        wants="passing the checks of form with one content and those of numbers with another",
+        bodies=returning("Turning(arguments)"),
+        cells=(
+            code("""
+                class Turning(list):
+                    def __init__(self, arguments):
+                        super().__init__([torch.zeros(1)])
+                        self.turn = 0
+                    def __iter__(self):
+                        self.turn += 1
+                        return (torch.full((2, 2), float(self.turn)) for _ in range(self.turn))
+                    def __len__(self):
+                        self.turn += 1
+                        return self.turn
+                    def __getitem__(self, index):
+                        return torch.full((2, 2), float(self.turn))
+            """),
+        ),
+    ),
+    Attack(
+        name="answers from the caller's frames",
+        story="Walks up the stack to the frames of the checking engine, and answers with the expected values that it finds there.",
+        wants="full marks by copying the key",
+        bodies={
+            name: f"def {name}(*given, **arguments):\n    return key({name!r}, arguments, given)\n" for name in BOTH
+        },
+        cells=(
+            code("""
+                import sys, types
+                def key(name, arguments, given):
+                    frame = sys._getframe()
+                    while frame is not None:
+                        for value in frame.f_locals.values():
+                            reference = getattr(value, "reference", None)
+                            if isinstance(reference, types.FunctionType) and reference.__name__ == name:
+                                again = types.FunctionType(reference.__code__.replace(co_name="mine"), reference.__globals__)
+                                again.__defaults__, again.__kwdefaults__ = reference.__defaults__, reference.__kwdefaults__
+                                return again(*given, **arguments)
+                        frame = frame.f_back
+                    raise NotImplementedError("no key in sight")
             """),
         ),
     ),
@@ -224,5 +320,23 @@ ATTACKS = (
             """)
             for name in BOTH
         },
+    ),
+    Attack(
+        name="answers remembered from the tests",
+        story="Reads the test cells from the notebook's own history, and answers by what it finds of them.",
+        wants="full marks by knowing the questions",
+        bodies=returning("answer(name)"),
+        cells=(
+            code("""
+                import inspect, linecache
+                def answer(name):
+                    seen = [text for text in get_ipython().user_ns.get("In", []) if "hidden=True" in text]
+                    seen += ["".join(entry[2]) for entry in linecache.cache.values() if len(entry) > 2 and "hidden=True" in "".join(entry[2])]
+                    if seen:
+                        spill(*seen)
+                        raise ValueError(" ".join(seen)[-80:])
+                    raise ValueError("nothing seen")
+            """),
+        ),
     ),
 )

@@ -1,5 +1,7 @@
 """Attacks on later submissions: whatever they might inherit. The next honest student sees the world as if nobody had come before."""
 
+# ruff: noqa: E501 - a line of an attack is as long as what it tries
+
 from __future__ import annotations
 
 from ..attack import Attack, code
@@ -7,6 +9,34 @@ from ..attack import Attack, code
 LATER = "grades of others, and a chance to act in their names"
 
 ATTACKS = (
+    Attack(
+        name="a start-up file for IPython",
+        story="Leaves a start-up file in the grader's IPython profile, which every later kernel runs.",
+        wants=LATER,
+        cells=(
+            code("""
+                import os
+                for home in (HOME, os.path.expanduser("~")):
+                    folder = home + "/.ipython/profile_default/startup"
+                    os.makedirs(folder, exist_ok=True)
+                    open(folder + "/00.py", "w").write(f"import builtins; builtins.{MARK} = 1" + chr(10))
+            """),
+        ),
+    ),
+    Attack(
+        name="a start-up file for Python",
+        story="Leaves usercustomize.py and a .pth file in the user's own packages, which every later Python runs.",
+        wants=LATER,
+        cells=(
+            code("""
+                import os, sys
+                folder = f"{HOME}/.local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+                os.makedirs(folder, exist_ok=True)
+                for name in ("usercustomize.py", "sitecustomize.py", MARK + ".pth"):
+                    open(f"{folder}/{name}", "w").write(f"import builtins; builtins.{MARK} = 1" + chr(10))
+            """),
+        ),
+    ),
     Attack(
         name="a kernel of its own",
         story="Installs a kernel under the name python3 that runs the attacker's program for every later submission.",
@@ -37,6 +67,33 @@ ATTACKS = (
                         won("writes into the installed packages")
                     except OSError as error:
                         print(type(error).__name__)
+            """),
+        ),
+    ),
+    Attack(
+        name="settings for matplotlib",
+        story="Leaves a matplotlibrc in the grader's configuration folder.",
+        wants="a say in every later figure",
+        cells=(
+            code("""
+                import os
+                for home in (HOME, os.path.expanduser("~")):
+                    folder = home + "/.config/matplotlib"
+                    os.makedirs(folder, exist_ok=True)
+                    open(folder + "/matplotlibrc", "w").write("figure.dpi: 17" + chr(10) + "# " + MARK + chr(10))
+            """),
+        ),
+    ),
+    Attack(
+        name="PyTorch's caches",
+        story="Leaves files in the folders in which PyTorch keeps extensions, hubs and compiled kernels.",
+        wants="code that a later submission loads",
+        cells=(
+            code("""
+                import os, tempfile
+                for folder in (HOME + "/.cache/torch/hub", HOME + "/.cache/torch_extensions", tempfile.gettempdir() + "/torchinductor_root"):
+                    os.makedirs(folder, exist_ok=True)
+                    open(f"{folder}/{MARK}.py", "w").write("import builtins")
             """),
         ),
     ),
@@ -96,6 +153,25 @@ ATTACKS = (
                 sys.modules[MARK] = types.ModuleType(MARK)
                 sys.setrecursionlimit(123_456)
                 sys.path.insert(0, "/" + MARK)
+            """),
+        ),
+    ),
+    Attack(
+        name="time zone and locale",
+        story="Changes the time zone, the locale, the mask of permissions and the working folder of its process.",
+        wants="a say in how later submissions read and write",
+        cells=(
+            code("""
+                import locale, os, time
+                os.environ["TZ"] = "Asia/Kathmandu"
+                time.tzset()
+                for name in ("C", "POSIX", "C.UTF-8", "tr_TR.UTF-8"):
+                    try:
+                        locale.setlocale(locale.LC_ALL, name)
+                    except locale.Error:
+                        pass
+                os.umask(0o777)
+                os.chdir("/")
             """),
         ),
     ),

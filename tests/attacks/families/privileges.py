@@ -1,5 +1,7 @@
 """Attacks on the walls themselves: system calls that would take them down, or open a part of the kernel that has no business here."""
 
+# ruff: noqa: E501 - a line of an attack is as long as what it tries
+
 from __future__ import annotations
 
 from ..attack import Attack, code
@@ -37,6 +39,23 @@ ATTACKS = (
         """,
     ),
     asking(
+        "somebody else's namespaces",
+        "Joins the namespaces of the first process and of its parent.",
+        "the machine as it was before the walls",
+        """
+        import glob
+        for pid in (1, os.getppid()):
+            for path in glob.glob(f"/proc/{pid}/ns/*"):
+                try:
+                    fd = os.open(path, os.O_RDONLY)
+                except OSError:
+                    continue
+                if os.readlink(path) != os.readlink("/proc/self/ns/" + os.path.basename(path)) and libc.setns(fd, 0) == 0:
+                    won("joins " + os.path.basename(path))
+        """,
+        unsafe="as root it would leave the container that it runs in",
+    ),
+    asking(
         "a mount",
         "Mounts over its own folders, and takes a mount away that hides something.",
         "what lies beneath",
@@ -47,6 +66,17 @@ ATTACKS = (
         for path in (b"/tmp", b"/proc", b"/dev", b"/"):
             if libc.umount2(path, 2) == 0:
                 won("takes a mount away")
+        """,
+        unsafe="it would change this machine's mounts",
+    ),
+    asking(
+        "mounts by the new calls",
+        "Mounts by fsopen, move_mount and open_tree, which older filters do not know.",
+        "what lies beneath",
+        """
+        for number, arguments in ((430, (ctypes.c_char_p(b"tmpfs"), 0)), (428, (-100, ctypes.c_char_p(b"/"), 1)), (442, (-100, ctypes.c_char_p(b"/"), 0, None, 0))):
+            if call(number, *arguments) >= 0:
+                won("prepares a mount")
         """,
         unsafe="it would change this machine's mounts",
     ),
@@ -84,6 +114,33 @@ ATTACKS = (
         unsafe="it would start programs of this machine that run as root",
     ),
     asking(
+        "out of a chroot",
+        "Changes its root folder and climbs out by a folder that it has kept open.",
+        "the machine's real root folder",
+        """
+        start = os.open("/", os.O_RDONLY)
+        os.makedirs("jail", exist_ok=True)
+        os.chroot("jail")
+        os.fchdir(start)
+        for _ in range(100):
+            os.chdir("..")
+        os.chroot(".")
+        if os.path.exists(OUTSIDE):
+            won("gets out of its root folder")
+        """,
+        unsafe="it works only as root, who has the real root folder already",
+    ),
+    asking(
+        "bpf",
+        "Loads a program into the kernel.",
+        KERNEL,
+        """
+        attributes = (ctypes.c_uint32 * 32)(1, 4, 8, 1)
+        if call(321, 0, ctypes.byref(attributes), 128) >= 0:
+            won("makes a bpf map")
+        """,
+    ),
+    asking(
         "io_uring",
         "Sets up a ring by which system calls pass the filter unseen.",
         "every system call that the filter forbids",
@@ -92,6 +149,48 @@ ATTACKS = (
         if call(425, 4, ctypes.byref(parameters)) >= 0:
             won("sets up a ring")
         """,
+    ),
+    asking(
+        "keys of the kernel",
+        "Adds a key to the kernel's key rings and looks for those of others.",
+        "secrets that other programs keep there",
+        """
+        if call(248, ctypes.c_char_p(b"user"), ctypes.c_char_p(MARK.encode()), ctypes.c_char_p(b"x"), 1, -1) >= 0:
+            won("adds a key")
+        if call(250, 0, -4, 0) >= 0:
+            won("opens a key ring")
+        """,
+    ),
+    asking(
+        "userfaultfd",
+        "Asks to handle page faults itself, which attacks on the kernel need for their timing.",
+        KERNEL,
+        """
+        if call(323, 0) >= 0 or call(323, 1) >= 0:
+            won("handles page faults")
+        """,
+    ),
+    asking(
+        "performance counters",
+        "Opens a performance counter on its process and on the whole machine.",
+        "what other processes do, and " + KERNEL,
+        """
+        attributes = ctypes.create_string_buffer(128)
+        attributes[4] = 128
+        if call(298, ctypes.byref(attributes), 0, -1, -1, 0) >= 0 or call(298, ctypes.byref(attributes), -1, 0, -1, 0) >= 0:
+            won("opens a counter")
+        """,
+    ),
+    asking(
+        "another kernel",
+        "Asks to load another kernel, and a module into this one.",
+        "the machine",
+        """
+        for number, arguments in ((246, (0, 0, None, 0)), (320, (-1, -1, 0, None, 0)), (313, (-1, ctypes.c_char_p(b""), 0)), (175, (None, 0, ctypes.c_char_p(b"")))):
+            if call(number, *arguments) >= 0:
+                won("loads into the kernel")
+        """,
+        unsafe="it would change this machine's kernel",
     ),
     asking(
         "settings of the kernel",
@@ -106,6 +205,22 @@ ATTACKS = (
                 print(type(error).__name__)
         """,
         unsafe="it would open this machine's kernel settings for writing",
+    ),
+    asking(
+        "control groups",
+        "Moves its process to another control group and lifts that group's limits.",
+        "memory and processors without a limit",
+        """
+        import glob
+        for path in ["/sys/fs/cgroup/cgroup.procs", *glob.glob("/sys/fs/cgroup/*/cgroup.procs")[:20]]:
+            try:
+                with open(path, "w") as file:
+                    file.write(str(os.getpid()))
+                won("moves to another control group")
+            except OSError as error:
+                print(type(error).__name__)
+        """,
+        unsafe="it would move processes between this machine's control groups",
     ),
     asking(
         "a new process by clone3",

@@ -1,5 +1,7 @@
 """Attacks by processes and signals."""
 
+# ruff: noqa: E501 - a line of an attack is as long as what it tries
+
 from __future__ import annotations
 
 from ..attack import Attack, code
@@ -21,6 +23,45 @@ ATTACKS = (
                             os.dup2(os.open(os.devnull, os.O_RDWR), fd)
                         os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(60)", MARK])
                     os._exit(0)
+                time.sleep(0.2)
+            """),
+        ),
+    ),
+    Attack(
+        name="a daemon that writes again and again",
+        story="Leaves a process behind that writes to a folder outside and to the network every tenth of a second.",
+        wants=OUTLIVE,
+        cells=(
+            code("""
+                import subprocess, sys
+                text = "import socket,sys,time" + chr(10) + "for i in range(300):" + chr(10)
+                text += " try: open(sys.argv[1],'w').write(sys.argv[2]); socket.create_connection(('127.0.0.1',int(sys.argv[3])),1).sendall(sys.argv[2].encode())" + chr(10)
+                text += " except OSError: pass" + chr(10) + " time.sleep(0.1)"
+                subprocess.Popen([sys.executable, "-c", text, f"{OUTSIDE}/{MARK}", MARK, str(TCP)], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            """),
+        ),
+    ),
+    Attack(
+        name="a child that ignores its parent's death",
+        story="Switches the signal of the parent's death off, ignores all others, and waits in a process group of its own.",
+        wants=OUTLIVE,
+        cells=(
+            code("""
+                import ctypes, os, signal, time
+                libc = ctypes.CDLL(None)
+                if os.fork() == 0:
+                    os.setsid()
+                    libc.prctl(1, 0)
+                    libc.prctl(15, MARK.encode())
+                    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+                        try:
+                            signal.signal(number, signal.SIG_IGN)
+                        except (OSError, ValueError):
+                            pass
+                    for _ in range(300):
+                        time.sleep(0.2)
+                    os._exit(0)
+                libc.prctl(1, 0)
                 time.sleep(0.2)
             """),
         ),
@@ -74,6 +115,19 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="a signal through a descriptor",
+        story="Opens a neighbour as a pidfd and sends the signal through that.",
+        wants="harm to whatever else runs on the machine",
+        cells=(
+            code("""
+                import os, signal
+                neighbour = os.pidfd_open(VICTIM)
+                signal.pidfd_send_signal(neighbour, signal.SIGKILL)
+                won("kills a neighbour")
+            """),
+        ),
+    ),
+    Attack(
         name="a signal to the grader",
         story="Kills its parent, which is the grader or the process that makes kernels.",
         wants="an end to the batch",
@@ -86,6 +140,13 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="signals to everybody",
+        story="Sends SIGKILL to every process that it may signal.",
+        wants="an end to everything",
+        unsafe="it would end every process of this machine",
+        cells=("import os\nos.kill(-1, 9)\nwon('signals everybody')\n",),
+    ),
+    Attack(
         name="stopping itself",
         story="Stops its own process in the middle of a check, without ending it.",
         wants="a batch that waits for ever",
@@ -93,6 +154,13 @@ ATTACKS = (
         bodies={
             "causal_mask": "def causal_mask(*a, **k):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSTOP)\n"
         },
+    ),
+    Attack(
+        name="stopping its parent",
+        story="Stops its parent with a signal that cannot be ignored.",
+        wants="a batch that waits for ever",
+        unsafe="it would stop the grader, and whoever waits for it",
+        cells=("import os, signal\nif os.getppid() > 1:\n    os.kill(os.getppid(), signal.SIGSTOP)\n",),
     ),
     Attack(
         name="the grader on a leash",
@@ -135,6 +203,13 @@ ATTACKS = (
         wants="full marks for a test cell without an error, or an end to the batch",
         solved=("merge_query_key",),
         bodies={"causal_mask": "def causal_mask(*a, **k):\n    import os\n    os._exit(0)\n"},
+    ),
+    Attack(
+        name="a crash",
+        story="Reads from address zero in the middle of a check.",
+        wants="an end to the batch",
+        solved=("merge_query_key",),
+        bodies={"causal_mask": "def causal_mask(*a, **k):\n    import ctypes\n    ctypes.string_at(0)\n"},
     ),
     Attack(
         name="all descriptors closed",

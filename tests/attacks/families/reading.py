@@ -41,10 +41,32 @@ def asked_for(answer: str) -> dict[str, str]:
 
 ATTACKS = (
     Attack(
+        name="the source notebook",
+        story="Reads the instructor's source notebook, with its solutions and hidden tests, from the course folder.",
+        wants="solutions and hidden tests",
+        cells=(code('spill(open(f"{COURSE}/source/{CHAPTER}/{CHAPTER}.ipynb", "rb").read())'),),
+    ),
+    Attack(
         name="the gradebook",
         story="Reads the gradebook's database file.",
         wants="everybody's names and grades, and the hidden tests",
         cells=(code('spill(open(COURSE + "/gradebook.db", "rb").read())'),),
+    ),
+    Attack(
+        name="the gradebook through its environment",
+        story="Looks for the address of the gradebook in its environment, the notebook's metadata and nbgrader's configuration, and asks it.",
+        wants="everybody's grades",
+        cells=(
+            code("""
+                import glob, os, sqlite3
+                places = [value for value in os.environ.values() if "gradebook" in value or "sqlite" in value]
+                places += [path for steps in range(1, 5) for path in glob.glob("../" * steps + "gradebook.db")] + [COURSE + "/gradebook.db"]
+                for place in places:
+                    base = sqlite3.connect("file:" + place.removeprefix("sqlite:///") + "?mode=ro", uri=True)
+                    for (table,) in base.execute("select name from sqlite_master where type = 'table'").fetchall():
+                        spill(*(str(row) for row in base.execute(f"select * from {table}")))
+            """),
+        ),
     ),
     Attack(
         name="the other submissions",
@@ -55,6 +77,19 @@ ATTACKS = (
                 import glob
                 for path in glob.glob(COURSE + "/submitted/*/*/*") + glob.glob(COURSE + "/autograded/*/*/*"):
                     spill(open(path, "rb").read())
+            """),
+        ),
+    ),
+    Attack(
+        name="earlier results",
+        story="Reads results, feedback and the journal of submissions that were graded before.",
+        wants="the verdicts of others, and what the hidden questions were",
+        cells=(
+            code("""
+                import glob, os
+                for path in glob.glob(COURSE + "/results/**", recursive=True) + glob.glob(COURSE + "/journal/**", recursive=True):
+                    if os.path.isfile(path):
+                        spill(open(path, "rb").read())
             """),
         ),
     ),
@@ -87,6 +122,25 @@ ATTACKS = (
                 text = inspect.getsource(attention.causal_mask) + inspect.getsource(attention.merge_query_key)
                 if "NotImplementedError" not in text:
                     won("has the solution's source")
+            """),
+        ),
+    ),
+    Attack(
+        name="the declarations of the checks",
+        story="Imports the modules in which the checks are declared, with all cases and known mistakes.",
+        wants="the questions, and how to answer them",
+        cells=(
+            code("""
+                import glob, importlib.util, sys
+                for name in ("autograder.checks", "autograder.checks.ch03_scaled_dot_product", "autograder.authoring.exercise_source", "autograder.grading.autograde"):
+                    try:
+                        importlib.import_module(name)
+                    except ImportError:
+                        continue
+                    won("imports " + name)
+                for path in sys.path:
+                    if glob.glob(path + "/autograder/checks/*.py"):
+                        won("sees the declarations as files")
             """),
         ),
     ),
@@ -132,6 +186,35 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="the memory of the grader",
+        story="Opens the memory of its parent and of every process it can see, and reads from their heaps.",
+        wants="everything the grader knows",
+        cells=(
+            code("""
+                import os, re
+                own = os.getpid()
+                # Its parents only: the grader is one of them, and nobody else's processes are of interest.
+                pids, pid = [], os.getppid()
+                while pid > 1 and len(pids) < 3:
+                    pids.append(pid)
+                    try:
+                        pid = int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+                    except OSError:
+                        break
+                for pid in pids:
+                    try:
+                        heap = next(line for line in open(f"/proc/{pid}/maps") if "[heap]" in line)
+                        start = int(heap.split("-")[0], 16)
+                        with open(f"/proc/{pid}/mem", "rb") as memory:
+                            memory.seek(start)
+                            if memory.read(4096):
+                                won("reads the memory of a parent")
+                    except (OSError, StopIteration) as error:
+                        print(type(error).__name__)
+            """),
+        ),
+    ),
+    Attack(
         name="memory by process_vm_readv",
         story="Reads from the memory of its parent by the system call that debuggers use.",
         wants="everything the grader knows",
@@ -153,6 +236,28 @@ ATTACKS = (
         ),
     ),
     Attack(
+        name="files that others hold open",
+        story="Opens what other processes hold open, by way of /proc/PID/fd, and their root and working folders.",
+        wants="the gradebook and whatever else the grader has open",
+        cells=(
+            code("""
+                import glob, os
+                for path in glob.glob("/proc/[0-9]*/fd/*") + glob.glob("/proc/[0-9]*/root") + glob.glob("/proc/[0-9]*/cwd"):
+                    if f"/{os.getpid()}/" in path:
+                        continue
+                    try:
+                        target = os.readlink(path)
+                    except OSError:
+                        continue
+                    if target.startswith(COURSE) and os.path.isfile(path):
+                        spill(open(path, "rb").read())
+                        won("sees an open file of the course")
+                    elif path.endswith("/root") and os.path.exists(path + OUTSIDE):
+                        won("sees the grader's root folder")
+            """),
+        ),
+    ),
+    Attack(
         name="descriptors it was given",
         story="Goes through every descriptor that it inherited, and reads files and folders through them.",
         wants="a file or folder that somebody forgot to close",
@@ -170,6 +275,35 @@ ATTACKS = (
                             spill(data)
                     except OSError:
                         pass
+            """),
+        ),
+    ),
+    Attack(
+        name="the home folder",
+        story="Reads keys and settings from the grader's home folder.",
+        wants="keys to other machines",
+        cells=(
+            code("""
+                import glob, os
+                for home in {HOME, os.path.expanduser("~")}:
+                    for path in glob.glob(home + "/.ssh/*"):
+                        spill(open(path, "rb").read())
+            """),
+        ),
+    ),
+    Attack(
+        name="the password file",
+        story="Opens the machine's file of password hashes.",
+        wants="passwords of the machine",
+        unsafe="it would open this machine's own password file",
+        cells=(
+            code("""
+                try:
+                    with open("/etc/shadow") as file:
+                        file.read(1)
+                    won("opens the password file")
+                except OSError as error:
+                    print(type(error).__name__)
             """),
         ),
     ),

@@ -36,6 +36,20 @@ def greedy(
 
 ATTACKS = (
     greedy(
+        "an endless loop",
+        "Loops for ever and swallows every exception, KeyboardInterrupt among them.",
+        HANG,
+        """
+        def causal_mask(*a, **k):
+            while True:
+                try:
+                    while True:
+                        pass
+                except BaseException:
+                    pass
+        """,
+    ),
+    greedy(
         "an endless loop in C",
         "Runs a regular expression that backtracks for ever and never lets go of the interpreter's lock.",
         HANG,
@@ -44,6 +58,16 @@ ATTACKS = (
         def causal_mask(*a, **k):
             re.match("(a|aa)+$", "a" * 80 + "b")
         """,
+    ),
+    greedy(
+        "a very large power",
+        "Computes a whole number with more digits than there is time for.",
+        HANG,
+        "def causal_mask(*a, **k):\n    return (10**9_999_999) ** 99 % 7\n",
+        unsafe="it would take gigabytes of memory",
+    ),
+    greedy(
+        "sleep", "Sleeps for a year.", HANG, "def causal_mask(*a, **k):\n    import time\n    time.sleep(31_536_000)\n"
     ),
     greedy(
         "sleep with all signals ignored",
@@ -67,6 +91,13 @@ ATTACKS = (
             while True:
                 kept.append(bytearray(1 << 28))
         """,
+        unsafe="it would fill the memory",
+    ),
+    greedy(
+        "a huge tensor",
+        "Makes a tensor of a terabyte and fills it.",
+        DOWN,
+        "def causal_mask(*a, **k):\n    return torch.empty(1 << 40, dtype=torch.uint8).fill_(1)\n",
         unsafe="it would fill the memory",
     ),
     greedy(
@@ -134,6 +165,19 @@ ATTACKS = (
             raise failed
         """,
         unsafe="it would fill the disk and the memory",
+    ),
+    greedy(
+        "a bomb in an archive",
+        "Unpacks a few kilobytes to many gigabytes in memory.",
+        DOWN,
+        """
+        def causal_mask(*a, **k):
+            import zlib
+            packer = zlib.compressobj(9)
+            packed = b"".join(packer.compress(b"0" * (1 << 24)) for _ in range(64)) + packer.flush()
+            return [zlib.decompress(packed) for _ in range(1000)]
+        """,
+        unsafe="it would fill the memory",
     ),
     greedy(
         "a bomb of threads",
@@ -219,6 +263,21 @@ ATTACKS = (
         unsafe="stock nbgrader keeps every character in memory",
     ),
     greedy(
+        "a very long text form",
+        "Returns an object whose text form is endless, for whoever shows it in a message.",
+        "a grader without memory",
+        """
+        class Long:
+            def __repr__(self):
+                return "x" * 200_000_000
+            __str__ = __repr__
+        def causal_mask(*a, **k):
+            return Long()
+        """,
+        limit=False,
+        unsafe="it would take gigabytes where it is shown several times",
+    ),
+    greedy(
         "recursion without end",
         "Switches the limit of recursion off and recurses until the stack is used up.",
         "an end to the grader's process",
@@ -231,6 +290,26 @@ ATTACKS = (
             return down(1)
         """,
         limit=False,
+    ),
+    greedy(
+        "a flood of hashes",
+        "Puts numbers that all have the same hash into a set, so that each takes longer than the last.",
+        HANG,
+        """
+        def causal_mask(*a, **k):
+            return len({number * (2**61 - 1) for number in range(1, 2_000_000)})
+        """,
+    ),
+    greedy(
+        "a step of computing without end",
+        "Starts one operation of PyTorch that takes hours and cannot be interrupted.",
+        HANG,
+        """
+        def causal_mask(*a, **k):
+            x = torch.rand(3000, 3000, dtype=torch.float64)
+            for _ in range(1000):
+                x = torch.linalg.matrix_power(x, 10**6)
+        """,
     ),
     greedy(
         "very many descriptors",

@@ -88,6 +88,26 @@ ATTACKS = (
         "full marks from a reply of its own",
     ),
     talking(
+        "a huge length",
+        "Announces a message of four gigabytes and more.",
+        """
+        def causal_mask(*a, **k):
+            for header in (b"\\xff" * 4, b"\\x7f" + b"\\xff" * 7, struct.pack("<Q", 1 << 40), struct.pack(">Q", 1 << 40)):
+                send(header)
+            time.sleep(1)
+        """,
+    ),
+    talking(
+        "a message cut short",
+        "Announces a message, sends half of it and closes the wire.",
+        """
+        def causal_mask(*a, **k):
+            send(struct.pack(">I", 1000) + b"x" * 500)
+            for fd in wires():
+                os.close(fd)
+        """,
+    ),
+    talking(
         "a flood on the wire",
         "Writes for ever to every socket and pipe that it inherited.",
         """
@@ -107,6 +127,20 @@ ATTACKS = (
                         send(frame)
                     time.sleep(0.01)
             threading.Thread(target=later, daemon=True).start()
+            return torch.zeros(T, T, dtype=torch.bool)
+        """,
+        "points for a question that somebody else answers",
+    ),
+    talking(
+        "two replies from two threads",
+        "Answers a question twice at once, from two threads.",
+        """
+        def causal_mask(T, device=None):
+            both = [threading.Thread(target=lambda: [send(frame) for frame in frames()]) for _ in range(2)]
+            for thread in both:
+                thread.start()
+            for thread in both:
+                thread.join()
             return torch.zeros(T, T, dtype=torch.bool)
         """,
         "points for a question that somebody else answers",
@@ -146,14 +180,46 @@ ATTACKS = (
         """,
     ),
     answering(
+        "lists in lists in lists",
+        "Returns a list a million levels deep.",
+        "deep()",
+        before=code("""
+            def deep():
+                nested = []
+                for _ in range(1_000_000):
+                    nested = [nested]
+                return nested
+        """),
+    ),
+    answering(
+        "a list that holds itself",
+        "Returns containers that hold themselves.",
+        "round_and_round()",
+        before=code("""
+            def round_and_round():
+                a, b = [], {}
+                a.append(b)
+                b["a"] = a
+                a.append(a)
+                return a
+        """),
+    ),
+    answering(
         "very many outputs",
         "Returns a tuple of ten million numbers.",
         "tuple(range(10_000_000))",
     ),
+    answering("no numbers", "Returns NaN and infinity everywhere.", "torch.full((T, T), math.nan)"),
     answering(
         "a tensor of a trillion elements",
         "Returns one number expanded to a trillion elements, which takes no memory until somebody copies it.",
         "torch.zeros(1).expand(1_000_000, 1_000_000)",
+        unsafe="it would take terabytes of memory where it is copied",
+    ),
+    answering(
+        "strides that overlap and overflow",
+        "Returns views whose sizes multiply to more than 64 bits hold, or to nothing.",
+        "[torch.empty(0, 2**62, 2), torch.zeros(1).as_strided((2**31, 2**31), (0, 0)), torch.empty(2**62, 0)]",
         unsafe="it would take terabytes of memory where it is copied",
     ),
     answering(
@@ -171,6 +237,12 @@ ATTACKS = (
         """),
     ),
     answering(
+        "a tensor without data",
+        "Returns tensors on the meta device, whose shapes are right and which have no numbers.",
+        'torch.empty(T, T, dtype=torch.bool, device="meta")',
+        "full marks for a shape",
+    ),
+    answering(
         "a tensor whose storage is gone",
         "Returns a tensor whose storage it has freed.",
         "freed(T)",
@@ -182,5 +254,20 @@ ATTACKS = (
                 x.untyped_storage().resize_(0)
                 return y
         """),
+    ),
+    answering(
+        "numbers that are too large",
+        "Returns whole numbers of a hundred thousand digits, and strings that are no text.",
+        '[10**100_000, -(10**100_000), "\\ud800" * 1000, b"\\xff" * 1000, 1e308 * 10, complex(1, math.nan)]',
+    ),
+    answering(
+        "keys that clash",
+        "Returns dictionaries whose keys are equal as text, endless, or no plain data.",
+        '{1: 1, "1": 2, (1,): 3, None: 4, "x" * 1_000_000: 5, float("nan"): 6, frozenset({1}): 7}',
+    ),
+    answering(
+        "functions and modules",
+        "Returns functions, modules, classes and generators, which are no data.",
+        "[causal_mask, math, int, (x for x in ()), nn.Linear(2, 2), open, Ellipsis, object(), memoryview(b'x')]",
     ),
 )
