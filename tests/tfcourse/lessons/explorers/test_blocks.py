@@ -12,7 +12,7 @@ from tfcourse.layers import DecoderLayer, EncoderLayer
 from tfcourse.lessons.explorers.blocks import Layer, Norm, block_explorer, layer_parts
 from tfcourse.lessons.explorers.heads import record_heads
 
-from .examples import data_of, tables_of
+from .examples import tables_of
 
 # All of them different, so that no letter can stand for another.
 SIZES = {"B": 2, "T": 5, "S": 7, "D": 12, "H": 3, "F": 20}
@@ -84,9 +84,3 @@ def test_parts_run_in_the_order_of_the_figure(layer: Layer, norm: Norm) -> None:
     stretches = layer_parts(layer, norm)
     assert [[part.name for part in stretch.parts] for stretch in stretches] == expected
     assert all(stretch.bypass == (stretch.parts[-1].name == "Add") for stretch in stretches)
-
-
-def test_json_holds_every_kind_of_layer_and_the_sizes() -> None:
-    data = data_of(block_explorer(**SIZES, layer="decoder", norm="pre", caption="c"))
-    assert (data["sizes"], data["start"]) == (SIZES, {"layer": "decoder", "norm": "pre"})
-    assert sorted(data["layers"]) == sorted(f"{layer} {norm}" for layer, norm in KINDS)

@@ -10,34 +10,11 @@ from tfcourse.attention import causal_mask
 from tfcourse.lessons.explorers.heads import head_explorer, record_heads
 from tfcourse.multihead import MultiHeadAttention
 
-from .examples import data_of, tables_of
-
 WORDS = ["the", "aunt", "near"]
 
 
 def weights_of(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).softmax(-1)
-
-
-def test_json_and_tables_hold_tokens_start_and_rounded_weights() -> None:
-    weights = weights_of(2, 3, 2, 3)
-    weights[0, 0] = torch.eye(3)[:2]
-    explorer = head_explorer(WORDS, weights, query_tokens=["la", "tante"], caption="c", start=(0, 1, 0))
-    data = data_of(explorer)
-    assert (data["keys"], data["queries"]) == (WORDS, ["la", "tante"])
-    assert data["start"] == {"layer": 0, "head": 1, "query": 0}
-    assert "names" not in data
-    torch.testing.assert_close(torch.tensor(data["weights"]), weights, atol=5.1e-5, rtol=0)
-    assert data["weights"] == [
-        [[[round(w, 4) for w in row] for row in head] for head in layer] for layer in data["weights"]
-    ]
-    rounded = [["0" if w == 0 else f"{round(w, 4):.2f}" for w in row] for row in weights.flatten(0, 2).tolist()]
-    assert [row[1:] for table in tables_of(explorer) for row in table[1:]] == rounded
-    assert tables_of(explorer)[0][0][1:] == WORDS
-
-
-def test_without_a_start_the_last_query_of_the_first_head_is_shown() -> None:
-    assert head_explorer(WORDS, weights_of(2, 2, 3, 3), caption="c").start == (0, 0, 2)
 
 
 STACK = weights_of(2, 4, 3, 3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tfcourse.lessons.explorers.merges import merge_explorer
 
-from .examples import data_of, tables_of
+from .examples import data_of
 
 WORDS = ["low", " low", " lower", " low", "newest"]
 MERGES = [("l", "o"), ("lo", "w"), (" ", "low"), ("e", "w"), ("e", "r")]
@@ -83,12 +83,3 @@ def test_a_merge_that_never_occurs_counts_zero() -> None:
     data = told(["low"], [("x", "y"), ("l", "o")])
     assert (data["merges"][0][3], data["steps"][0][2][0][2]) == (0, 0)
     assert [step[0] for step in data["steps"]] == [3, 3, 2]
-
-
-def test_table_has_a_row_for_each_merge_and_the_cut_at_the_end() -> None:
-    explorer = merge_explorer(WORDS, MERGES, caption="c")
-    assert "low  ␣low  ␣low·er  ␣low  n·ew·e·s·t" in explorer.plain()
-    (table,) = tables_of(explorer)
-    assert len(table) == 1 + len(MERGES)
-    assert [table[1], table[3]] == [["1: l + o", "4", "19", "10"], ["3: ␣ + low", "3", "12", "12"]]
-    assert "23 to 10" in explorer.summary()

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 from tfcourse.lessons.explorers.reaches import (
     FAR,
-    WAYS,
     WINDOW,
     layers_until_all_met,
     pairs,
     reach,
-    reach_explorer,
 )
 from tfcourse.vit import local_relation, window_attention
-
-from .examples import data_of, tables_of
 
 
 @pytest.mark.parametrize("layer", [0, 1])
@@ -63,15 +58,3 @@ def test_shifted_windows_carry_everything_everywhere_in_the_end() -> None:
     assert found[0] == 1
     assert found == sorted(found)
     assert all(found)
-
-
-def test_data_is_small_and_the_table_stands_in_for_the_figure() -> None:
-    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    shown = reach_explorer(noise, caption="c", alt="noise")
-    data = data_of(shown)
-    assert data["picture"].startswith("data:image/jpeg;base64,")
-    assert len(shown.to_json()) < 100_000
-    assert data["ways"] == list(WAYS)
-    (table,) = tables_of(shown)
-    assert ["1,024", "16,384", "never"] in [row[1:] for row in table]
-    assert len(table) == 1 + 4 * len(WAYS)
