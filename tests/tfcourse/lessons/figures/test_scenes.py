@@ -63,8 +63,11 @@ def context() -> str:
     return f"context ({found[0, 0, 0]:.0f}, {found[0, 0, 1]:.0f})"
 
 
+CALENDARS = {"Germany": "day month year", "United States": "month day year", "Hungary": "year month day"}
+
+
 def crossings(place: str) -> str:
-    parts = [part for part in ch02_alignment.ORDERS[place] for _ in range(ch02_alignment.DIGITS[part])]
+    parts = [part for part in CALENDARS[place].split() for _ in range(ch02_alignment.DIGITS[part])]
     order = [i for part in ("year", "month", "day") for i, other in enumerate(parts) if other == part]
     return f"{place}: {count_crossings(one_hot(torch.tensor(order), 8).double())} crossings"
 
@@ -109,7 +112,7 @@ LABELS: list[tuple[str, str, list[Any]]] = [
     ("corpus_in_blocks", r"^\d+$", [*range(11), *BLOCKS[0].flatten().tolist(), *BLOCKS[1].flatten().tolist()]),
     ("gradient_on_its_way", r"^[\d.]+$", [0.125, 0.25, 0.5, 1, 0.5, 8, 4, 2, 1, 2]),
     ("soft_lookup", "^context.*", [context()]),
-    ("date_orders", ".*crossings", [crossings(place) for place in ch02_alignment.ORDERS]),
+    ("date_orders", ".*crossings", [crossings(place) for place in CALENDARS]),
     ("lookup_in_a_book", r"^0\.\d\d$", [f"{weight:.2f}" for weight in torch.softmax(KEYS @ QUERY / 2, 0)]),
     ("lookup_in_a_book", r"^3.* m$", [f"{soft_lookup(QUERY / 2, KEYS, VALUES)[0]:.1f} m"]),
     ("shapes_at_carrow_head", r"^\(.*", shapes()),
