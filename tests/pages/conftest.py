@@ -1,6 +1,8 @@
 """A browser without a network, for tests of what the site does in a reader's hands."""
 
+import asyncio
 import importlib.util
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,7 +92,6 @@ def contrast(page: "Page") -> Callable[[str, str], float]:  # noqa: F821
     """The contrast of a property's colour, of the first element of a selector, with the ground of the first figure."""
 
     def measure(selector: str, property_: str) -> float:
-        page.wait_for_timeout(200)  # colours may change slowly
         colour, ground = (
             page.locator(where).first.evaluate(f"element => getComputedStyle(element).getPropertyValue('{name}')")
             for where, name in ((selector, property_), (".explorer-figure", "background-color"))
@@ -136,6 +137,49 @@ def reused_page(_reused_page: tuple["Page", list[str]]) -> Iterator["Page"]:  # 
 
 
 @contextmanager
+def listening(start: Callable[[], list[tuple[Any, str]]]) -> Iterator[list[str]]:
+    """Yield the addresses of servers that run in a thread of their own; `start` returns each with its address."""
+    addresses: list[str] = []
+    loops: list[asyncio.AbstractEventLoop] = []
+    ready, end = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
+        servers = start()
+        addresses.extend(address for _, address in servers)
+        ready.set()
+        await end.wait()
+        for server, _ in servers:
+            server.stop()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(30)
+    yield addresses
+    loops[0].call_soon_threadsafe(end.set)
+    thread.join()
+
+
+@pytest.fixture
+def online(chromium: "Browser") -> Iterator[Callable[..., Any]]:  # noqa: F821
+    """Open an address in a browser that may reach this machine; an error, such as a refusal by the CSP, fails the test."""
+    contexts, faults = [], []
+
+    def open_page(address: str, **options: Any) -> Any:
+        contexts.append(chromium.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [fault for fault in faults if "409" not in fault] == []
+
+
+@contextmanager
 def _offline_page(chromium: "Browser", complaints: list[str]) -> Iterator["Page"]:  # noqa: F821
     """Yield a page without a network, whose errors and requests to other places go to a list."""
     context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 900})
@@ -160,6 +204,21 @@ def axe(chromium: "Browser") -> Any:  # noqa: F821 - without a browser, tests ar
     except ImportError:
         pytest.fail("needs axe: pip install 'tfcourse[dev]'", pytrace=False)
     return Axe()
+
+
+# What reports and the pages of the servers have to pass.
+STRICT = {
+    "preload": False,
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]},
+}
+
+
+def objections(axe: Any, page: Any) -> list[str]:
+    """What axe objects to on the page that is open."""
+    violations = axe.run(page, options=STRICT).response["violations"]
+    return [
+        f"{item['id']}: {node['html'][:120]}: {node['failureSummary']}" for item in violations for node in item["nodes"]
+    ]
 
 
 def _is_local(url: str) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,7 +17,8 @@ from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import MarkingApplication
 
 from ..autograder.marking.conftest import CHAPTER, EXERCISE, QUESTION, course, graded  # noqa: F401
-from .test_report import THEMES, WCAG
+from .conftest import listening, objections
+from .test_report import THEMES
 
 pytestmark = pytest.mark.browser
 RUBRIC = Rubric(QUESTION, "The variance of a score is $D_h$.", "- 2 points: the variance\n- 1 point: the root")
@@ -31,57 +31,29 @@ def rubric(request: pytest.FixtureRequest) -> Rubric:
 
 
 @pytest.fixture
-def addresses(course: Course, rubric: Rubric) -> Iterator[tuple[str, str]]:  # noqa: F811
+def addresses(course: Course, rubric: Rubric) -> Iterator[list[str]]:  # noqa: F811
     """The addresses of a running marking server and of its live view."""
-    started: list[str] = []
-    loops: list[asyncio.AbstractEventLoop] = []
-    ready, end = threading.Event(), asyncio.Event()
 
-    async def serve() -> None:
-        loops.append(asyncio.get_running_loop())
+    def start() -> list[Any]:
         application = MarkingApplication(course, CHAPTER, "a marker", lambda: {QUESTION: rubric})
-        servers = [application.listen_locally(), LiveApplication(application.reader).listen_locally()]
-        started.extend(at for _, at in servers)
-        ready.set()
-        await end.wait()
-        for server, _ in servers:
-            server.stop()
+        return [application.listen_locally(), LiveApplication(application.reader).listen_locally()]
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(30)
-    yield started[0], started[1]
-    loops[0].call_soon_threadsafe(end.set)
-    thread.join()
+    with listening(start) as addresses:
+        yield addresses
 
 
 @pytest.fixture
-def address(addresses: tuple[str, str]) -> str:
+def address(addresses: list[str]) -> str:
     """The address of a running marking server."""
     return addresses[0]
 
 
-@pytest.fixture
-def online(chromium) -> Iterator[Callable[..., object]]:
-    """Return a function that opens the question in a browser that may reach this machine; a refusal by the CSP fails the test."""
-    contexts, faults = [], []
-
-    def open_question(address: str, title: str = "9 · Why the root?", **options: object) -> object:
-        context = chromium.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(address)
-        if title:
-            page.get_by_role("link", name=title).click()
-            page.locator("article.current").wait_for()
-        return page
-
-    yield open_question
-    for context in contexts:
-        context.close()
-    assert [fault for fault in faults if "409" not in fault] == []
+def at_question(online, address: str, title: str = "9 · Why the root?", **options: Any) -> Any:
+    """Open a question."""
+    page = online(address, **options)
+    page.get_by_role("link", name=title).click()
+    page.locator("article.current").wait_for()
+    return page
 
 
 def _states(course: Course) -> dict[str, MarkState]:  # noqa: F811
@@ -89,7 +61,7 @@ def _states(course: Course) -> dict[str, MarkState]:  # noqa: F811
 
 
 def test_group_is_marked_by_keyboard_alone(online, address: str, course: Course) -> None:  # noqa: F811
-    page = online(address)
+    page = at_question(online, address)
     page.keyboard.press("1")
     page.keyboard.press("2")
     assert page.get_by_label("Points, of 4").input_value() == "3"
@@ -112,7 +84,7 @@ def test_group_is_marked_by_keyboard_alone(online, address: str, course: Course)
 
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
 def test_a_decimal_comma_is_half_a_point_in_every_language(online, address: str, course: Course, locale: str) -> None:  # noqa: F811
-    page = online(address, locale=locale)
+    page = at_question(online, address, locale=locale)
     page.keyboard.press("p")
     page.keyboard.type("0,5")
     page.keyboard.press("Control+Enter")
@@ -121,7 +93,7 @@ def test_a_decimal_comma_is_half_a_point_in_every_language(online, address: str,
 
 
 def test_conflict_is_announced(online, address: str, course: Course) -> None:  # noqa: F811
-    first, second = online(address), online(address)
+    first, second = at_question(online, address), at_question(online, address)
     for page, points, shown in ((first, "1", "1 points given"), (second, "4", "changed since the page")):
         page.keyboard.press("p")
         page.keyboard.type(points)
@@ -131,7 +103,7 @@ def test_conflict_is_announced(online, address: str, course: Course) -> None:  #
 
 
 def test_help_opens_and_closes_by_keyboard(online, address: str) -> None:
-    page = online(address)
+    page = at_question(online, address)
     page.keyboard.press("?")
     assert page.get_by_role("dialog", name="Keys").is_visible()
     page.keyboard.press("Escape")
@@ -147,7 +119,7 @@ def _code_states(course: Course) -> dict[str, MarkState]:  # noqa: F811
 
 
 def test_code_is_marked_by_keyboard_alone(online, address: str, course: Course) -> None:  # noqa: F811
-    page = online(address, CODE_TITLE)
+    page = at_question(online, address, CODE_TITLE)
     assert page.get_by_role("button", name="Give to 3").is_visible()
     page.keyboard.press("m")
     page.keyboard.press("Space")
@@ -185,7 +157,7 @@ def test_code_is_marked_by_keyboard_alone(online, address: str, course: Course) 
 
 
 def test_code_of_one_member_is_shown_and_marked(online, address: str, course: Course) -> None:  # noqa: F811
-    page = online(address, CODE_TITLE)
+    page = at_question(online, address, CODE_TITLE)
     page.keyboard.press("m")
     page.get_by_role("button", name="Show the code of Answer 1.2").focus()
     page.keyboard.press("Enter")
@@ -199,8 +171,8 @@ def test_code_of_one_member_is_shown_and_marked(online, address: str, course: Co
     assert {student for student, state in _code_states(course).items() if state.points == 3} == {"bob"}
 
 
-def test_live_view_reveals_groups_by_keyboard(online, addresses: tuple[str, str]) -> None:
-    page = online(addresses[1], "")
+def test_live_view_reveals_groups_by_keyboard(online, addresses: list[str]) -> None:
+    page = online(addresses[1])
     page.get_by_text("1 group of 3 answers or more not shown yet").wait_for()
     assert page.locator("#detail article").count() == 0
     page.keyboard.press("r")
@@ -209,26 +181,26 @@ def test_live_view_reveals_groups_by_keyboard(online, addresses: tuple[str, str]
     page.locator("#detail article").wait_for(state="detached")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("shown", ["9 · Why the root?", CODE_TITLE, "live"])
-def test_marking_page_is_accessible(
-    online, axe, addresses: tuple[str, str], theme: str, width: int, shown: str
-) -> None:
-    options = {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
-    page = online(addresses[1], "", **options) if shown == "live" else online(addresses[0], shown, **options)
+def test_marking_page_is_accessible(online, axe, addresses: list[str], theme: str, shown: str) -> None:
+    options: dict[str, Any] = {"color_scheme": theme, "bypass_csp": True}
     if shown == "live":
+        page = online(addresses[1], **options)
         page.locator("#questions li").first.wait_for()
         page.keyboard.press("r")
         page.locator("#detail article").wait_for()
+    else:
+        page = at_question(online, addresses[0], shown, **options)
     page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
-    violations = axe.run(page, options=WCAG).response["violations"]
-    assert not [f"{item['id']}: {node['html'][:120]}" for item in violations for node in item["nodes"]]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert objections(axe, page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_half_an_item_is_ticked_and_shown_again(online, address: str, course: Course) -> None:  # noqa: F811
-    page = online(address)
+    page = at_question(online, address)
     for key in "112":
         page.keyboard.press(key)
     assert page.get_by_label("Points, of 4").input_value() == "2"
@@ -255,7 +227,7 @@ LONG_RUBRIC = Rubric(
 @pytest.mark.parametrize("shown", ["9 · Why the root?", CODE_TITLE])
 @pytest.mark.parametrize("rubric", [LONG_RUBRIC], indirect=True)
 def test_give_is_on_a_small_screen(online, address: str, shown: str) -> None:
-    page = online(address, shown, viewport={"width": 1366, "height": 650})
+    page = at_question(online, address, shown, viewport={"width": 1366, "height": 650})
     page.evaluate("document.querySelectorAll('details.prompt').forEach(element => element.open = true)")
     box = page.locator("#give").bounding_box()
     assert box is not None
@@ -266,12 +238,12 @@ def test_give_is_on_a_small_screen(online, address: str, shown: str) -> None:
 
 @pytest.mark.parametrize("rubric", [LONG_RUBRIC], indirect=True)
 def test_keys_stand_beside_the_first_nine_items(online, address: str) -> None:
-    page = online(address)
+    page = at_question(online, address)
     assert page.locator(".item kbd").all_inner_texts() == [str(number) for number in range(1, 10)]
 
 
 def test_the_page_says_that_a_mark_is_being_saved_or_is_not(online, address: str, course: Course) -> None:  # noqa: F811
-    page = online(address)
+    page = at_question(online, address)
     held = []
     page.route("**/give", lambda route: held.append(route))
     page.keyboard.press("1")
@@ -286,13 +258,13 @@ def test_the_page_says_that_a_mark_is_being_saved_or_is_not(online, address: str
 
 
 def test_code_stands_below_its_prompt(online, address: str) -> None:
-    page = online(address, CODE_TITLE)
+    page = at_question(online, address, CODE_TITLE)
     page.get_by_text("The exercise").click()
     assert page.get_by_text("Write it.").is_visible()
 
 
 def test_history_is_in_the_readers_time(online, address: str) -> None:
-    page = online(address, timezone_id="Asia/Kathmandu", locale="en-GB")
+    page = at_question(online, address, timezone_id="Asia/Kathmandu", locale="en-GB")
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
     page.get_by_text("Answer 1: 2 points given").wait_for()

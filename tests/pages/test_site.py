@@ -130,8 +130,10 @@ def test_theme_button_changes_the_colours_and_the_choice_is_kept(page, site: Pat
 
 
 @pytest.mark.parametrize("name", CHAPTER_PAGES)
-def test_chapter_offers_the_students_files_and_not_its_source(page, site: Path, name: str) -> None:
+def test_chapter_offers_the_students_files_and_its_other_page_and_not_its_source(page, site: Path, name: str) -> None:
     chapter = name.split("/")[1]
+    here, there = ("Lesson", "Exercises") if name.endswith("lesson") else ("Exercises", "Lesson")
+    page.set_viewport_size({"width": 1280, "height": 900})
     open_page(page, site, name)
     links = page.locator("a[download]").evaluate_all("links => links.map(link => link.href)")
     files = {Path(unquote(urlsplit(link).path)) for link in links}
@@ -140,6 +142,14 @@ def test_chapter_offers_the_students_files_and_not_its_source(page, site: Path, 
     assert all(file.is_file() for file in files)
     assert json.loads((site / "_downloads" / chapter / f"{chapter}.ipynb").read_text(encoding="utf-8")) == NOTEBOOK
     assert page.locator("a[href*='_sources']").count() == 0
+    if there == "Lesson":
+        cut = "blocks => blocks.filter(block => block.scrollWidth > block.clientWidth + 1).map(block => block.textContent)"
+        assert page.locator(".bd-article pre").evaluate_all(cut) == []
+        assert page.locator(".tfc-effort").count() == page.locator(".tfc-exercises tbody tr").count() > 5
+    bar = page.locator(".tfc-chapter-bar")
+    assert bar.locator("[aria-current=page]").inner_text() == here
+    bar.get_by_role("link", name=there).click()
+    assert page.url.endswith(f"/{there.lower()}.html")
 
 
 def test_served_site_saves_the_notebook_and_shows_excerpts_in_search(chromium, site: Path, served: str) -> None:
@@ -162,16 +172,6 @@ def test_served_site_saves_the_notebook_and_shows_excerpts_in_search(chromium, s
     page.locator("#search-results p.context").first.wait_for()
     context.close()
     assert complaints == []
-
-
-@pytest.mark.parametrize("name", CHAPTER_PAGES)
-def test_a_chapters_pages_lead_to_each_other(page, site: Path, name: str) -> None:
-    here, there = ("Lesson", "Exercises") if name.endswith("lesson") else ("Exercises", "Lesson")
-    open_page(page, site, name)
-    bar = page.locator(".tfc-chapter-bar")
-    assert bar.locator("[aria-current=page]").inner_text() == here
-    bar.get_by_role("link", name=there).click()
-    assert page.url.endswith(f"/{there.lower()}.html")
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -213,15 +213,6 @@ def test_a_lesson_that_breaks_every_rule_owes_for_each(page, tmp_path: Path) -> 
     page.goto((tmp_path / "lesson.html").as_uri())
     owed, _ = debts(page)
     assert owed == Debts(1, 1, 1, 1, told=2, questions=1, first_picture=1, gaps=1)
-
-
-@pytest.mark.parametrize("name", [name for name in CHAPTER_PAGES if name.endswith("/exercises")])
-def test_no_code_is_cut_on_a_page_of_exercises(page, site: Path, name: str) -> None:
-    page.set_viewport_size({"width": 1280, "height": 900})
-    open_page(page, site, name)
-    cut = "blocks => blocks.filter(block => block.scrollWidth > block.clientWidth + 1).map(block => block.textContent)"
-    assert page.locator(".bd-article pre").evaluate_all(cut) == []
-    assert page.locator(".tfc-effort").count() == page.locator(".tfc-exercises tbody tr").count() > 5
 
 
 def test_a_lesson_leads_to_its_exercises_and_the_sidebar_is_short(page, site: Path) -> None:

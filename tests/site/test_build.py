@@ -11,7 +11,9 @@ import yaml
 
 from autograder.errors import CourseError
 from autograder.site import build as build_module
-from autograder.site.build import SiteError, build_site, chapters_of
+from autograder.site.build import SiteError, SiteReport, build_site, chapters_of
+
+from .conftest import make_course
 
 EXPLORERS = """
 ```{code-cell} ipython3
@@ -27,58 +29,95 @@ block_explorer(caption="Which shapes?")
 """
 
 
-def test_a_course_becomes_a_site_with_its_students_files(course: Path, tmp_path: Path) -> None:
-    notebook, wheel = tmp_path / "01_first.ipynb", tmp_path / "tfcourse-1.whl"
-    notebook.write_text(json.dumps({"cells": []}))
-    wheel.write_bytes(b"wheel")
+WAITING = """\
+---
+jupytext:
+  formats: md:myst
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# {mine}
+
+```{{code-cell}} ipython3
+import pathlib, time
+pathlib.Path("../{mine}.here").touch()
+until = time.monotonic() + 60
+while not pathlib.Path("../{other}.here").exists():
+    assert time.monotonic() < until, "{other} never began"
+    time.sleep(0.05)
+print("{mine} has met {other}")
+```
+"""
+
+Built = tuple[Path, SiteReport, list[str]]
+LESSONS = ("01_first", "romeo", "juliet")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A course with an address, with figures to play with, with two lessons that wait for each other, and with students' files that
+    are written beside the pages: the course, what its build reports, and its steps.
+    """
+    course = make_course(tmp_path_factory.mktemp("built") / "course")
+    contents = yaml.safe_load((course / "book/_toc.yml").read_text())
+    for mine, other in (("romeo", "juliet"), ("juliet", "romeo")):
+        (course / "chapters" / mine).mkdir()
+        (course / f"chapters/{mine}/lesson.md").write_text(WAITING.format(mine=mine, other=other))
+        contents["chapters"].append({"file": f"chapters/{mine}/lesson"})
+    (course / "book/_toc.yml").write_text(yaml.safe_dump(contents))
+    lesson, config = course / "chapters/01_first/lesson.md", course / "_config.yml"
+    lesson.write_text(lesson.read_text() + EXPLORERS)
+    config.write_text(config.read_text().replace('baseurl: ""', "baseurl: https://example.org/course/"))
+    notebook, wheel = course / "01_first.ipynb", course / "tfcourse-1.whl"
     steps: list[str] = []
-    report = build_site(course, downloads={"01_first": [notebook, wheel]}, progress=steps.append)
+
+    def complete() -> None:
+        assert any("build succeeded" in step for step in steps), "the files were waited for before the pages were built"
+        notebook.write_text(json.dumps({"cells": []}))
+        wheel.write_bytes(b"wheel")
+
+    downloads = {"01_first": [notebook, wheel]}
+    return course, build_site(course, downloads=downloads, complete_downloads=complete, progress=steps.append), steps
+
+
+def test_a_course_becomes_a_site_whose_lessons_alone_are_executed_side_by_side(built: Built) -> None:
+    course, report, steps = built
     site = report.output
-    lesson = (site / "chapters/01_first/lesson.html").read_text()
-    exercises = (site / "chapters/01_first/exercises.html").read_text()
     assert site == course / "book/_build/html"
-    assert set(report.pages) == {
-        "book/intro",
-        "book/literature",
-        "chapters/01_first/lesson",
-        "chapters/01_first/exercises",
-    }
-    assert "six times seven is 42" in lesson, "the lesson was not executed"
+    pages = {"book/intro", "book/literature", "chapters/01_first/exercises"}
+    lessons = {f"chapters/{name}/lesson" for name in LESSONS}
+    assert set(report.pages) == pages | lessons
+    assert set(report.runtimes) == set(report.words) == lessons
+    assert report.words["chapters/01_first/lesson"] == 2, "“It says”, without the formula, the code and what it prints"
+    for name, printed in zip(LESSONS, ("seven is 42", "romeo has met juliet", "juliet has met romeo"), strict=True):
+        assert printed in (site / f"chapters/{name}/lesson.html").read_text()
+    exercises = (site / "chapters/01_first/exercises.html").read_text()
     assert "RuntimeError" in exercises
     assert "Traceback" not in exercises, "the exercises were executed"
-    assert list(report.runtimes) == ["chapters/01_first/lesson"]
-    assert report.words == {"chapters/01_first/lesson": 2}, (
-        "“It says”, without the formula, the code and what it prints"
-    )
-    for page in (lesson, exercises):
-        assert 'download href="../../_downloads/01_first/01_first.ipynb"' in page
+    assert any("lesson" in step for step in steps)
+
+
+def test_a_site_has_its_students_files_its_address_and_what_it_needs_without_a_network(built: Built) -> None:
+    site = built[1].output
+    for page in ("lesson", "exercises"):
+        html = (site / f"chapters/01_first/{page}.html").read_text()
+        assert 'download href="../../_downloads/01_first/01_first.ipynb"' in html
+        assert f'<link rel="canonical" href="https://example.org/course/chapters/01_first/{page}.html"' in html
     assert (site / "_downloads/01_first/tfcourse-1.whl").read_bytes() == b"wheel"
     assert (site / "_static/mathjax/tex-chtml.js").is_file()
     assert "url=book/intro.html" in (site / "index.html").read_text()
     assert not (site / "_sources").exists()
     assert 'role="listitem"' in (site / "book/literature.html").read_text()
-    assert any("lesson" in step for step in steps)
-
-    # A second build, with a chapter's page gone, keeps nothing of it, and runs no lesson again.
-    toc = course / "book/_toc.yml"
-    contents = yaml.safe_load(toc.read_text())
-    contents["chapters"] = [entry for entry in contents["chapters"] if not entry["file"].endswith("exercises")]
-    toc.write_text(yaml.safe_dump(contents))
-    steps.clear()
-    second = build_site(course, progress=steps.append)
-    assert not (site / "chapters/01_first/exercises.html").exists()
-    assert not (site / "_downloads").exists()
-    assert "exercises are not executed" not in (site / "searchindex.js").read_text()
-    assert "six times seven is 42" in (site / "chapters/01_first/lesson.html").read_text()
-    assert not [step for step in steps if "Executing notebook" in step]
-    assert second.runtimes == report.runtimes
-    assert second.words == report.words
 
 
-def test_page_with_figures_to_play_with_loads_what_they_share_before_their_own(course: Path) -> None:
-    lesson = course / "chapters/01_first/lesson.md"
-    lesson.write_text(lesson.read_text() + EXPLORERS)
-    site = build_site(course).output
+def test_page_with_figures_to_play_with_loads_what_they_share_before_their_own(built: Built) -> None:
+    site = built[1].output
     page = (site / "chapters/01_first/lesson.html").read_text()
     for suffix in ("js", "css"):
         loaded = re.findall(rf"_static/([a-z]+(?:-[a-z]+)?)\.{suffix}\b", page)
@@ -105,35 +144,37 @@ def test_a_failed_cell_is_named_and_the_old_site_stays(course: Path) -> None:
     assert [path.name for path in old.parent.iterdir()] == ["html"], "something was left beside the site"
 
 
-def test_warnings_are_errors_also_when_nothing_has_changed_since(course: Path) -> None:
+def test_warnings_and_pictures_without_words_are_errors_also_when_nothing_has_changed_since(course: Path) -> None:
     page = course / "book/intro.md"
-    page.write_text(page.read_text() + "\n![](nowhere.png) and {ref}`no-such-section`\n")
+    shutil.copyfile(course / "book/_static/logo.svg", course / "book/plot.svg")
+    page.write_text(page.read_text() + "\n![](nowhere.png), ![](plot.svg) and {ref}`no-such-section`\n")
     for _ in range(2):
         with pytest.raises(SiteError) as caught:
             build_site(course)
-        assert "image file not readable: book/nowhere.png" in str(caught.value)
-        assert "no-such-section" in str(caught.value)
+        for fault in ("book/nowhere.png", "no-such-section", "alternative text"):
+            assert fault in str(caught.value)
 
 
-def test_a_picture_without_words_does_not_build(course: Path) -> None:
-    shutil.copyfile(course / "book/_static/logo.svg", course / "book/plot.svg")
-    page = course / "book/intro.md"
-    page.write_text(page.read_text() + "\n![](plot.svg)\n")
-    with pytest.raises(SiteError, match="has no alternative text"):
-        build_site(course)
-
-
-def test_launch_buttons_that_cannot_work_are_refused(course: Path) -> None:
-    config = yaml.safe_load((course / "_config.yml").read_text())
-    config["sphinx"]["config"]["tfcourse_launch"] = {"repository": "https://example.org/course"}
-    (course / "_config.yml").write_text(yaml.safe_dump(config))
-    with pytest.raises(SiteError, match=r"expected https://github\.com/owner/name"):
-        build_site(course)
-
-
-def test_a_folder_that_is_no_course_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
-    with pytest.raises(SiteError, match=r"no _config.yml and no book/_toc.yml"):
+def test_what_cannot_be_a_site_is_refused(course: Path, tmp_path: Path) -> None:
+    config = course / "_config.yml"
+    text, settings = config.read_text(), yaml.safe_load(config.read_text())
+    settings["sphinx"]["config"]["tfcourse_launch"] = {"repository": "https://example.org/course"}
+    hostile = text.replace('baseurl: ""', "baseurl: javascript:alert(1)")
+    for changed, named in ((yaml.safe_dump(settings), "github"), (hostile, "not the address")):
+        config.write_text(changed)
+        with pytest.raises(SiteError, match=named):
+            build_site(course)
+    config.write_text(text)
+    with pytest.raises(SiteError, match=r"_config.yml.*_toc.yml"):
         build_site(tmp_path)
+    notebook = tmp_path / "01_first.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"source": ["### BEGIN SOLUTION\n", "return 42\n"]}]}))
+    with pytest.raises(SiteError, match="instructor's"):
+        build_site(course, downloads={"01_first": [notebook]})
+    notebook.rename(tmp_path / "thesis.tex")
+    with pytest.raises(SiteError, match="not a site"):
+        build_site(course, output=tmp_path)
+    assert (tmp_path / "thesis.tex").is_file()
 
 
 def test_a_missing_jupyter_book_is_named_with_the_command_that_installs_it(
@@ -150,26 +191,6 @@ def test_jupyter_book_2_is_refused(course: Path, monkeypatch: pytest.MonkeyPatch
         build_site(course)
 
 
-def test_an_instructors_notebook_is_not_published(course: Path, tmp_path: Path) -> None:
-    notebook = tmp_path / "01_first.ipynb"
-    notebook.write_text(json.dumps({"cells": [{"source": ["### BEGIN SOLUTION\n", "return 42\n"]}]}))
-    with pytest.raises(SiteError, match="instructor's notebook"):
-        build_site(course, downloads={"01_first": [notebook]})
-
-
-def test_students_files_can_be_written_beside_the_pages(course: Path, tmp_path: Path) -> None:
-    wheel = tmp_path / "tfcourse-1.whl"
-    steps: list[str] = []
-
-    def complete() -> None:
-        assert any("build succeeded" in step for step in steps), "the files were waited for before the pages were built"
-        wheel.write_bytes(b"wheel")
-
-    report = build_site(course, downloads={"01_first": [wheel]}, complete_downloads=complete, progress=steps.append)
-    assert (report.output / "_downloads/01_first/tfcourse-1.whl").read_bytes() == b"wheel"
-    assert "tfcourse-1.whl" in (report.output / "chapters/01_first/lesson.html").read_text()
-
-
 def test_site_is_not_published_where_its_downloads_are_refused(course: Path, tmp_path: Path) -> None:
     def refuse() -> None:
         raise CourseError("the downloads would give solutions away")
@@ -183,15 +204,6 @@ def test_site_is_not_published_where_its_downloads_are_refused(course: Path, tmp
 
 def write_nothing() -> None:
     """Write nothing."""
-
-
-def test_a_folder_that_holds_something_else_is_not_replaced(course: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "thesis.tex").write_text("four years of work")
-    with pytest.raises(SiteError, match="not a site"):
-        build_site(course, output=home)
-    assert (home / "thesis.tex").read_text() == "four years of work"
 
 
 @pytest.mark.parametrize("place", ["/sys/site", "file/site"])
@@ -221,58 +233,6 @@ def test_chapters_are_the_folders_with_a_lesson_or_exercises(course: Path) -> No
     assert chapters_of(course) == ["01_first", "02_second"]
 
 
-WAITING = """\
----
-jupytext:
-  formats: md:myst
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-# {mine}
-
-```{{code-cell}} ipython3
-import pathlib, time
-pathlib.Path("../{mine}.here").touch()
-until = time.monotonic() + 60
-while not pathlib.Path("../{other}.here").exists():
-    assert time.monotonic() < until, "{other} never began"
-    time.sleep(0.05)
-print("{mine} has met {other}")
-```
-"""
-
-
-def test_lessons_are_executed_side_by_side(course: Path) -> None:
-    contents = yaml.safe_load((course / "book/_toc.yml").read_text())
-    for mine, other in (("romeo", "juliet"), ("juliet", "romeo")):
-        folder = course / "chapters" / mine
-        folder.mkdir()
-        (folder / "lesson.md").write_text(WAITING.format(mine=mine, other=other))
-        contents["chapters"].append({"file": f"chapters/{mine}/lesson"})
-    (course / "book/_toc.yml").write_text(yaml.safe_dump(contents))
-    report = build_site(course)
-    for mine, other in (("romeo", "juliet"), ("juliet", "romeo")):
-        assert f"{mine} has met {other}" in (report.output / f"chapters/{mine}/lesson.html").read_text()
-    assert set(report.runtimes) == {f"chapters/{name}/lesson" for name in ("01_first", "romeo", "juliet")}
-
-
-def test_a_site_knows_its_address_and_takes_no_hostile_one(course: Path) -> None:
-    config = course / "_config.yml"
-    text = config.read_text(encoding="utf-8")
-    config.write_text(text.replace('baseurl: ""', "baseurl: javascript:alert(1)"), encoding="utf-8")
-    with pytest.raises(SiteError, match="not the address of a site"):
-        build_site(course)
-    config.write_text(text.replace('baseurl: ""', "baseurl: https://example.org/course/"), encoding="utf-8")
-    page = (build_site(course).output / "chapters/01_first/lesson.html").read_text(encoding="utf-8")
-    assert '<link rel="canonical" href="https://example.org/course/chapters/01_first/lesson.html"' in page
-
-
 def _pages_of(site: Path) -> dict[str, bytes]:
     """Return every file of a site, without the digest of its settings and without checksums in addresses.
 
@@ -284,23 +244,37 @@ def _pages_of(site: Path) -> dict[str, bytes]:
 
 
 LESSON_PAGE = "chapters/01_first/lesson.md"
-# A file, what stands in it, and what stands there after the change: a sentence, a title, a heading, a citation, a style.
+# In each step files, what stands in them, and what stands there then; a style may have every page written anew, so it comes last.
 CHANGES = [
-    (LESSON_PAGE, "It says", "It still says"),
-    (LESSON_PAGE, "# A lesson", "# Another lesson"),
-    (LESSON_PAGE, "## A section", "## A part"),
-    ("book/intro.md", "vaswani2017", "bahdanau2015"),
-    ("book/_static/custom.css", "", ".new { color: red }\n"),
+    [
+        *((LESSON_PAGE, "It says", "It still says"), (LESSON_PAGE, "# A lesson", "# Another lesson")),
+        (LESSON_PAGE, "## A section", "## A part"),
+    ],
+    [("chapters/01_first/exercises.md", "of the lesson\n", "of {cite}`bahdanau2015`\n")],
+    [("book/_static/custom.css", "", ".new { color: red }\n")],
 ]
 
 
-def test_second_build_gives_the_pages_of_a_fresh_one(course: Path, tmp_path: Path) -> None:
-    build_site(course)
-    for number, (file, old, new) in enumerate(CHANGES):
-        text = (course / file).read_text()
-        assert old in text
-        (course / file).write_text(text.replace(old, new, 1))
+def test_a_later_build_gives_the_pages_of_a_fresh_one_and_keeps_nothing_that_is_gone(
+    course: Path, tmp_path: Path
+) -> None:
+    first = build_site(course, downloads={"01_first": [course / "_config.yml"]})
+    for step, files in enumerate(CHANGES):
+        for file, old, new in files:
+            text = (course / file).read_text()
+            assert old in text
+            (course / file).write_text(text.replace(old, new, 1))
         again = _pages_of(build_site(course).output)
-        fresh = _pages_of(build_site(course, output=tmp_path / f"fresh {number}", cache=tmp_path / f"{number}").output)
-        assert again.keys() == fresh.keys()
-        assert [name for name in fresh if again[name] != fresh[name]] == [], f"after {old!r} became {new!r}"
+        if step:
+            fresh = _pages_of(build_site(course, output=tmp_path / f"new {step}", cache=tmp_path / f"{step}").output)
+            assert again.keys() == fresh.keys()
+            assert [name for name in fresh if again[name] != fresh[name]] == [], f"after {files}"
+    toc = course / "book/_toc.yml"
+    toc.write_text(toc.read_text().replace("- file: chapters/01_first/exercises\n", ""))
+    steps: list[str] = []
+    last = build_site(course, progress=steps.append)
+    assert not (last.output / "chapters/01_first/exercises.html").exists()
+    assert not (last.output / "_downloads").exists()
+    assert "exercises are not executed" not in (last.output / "searchindex.js").read_text()
+    assert not [step for step in steps if "Executing notebook" in step]
+    assert (last.runtimes, last.words) == (first.runtimes, first.words | {LESSON_PAGE[:-3]: 3})

@@ -14,57 +14,39 @@ from autograder.authoring.lesson_cache import execution_cache_path, prune_execut
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A course with a package of two modules."""
-    package = tmp_path / "course" / "tfcourse"
-    (package / "models").mkdir(parents=True)
-    (package / "attention.py").write_text("scale = 0.125\n")
-    (package / "models" / "gpt.py").write_text("layers = 96\n")
+    for name, text in MODULES.items():
+        path = tmp_path / "course" / "tfcourse" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     return tmp_path / "course"
 
 
-def test_changing_a_module_of_the_package_changes_the_cache(root: Path) -> None:
-    before = execution_cache_path(root, root / "cache")
-    (root / "tfcourse" / "models" / "gpt.py").write_text("layers = 95\n")
-    after = execution_cache_path(root, root / "cache")
-    assert before != after
-    assert before.parent == after.parent == root / "cache"
+MODULES = {"attention.py": "scale = 0.125\n", "models/gpt.py": "layers = 96\n"}
+# What the modules become, and whether a lesson could tell.
+CHANGES: list[tuple[dict[str, str], bool]] = [
+    (MODULES | {"models/gpt.py": "layers = 95\n"}, True),
+    (MODULES | {"rotary.py": ""}, True),
+    ({"attention.py": MODULES["attention.py"]}, True),
+    ({"attending.py": MODULES["attention.py"], "models/gpt.py": MODULES["models/gpt.py"]}, True),
+    ({"attention.py": "", "models/gpt.py": "scale = 0.125\nlayers = 96\n"}, True),
+    (MODULES | {"notes.txt": "not code", "../README.md": "not code either"}, False),
+    (MODULES, False),
+]
 
 
-def test_the_same_sources_give_the_same_fingerprint_wherever_and_whenever_they_lie(root: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "elsewhere"
-    root_before = source_fingerprint(root)
-    root.rename(copy)
-    os.utime(copy / "tfcourse" / "attention.py", (1, 1))
-    assert source_fingerprint(copy) == root_before
-
-
-@pytest.mark.parametrize("change", ["add", "remove", "rename"])
-def test_adding_removing_or_renaming_a_module_changes_the_fingerprint(root: Path, change: str) -> None:
-    before = source_fingerprint(root)
-    module = root / "tfcourse" / "attention.py"
-    if change == "add":
-        (root / "tfcourse" / "rotary.py").write_text("")
-    elif change == "remove":
-        module.unlink()
-    else:
-        module.rename(module.with_name("attending.py"))
-    assert source_fingerprint(root) != before
-
-
-def test_moving_a_line_from_one_module_to_the_next_changes_the_fingerprint(root: Path) -> None:
-    first, second = root / "tfcourse" / "attention.py", root / "tfcourse" / "models" / "gpt.py"
-    first.write_text("a = 1\nb = 2\n")
-    second.write_text("c = 3\n")
-    before = source_fingerprint(root)
-    first.write_text("a = 1\n")
-    second.write_text("b = 2\nc = 3\n")
-    assert source_fingerprint(root) != before
-
-
-def test_files_that_a_lesson_cannot_import_do_not_count(root: Path) -> None:
-    before = source_fingerprint(root)
-    (root / "tfcourse" / "notes.txt").write_text("not code")
-    (root / "README.md").write_text("not code either")
-    assert source_fingerprint(root) == before
+@pytest.mark.parametrize(("modules", "differs"), CHANGES)
+def test_the_cache_changes_with_the_modules_and_not_with_where_and_when_they_lie(
+    root: Path, tmp_path: Path, modules: dict[str, str], differs: bool
+) -> None:
+    before = execution_cache_path(root, tmp_path / "cache")
+    package = tmp_path / "elsewhere" / "tfcourse"
+    for name, text in modules.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+        os.utime(package / name, (1, 1))
+    after = execution_cache_path(package.parent, tmp_path / "cache")
+    assert (before != after) == differs
+    assert before.parent == after.parent == tmp_path / "cache"
 
 
 def test_another_version_of_torch_changes_the_fingerprint(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """“In the lesson: …” leads to the section."""
 
+import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
@@ -22,30 +23,24 @@ def link(label: str) -> str:
     return f"lesson.html#{label}"
 
 
-def test_each_quoted_heading_is_a_link_and_the_words_stay_as_they_are() -> None:
-    texts = (" “Padding” and “Masks: who may", "\n", "look at what”. Question 2 asks why.")
-    document = page(*map(nodes.Text, texts))
+PADDING, MASKS = ("lesson.html#padding-mask", "Padding"), ("lesson.html#masks", "Masks: who may\nlook at what")
+
+
+@pytest.mark.parametrize(
+    ("lead", "texts", "links", "fault"),
+    [
+        ("In the lesson:", [" “Padding” and “Masks: who may", "\n", "look at what”. Why?"], [PADDING, MASKS], ""),
+        ("In the lesson:", [" “Padding” and “Paddling”."], [PADDING], "“Paddling”"),
+        ("In the lesson:", [" all of it."], [], "no heading"),
+        ("By the way:", [" “Padding” and “Paddling”."], [], ""),
+    ],
+)
+def test_quoted_headings_of_the_lesson_are_links_and_the_words_stay(
+    lead: str, texts: list[str], links: list[tuple[str, str]], fault: str
+) -> None:
+    document = page(*map(nodes.Text, texts), lead=lead)
     before = document.astext()
-    assert link_headings(document, LABELS, link) == []
-    assert linked(document) == [
-        ("lesson.html#padding-mask", "Padding"),
-        ("lesson.html#masks", "Masks: who may\nlook at what"),
-    ]
+    faults = link_headings(document, LABELS, link)
+    assert [fault in found for found in faults] == [True] * bool(fault)
+    assert linked(document) == links
     assert document.astext() == before
-
-
-def test_a_heading_that_the_lesson_does_not_have_is_a_fault() -> None:
-    document = page(nodes.Text(" “Padding” and “Paddling”."))
-    assert link_headings(document, LABELS, link) == ["the lesson has no labelled section “Paddling”"]
-    assert linked(document) == [("lesson.html#padding-mask", "Padding")]
-
-
-def test_a_line_that_quotes_nothing_is_a_fault() -> None:
-    (fault,) = link_headings(page(nodes.Text(" all of it.")), LABELS, link)
-    assert "quotes no heading" in fault
-
-
-def test_other_paragraphs_may_quote_what_they_like() -> None:
-    document = page(nodes.Text(" “Padding” and “Paddling”."), lead="By the way:")
-    assert link_headings(document, LABELS, link) == []
-    assert linked(document) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from bs4 import BeautifulSoup
 from torch import Tensor
 
 from tfcourse.lessons.explorers.alignments import AlignedPair, alignment_explorer
@@ -49,6 +51,21 @@ def hostile(text: str) -> str:
 def broken(text: str) -> str:
     """A text behind characters that no page can hold: half of a surrogate pair, and control characters."""
     return f"\ud800\x00\x1b{text}"
+
+
+def data_of(explorer: Explorer) -> dict[str, Any]:
+    """What the script of a figure reads."""
+    data: dict[str, Any] = json.loads(explorer.to_json())
+    return data
+
+
+def tables_of(explorer: Explorer) -> list[list[list[str]]]:
+    """The texts of all cells of the tables without a script, by table and row."""
+    page = BeautifulSoup(explorer._repr_html_(), "html.parser")
+    return [
+        [[cell.get_text() for cell in row.find_all(["th", "td"])] for row in table.find_all("tr")]
+        for table in page.find_all("table")
+    ]
 
 
 def weights(layers: int, heads: int, T: int, S: int, seed: int = 0) -> Tensor:

@@ -6,52 +6,40 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from bs4 import BeautifulSoup, Tag
 
-from tfcourse.lessons.explorers.base import Explorer, required_text, table, weight_cell
+from tfcourse.lessons.explorers.base import Explorer, table, weight_cell
+from tfcourse.lessons.explorers.blocks import block_explorer
+from tfcourse.lessons.explorers.gradients import gradient_explorer
+from tfcourse.lessons.explorers.heads import head_explorer
 
-from .examples import EXAMPLES, HOSTILE, broken, documented_code, hostile, plainly
+from .examples import EXAMPLES, HOSTILE, broken, data_of, documented_code, hostile, plainly
 
 STATIC = Path(__file__).parents[4] / "book" / "_static"
+NORMS = {name: torch.ones(3, 2) for name in ("plain", "gated")}
 every_explorer = pytest.mark.parametrize("name", EXAMPLES)
 
 
-class Page(HTMLParser):
-    """The elements of a page in order with their attributes, those that are open, and the scripts' texts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.around: list[list[str]] = []
-        self.scripts: list[str] = []
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self.around.append(self._open.copy())
-        self._open.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        if self._open and self._open[-1] == "script":
-            self.scripts.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    @property
-    def shape(self) -> list[tuple[str, list[str]]]:
-        """The elements and the names of their attributes, without any text."""
-        return [(tag, list(attributes)) for tag, attributes in self.elements]
+def elements_of(explorer: Explorer) -> list[Tag]:
+    """The elements of a figure in order; all that open have to close."""
+    text = explorer._repr_html_()
+    opened, closed = (Counter(re.findall(pattern, text)) for pattern in (r"<([a-z][\w-]*)", r"</([a-z][\w-]*)"))
+    assert opened == closed
+    return list(BeautifulSoup(text, "html.parser").find_all(True))
 
 
-def page_of(explorer: Explorer) -> Page:
-    return Page(explorer._repr_html_())
+def shape(elements: list[Tag]) -> list[tuple[str, list[str]]]:
+    """The elements and the names of their attributes, without any text."""
+    return [(element.name, list(element.attrs)) for element in elements]
+
+
+def scripts(elements: list[Tag]) -> list[str]:
+    return [element.get_text() for element in elements if element.name == "script"]
 
 
 def texts_in(value: Any) -> list[str]:
@@ -66,28 +54,35 @@ def texts_in(value: Any) -> list[str]:
 @every_explorer
 def test_element_has_a_script_of_its_own_and_the_class_that_the_style_sheet_knows(name: str) -> None:
     explorer = EXAMPLES[name](plainly)
-    tag, attributes = page_of(explorer).elements[0]
-    assert tag == explorer.element
-    assert attributes["class"] == "explorer"
-    script = documented_code()["js"] if name == "documented" else (STATIC / f"{tag}.js").read_text(encoding="utf-8")
-    assert f'define("{tag}", ' in script
+    first = elements_of(explorer)[0]
+    assert (first.name, first["class"]) == (explorer.element, ["explorer"])
+    script = STATIC / f"{first.name}.js"
+    text = documented_code()["js"] if name == "documented" else script.read_text(encoding="utf-8")
+    assert f'define("{first.name}", ' in text
 
 
 @every_explorer
-def test_html_is_the_same_on_every_run(name: str) -> None:
-    assert EXAMPLES[name](plainly)._repr_html_() == EXAMPLES[name](plainly)._repr_html_()
+def test_figure_is_the_same_on_every_run_and_has_its_version_and_caption_in_its_data_and_text_form(name: str) -> None:
+    explorer = EXAMPLES[name](plainly)
+    data = data_of(explorer)
+    assert (data["version"], data["caption"]) == (1, explorer.caption)
+    assert scripts(elements_of(explorer))[0] == explorer.to_json()
+    assert explorer._repr_html_() == EXAMPLES[name](plainly)._repr_html_()
+    assert re.fullmatch(rf"{type(explorer).__name__}: .+\. {re.escape(explorer.caption)}", repr(explorer))
+    with pytest.raises(ValueError, match=r"caption .*' \\n'"):
+        dataclasses.replace(explorer, caption=" \n")
 
 
 @every_explorer
 def test_hostile_texts_open_no_element_and_come_back_as_they_are(name: str) -> None:
-    tame, page = page_of(EXAMPLES[name](plainly)), page_of(EXAMPLES[name](hostile))
-    assert page.shape == tame.shape
-    for before, after in zip(tame.scripts, page.scripts, strict=True):
+    tame, page = elements_of(EXAMPLES[name](plainly)), elements_of(EXAMPLES[name](hostile))
+    assert shape(page) == shape(tame)
+    for before, after in zip(scripts(tame), scripts(page), strict=True):
         assert not set(after) & set("<>&")
         assert after.isascii()
-        told, expected = texts_in(json.loads(after)), texts_in(json.loads(before))
-        assert [text.replace(HOSTILE, "") for text in told] == expected
-        assert Counter(HOSTILE in text for text in told)[True], "none of the texts went through"
+        texts, expected = texts_in(json.loads(after)), texts_in(json.loads(before))
+        assert [text.replace(HOSTILE, "") for text in texts] == expected
+        assert Counter(HOSTILE in text for text in texts)[True], "none of the texts went through"
 
 
 @every_explorer
@@ -95,48 +90,38 @@ def test_texts_that_no_page_can_hold_are_replaced(name: str) -> None:
     text = EXAMPLES[name](broken)._repr_html_()
     assert text.encode("utf-8").isascii() is False  # the replacement signs are there
     assert not re.search("[\x00-\x08\x0e-\x1f\ud800-\udfff]", text)
-    data = json.loads(page_of(EXAMPLES[name](broken)).scripts[0])
-    assert data["caption"].startswith("?\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}")
+    caption = data_of(EXAMPLES[name](broken))["caption"]
+    assert caption.startswith("?\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}")
 
 
 @every_explorer
 def test_without_a_script_there_are_folded_tables_in_boxes_with_a_name_and_one_is_open(name: str) -> None:
-    page = page_of(EXAMPLES[name](plainly))
-    tables = [around for (tag, _), around in zip(page.elements, page.around, strict=True) if tag == "table"]
+    elements = elements_of(EXAMPLES[name](plainly))
+    tables = [element for element in elements if element.name == "table"]
     assert tables
-    assert all({"figure", "details"} <= set(around) for around in tables)
-    boxes = [attributes for tag, attributes in page.elements if attributes.get("role") == "region"]
-    assert len(boxes) == len(tables)
-    assert len({box["aria-label"] for box in boxes}) == len(boxes)
+    assert all(table.find_parent("figure") and table.find_parent("details") for table in tables)
+    boxes = [element for element in elements if element.get("role") == "region"]
+    assert len({box["aria-label"] for box in boxes}) == len(boxes) == len(tables)
     assert all(box["tabindex"] == "0" for box in boxes)
-    plain = [attributes for _, attributes in page.elements if attributes.get("class") == "explorer-plain"]
-    assert sum("open" in attributes for tag, attributes in page.elements if tag == "details") == max(1, len(plain) - 1)
+    plain = [element for element in elements if element.get("class") == ["explorer-plain"]]
+    opened = [element for element in elements if element.name == "details" and element.has_attr("open")]
+    assert len(opened) == max(1, len(plain) - 1)
 
 
-@every_explorer
-def test_json_says_its_version_and_the_caption(name: str) -> None:
-    explorer = EXAMPLES[name](plainly)
-    data = json.loads(explorer.to_json())
-    assert data["version"] == 1
-    assert data["caption"] == explorer.caption
-    assert page_of(explorer).scripts[0] == explorer.to_json()
-
-
-@every_explorer
-def test_text_form_names_the_class_and_ends_with_the_caption(name: str) -> None:
-    explorer = EXAMPLES[name](plainly)
-    assert re.fullmatch(rf"{type(explorer).__name__}: .+\. {re.escape(explorer.caption)}", repr(explorer))
-
-
-@every_explorer
-def test_blank_caption_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"needs a caption .*' \\n'"):
-        dataclasses.replace(EXAMPLES[name](plainly), caption=" \n")
-
-
-def test_blank_text_is_refused_by_what_it_is_for() -> None:
-    with pytest.raises(ValueError, match="a figure needs a name for its dial"):
-        required_text("", "a name for its dial")
+@pytest.mark.parametrize(
+    ("explorer", "expected"),
+    [
+        (head_explorer(["a"], torch.ones(2, 2, 1, 1), caption="c", start=(1, 0, 0)), "Layer 2, head 1"),
+        (head_explorer(["a"], torch.ones(1, 2, 1, 1), caption="c", names=["left", "right"]), "left"),
+        (head_explorer(["a"], torch.ones(2, 1, 1, 1), caption="c", names=["left"], start=(1, 0, 0)), "Layer 2, left"),
+        (block_explorer(layer="decoder", norm="pre", caption="c"), "Decoder layer, pre-norm"),
+        (gradient_explorer(NORMS, (1, 2, 3), setting_name="s", caption="c", start=(1, 0, 0)), "gated"),
+    ],
+)
+def test_the_open_table_is_that_of_what_is_shown_first(explorer: Explorer, expected: str) -> None:
+    page = BeautifulSoup(explorer._repr_html_(), "html.parser")
+    (opened,) = (details for details in page.find_all("details") if details.has_attr("open"))
+    assert opened.summary.get_text() == expected
 
 
 def test_more_weight_is_darker_and_a_zero_is_told_from_a_small_weight() -> None:

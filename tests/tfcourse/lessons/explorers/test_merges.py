@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcourse.lessons.explorers.merges import MOST_MERGES, merge_explorer
+from tfcourse.lessons.explorers.merges import merge_explorer
+
+from .examples import data_of
 
 WORDS = ["low", " low", " lower", " low", "newest"]
 MERGES = [("l", "o"), ("lo", "w"), (" ", "low"), ("e", "w"), ("e", "r")]
@@ -29,8 +28,7 @@ def merged(word: list[str], pair: tuple[str, str]) -> list[str]:
 
 
 def told(words: Any = WORDS, merges: Any = MERGES) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(merge_explorer(words, merges, caption="c").to_json())
-    return data
+    return data_of(merge_explorer(words, merges, caption="c"))
 
 
 def cuts(data: dict[str, Any], done: int) -> list[list[str]]:
@@ -69,11 +67,9 @@ def test_commonest_pairs_stand_behind_the_next_merge_and_the_older_symbol_wins_a
     data = told()
     names = data["vocabulary"]
     pairs = Counter(pair for word in WORDS for pair in pairwise(word))
-    told_pairs = [((names[left], names[right]), count) for left, right, count in data["steps"][0][2]]
-    assert told_pairs[0] == (("l", "o"), 4)
-    assert told_pairs == sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:1] + told_pairs[1:]
-    assert told_pairs[1:3] == [(("o", "w"), 4), ((" ", "l"), 3)]
-    assert [count for _, count in told_pairs] == sorted((count for _, count in told_pairs), reverse=True)
+    shown = [((names[left], names[right]), count) for left, right, count in data["steps"][0][2]]
+    assert shown[:3] == [(("l", "o"), 4), (("o", "w"), 4), ((" ", "l"), 3)]
+    assert [count for _, count in shown] == sorted(pairs.values(), reverse=True)[: len(shown)]
     assert len(data["steps"][-1][2]) <= 5
 
 
@@ -83,38 +79,7 @@ def test_a_symbol_that_comes_to_be_in_two_ways_is_one_entry_of_the_vocabulary() 
     assert data["vocabulary"] == ["a", "b", "c", "ab", "abc", "bc"]
 
 
-def test_a_merge_that_never_occurs_is_told_with_zero() -> None:
+def test_a_merge_that_never_occurs_counts_zero() -> None:
     data = told(["low"], [("x", "y"), ("l", "o")])
-    assert data["merges"][0][3] == 0
-    assert data["steps"][0][2][0][2] == 0
+    assert (data["merges"][0][3], data["steps"][0][2][0][2]) == (0, 0)
     assert [step[0] for step in data["steps"]] == [3, 3, 2]
-
-
-def test_table_has_a_row_for_each_merge_and_the_cut_at_the_end() -> None:
-    plain = merge_explorer(WORDS, MERGES, caption="c").plain()
-    assert "low  ␣low  ␣low·er  ␣low  n·ew·e·s·t." in plain
-    rows = re.findall(r'<th scope="row">(.*?)</th><td>(\d+)</td><td>(\d+)</td><td>(\d+)</td>', plain)
-    assert rows[0] == ("1: l + o", "4", "19", "10")
-    assert rows[2] == ("3: ␣ + low", "3", "12", "12")
-    assert len(rows) == len(MERGES)
-
-
-def test_text_form_says_what_there_is_to_see() -> None:
-    assert repr(merge_explorer(WORDS, MERGES, caption="Which?")) == (
-        "MergeExplorer: 5 words, 5 merges, 23 to 10 tokens. Which?"
-    )
-
-
-@pytest.mark.parametrize(
-    ("words", "merges", "message"),
-    [
-        ([], MERGES, "at least one word"),
-        (["low", ""], MERGES, "no empty word"),
-        ([["l", ""]], MERGES, "no empty word or symbol"),
-        (WORDS, [], "got 0"),
-        (WORDS, MERGES * 50, f"1 to {MOST_MERGES} merges, got 250"),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_its_values(words: Any, merges: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        merge_explorer(words, merges, caption="c")

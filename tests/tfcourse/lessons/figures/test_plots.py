@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import re
-import subprocess
-import sys
-from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -19,21 +14,6 @@ matplotlib = importlib.import_module("matplotlib")
 matplotlib.use("Agg")
 
 LIGHT, DARK = "#ffffff", "#12151d"
-
-
-@pytest.fixture
-def figure() -> Any:
-    """A figure with everything in it that the lessons use."""
-    import matplotlib.pyplot as plt
-
-    with figures.style():
-        fig, (left, right) = plt.subplots(1, 2, figsize=(5, 2))
-        left.plot([1, 2, 3], [1.0, 4.0, 9.0], label="squares")
-        left.set(xlabel="$x$", ylabel="$x^2$", title="a title")
-        left.legend()
-        fig.colorbar(right.pcolormesh([[0.1, 0.9], [0.4, 0.2]], edgecolors=figures.INK))
-    yield fig
-    plt.close(fig)
 
 
 def _channels(colour: str) -> list[float]:
@@ -91,91 +71,3 @@ def test_the_style_gives_the_palette_and_is_gone_after_the_block() -> None:
 def test_heat_maps_have_the_colours_of_weights() -> None:
     with figures.style():
         assert matplotlib.colormaps[matplotlib.rcParams["image.cmap"]] == weight_colormap()
-
-
-def test_a_figure_becomes_one_image_with_a_description(figure: Any) -> None:
-    svg = figures.to_svg(figure, alt='Squares of "1 < 2 & 3"')
-    root = ElementTree.fromstring(svg)
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert root.attrib["role"] == "img"
-    assert root.attrib["aria-label"] == 'Squares of "1 < 2 & 3"'
-    assert svg.count("<svg") == 1
-
-
-def test_ink_takes_the_colour_of_the_page_and_the_background_stays_free(figure: Any) -> None:
-    svg = figures.to_svg(figure, alt="squares")
-    assert "currentColor" in svg
-    assert figures.INK not in svg
-    assert "#ffffff" not in svg
-    assert "#000000" not in svg
-
-
-def test_no_rule_of_the_figure_reaches_the_rest_of_the_page(figure: Any) -> None:
-    sheets = re.findall(r"<style[^>]*>(.*?)</style>", figures.to_svg(figure, alt="squares"), flags=re.DOTALL)
-    selectors = [rule.split("{")[0] for sheet in sheets for rule in re.findall(r"[^{}]+\{[^{}]*\}", sheet)]
-    assert selectors
-    assert all("svg.tfcourse-figure" in selector for selector in selectors)
-
-
-def test_a_figure_names_no_tool_no_date_and_no_other_host(figure: Any) -> None:
-    svg = figures.to_svg(figure, alt="squares")
-    assert "<metadata" not in svg
-    assert "<!--" not in svg
-    assert set(re.findall(r"https?://[^\"\s]*", svg)) <= {
-        "http://www.w3.org/2000/svg",
-        "http://www.w3.org/1999/xlink",
-    }
-
-
-def test_references_inside_a_figure_still_point_at_something(figure: Any) -> None:
-    svg = figures.to_svg(figure, alt="squares")
-    wanted = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
-    assert wanted
-    assert wanted <= set(re.findall(r'\sid="([^"]+)"', svg))
-
-
-def test_two_figures_on_a_page_share_no_identifier(figure: Any) -> None:
-    one = set(re.findall(r'\sid="([^"]+)"', figures.to_svg(figure, alt="squares")))
-    figure.axes[0].set_title("another title")
-    other = set(re.findall(r'\sid="([^"]+)"', figures.to_svg(figure, alt="squares")))
-    assert one
-    assert not one & other
-
-
-def test_the_same_figure_gives_the_same_bytes_again(figure: Any) -> None:
-    assert figures.to_svg(figure, alt="squares") == figures.to_svg(figure, alt="squares")
-
-
-@pytest.mark.parametrize("alt", ["", "  \n"])
-def test_a_figure_without_a_description_is_refused(figure: Any, alt: str) -> None:
-    with pytest.raises(ValueError, match="alt="):
-        figures.to_svg(figure, alt=alt)
-
-
-def test_a_figure_drawn_outside_the_style_is_refused() -> None:
-    import matplotlib.pyplot as plt
-
-    fig, ax = plt.subplots()
-    ax.plot([1, 2], [3, 5])
-    try:
-        with pytest.raises(ValueError, match=r"figures\.style"):
-            figures.to_svg(fig, alt="a line in black, unreadable on a dark page")
-    finally:
-        plt.close(fig)
-
-
-def test_showing_a_figure_displays_it_once_and_closes_it(figure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    display = importlib.import_module("IPython.display")
-    import matplotlib.pyplot as plt
-
-    shown: list[dict[str, str]] = []
-    monkeypatch.setattr(display, "display", lambda data, raw: shown.append(data))
-    expected = figures.to_svg(figure, alt="squares")
-    figures.show(figure, alt="squares")
-    assert shown == [{"text/html": expected, "text/plain": "squares"}]
-    assert not plt.fignum_exists(figure.number)
-
-
-def test_importing_the_module_does_not_import_matplotlib() -> None:
-    program = "import sys, tfcourse.lessons.figures; sys.exit('matplotlib' in sys.modules or 'IPython' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
