@@ -1,1 +1,0 @@
-import gc as frames
