@@ -244,7 +244,7 @@ def test_the_drawings_of_the_families_cut_as_the_filters_do() -> None:
     }
     for family, logits in cuts.items():
         kept = [i for i, logit in enumerate(logits.tolist()) if logit > -math.inf]
-        assert list(ch07_decoding._CUTS[family][1]) == kept, family
+        assert list(ch07_decoding._CUTS[family][1]) == kept, family  # type: ignore[index]
 
 
 # ---------------------------------------------------------------------------------------------- penalties and order

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -242,6 +243,6 @@ def test_a_model_that_is_used_more_is_cheapest_smaller() -> None:
         return 6 * size * (c["B"] / for_text) ** (1 / c["beta"]) + 2 * size * use if for_text > 0 else math.inf
 
     sizes = [best * 1.02**i for i in range(-60, 40)]
-    cheapest = [min(sizes, key=lambda size, use=use: cost(size, use)) for use in (0.0, 1e12, 1e13)]
+    cheapest = [min(sizes, key=partial(cost, use=use)) for use in (0.0, 1e12, 1e13)]
     assert cheapest[0] == pytest.approx(best, rel=0.03)
     assert cheapest[0] > cheapest[1] > cheapest[2]

@@ -111,7 +111,9 @@ def test_only_the_first_three_pairs_show_all_their_angles(values: dict[str, Any]
 
 
 def test_first_unused_bucket_of_t5_begins_at_67() -> None:
-    bucket = lambda d: min(31, 16 + int(math.log(d / 16) / math.log(128 / 16) * 16))  # noqa: E731
+    def bucket(distance: int) -> int:
+        return min(31, 16 + int(math.log(distance / 16) / math.log(128 / 16) * 16))
+
     assert bucket(66) == bucket(63) < bucket(67)
 
 
