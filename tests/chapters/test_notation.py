@@ -73,7 +73,7 @@ def explained(chapter: str) -> set[str]:
 
 def prose(chapter: str) -> str:
     text = LESSONS[chapter].read_text(encoding="utf-8")
-    return re.sub(r"```\{code-cell\}.*?\n```|```python.*?\n```", "", text, flags=re.S)
+    return re.sub(r"```\{code-cell\}.*?\n```|```python.*?\n```|\{\{.+?\}\}", "", text, flags=re.S)
 
 
 @pytest.mark.parametrize("chapter", sorted(LESSONS))
