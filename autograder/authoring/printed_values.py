@@ -6,9 +6,9 @@ stand anywhere in Markdown, also within formulas, where MyST-NB's own ``glue`` a
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
-from string import Formatter
 from typing import Any
 
 _VALUE = r"\{\{(?P<value>.+?)\}\}"
@@ -73,8 +73,11 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _field(written: str) -> tuple[str, str]:
-    parsed = list(Formatter().parse(f"{{{written}}}"))
-    if len(parsed) != 1 or parsed[0][0] or not parsed[0][1] or not parsed[0][2]:
+    expression, _, form = written.rpartition(":")
+    try:
+        ast.parse(expression.strip(), mode="eval")
+    except SyntaxError:
+        form = ""
+    if not form:
         raise ValueError(f"{{{{{written}}}}} is not an expression with a format, such as {{{{error:.3f}}}}")
-    _, expression, form, _ = parsed[0]
-    return str(expression), str(form)
+    return expression.strip(), form
