@@ -31,7 +31,7 @@ from autograder.marking.questions import read_questions
 from autograder.record.results import read_result
 
 from .conftest import CHAPTER
-from .test_autograde import echo
+from .scripted import Scripted
 
 PLAN = f"""
 time_zone = "Europe/Warsaw"
@@ -57,7 +57,7 @@ def late(course: Course, filled: Callable[..., Any], hand_in: Callable[..., Path
 
 
 def grade(course: Course) -> dict[str, float]:
-    results = autograde(course, CHAPTER, device="cpu", make_executor=echo)
+    results = autograde(course, CHAPTER, device="cpu", make_executor=Scripted())
     assert all(result.score == 3 for result in results)
     return {result.student: result.late_penalty for result in results}
 
@@ -100,7 +100,7 @@ def test_gradebook_has_deadline_and_extension_in_utc(late: Course) -> None:
 def test_changed_deadline_changes_penalty_without_running(late: Course) -> None:
     grade(late)
     change(late, "2026-03-28T12:00:00", "2026-03-26T12:00:00")
-    results = autograde(late, CHAPTER, device="cpu", make_executor=echo)
+    results = autograde(late, CHAPTER, device="cpu", make_executor=Scripted())
     assert {result.student: result.late_penalty for result in results} == {"ann": 2.25, "bo": 0.0}
     assert all(result.unchanged for result in results)
     stored = read_result(late, CHAPTER, "ann")
@@ -135,7 +135,7 @@ def test_mark_is_charged_at_once_and_result_by_next_run(late: Course) -> None:
     answers = {answer.student: answer.version for answer in read_questions(late, CHAPTER)[0].answers}
     entry = marks.give("question_root", answers, 2, "")
     assert penalties(late) == {"ann": 1.25, "bo": 0.0}
-    results = autograde(late, CHAPTER, device="cpu", make_executor=echo)
+    results = autograde(late, CHAPTER, device="cpu", make_executor=Scripted())
     assert {result.student: result.late_penalty for result in results} == penalties(late)
     stored = read_result(late, CHAPTER, "ann")
     assert stored is not None
