@@ -96,7 +96,7 @@ def test_odd_files_are_named_and_stop_nobody(
     told = {result.student: [problem.kind for problem in result.problems] for result in results}
     assert told == {"ada": [], "eve": [attached_files.KIND], "zoe": []}
     assert all(result.unchanged for result in autograde(course, CHAPTER, make_executor=Scripted()))
-    assert collect(course, CHAPTER, tmp_path / "download").unchanged == ["ada", "eve", "zoe"]
+    assert collect(course, CHAPTER, tmp_path / "download").students == ["ada", "eve", "zoe"]
 
 
 def test_who_cannot_be_read_stops_nobody(
