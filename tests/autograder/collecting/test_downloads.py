@@ -105,6 +105,7 @@ def test_everybody_gets_their_own_work_and_the_rest_is_named(
     end, found = outcome(row, course, tmp_path, contents)
     assert end == {key: row[key] for key in end}
     assert all(map(is_safe, found.new))
+    assert "fatal" not in row or [problem.kind for problem in found.problems if problem.fatal] == row["fatal"]
     assert [word for word in row.get("words", ()) if word not in "\n".join(map(str, found.problems))] == []
     assert [path.name for path in outside.rglob("*")] == [CHAPTER]
     assert {path.name for path in tmp_path.iterdir()} <= {"outside", "course", "now", "before", "class.csv"}
