@@ -32,8 +32,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def release(root: Path, exercises: Mapping[str, Iterable[str]]) -> Course:
-    """Make a course in which chapters are released, each with some exercises in it."""
+def release(root: Path, exercises: Mapping[str, Iterable[str]], *, wheels: bool = True) -> Course:
+    """Make a course in which chapters are released, each with some exercises in it, and what students install, if it is asked for."""
     # The gradebook calls alembic by its name when it is made; it lies beside this Python.
     path = os.environ["PATH"]
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
@@ -44,7 +44,8 @@ def release(root: Path, exercises: Mapping[str, Iterable[str]]) -> Course:
         nbformat.write(nbformat.from_dict(notebook(source_cells(chapter, names))), source)
         generate_assignment(course.config(), chapter)
         # What students have installed is what their code finds when it is graded.
-        build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
+        if wheels:
+            build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
     os.environ["PATH"] = path
     return course
 

@@ -14,6 +14,7 @@ import textwrap
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .material import ANSWER, CHAPTER, EXERCISES, Work, code, markdown, points, right, stub
 
@@ -83,11 +84,6 @@ def _indented(source: str) -> str:
 
 
 @case()
-def in_order(work: Work) -> Work:
-    return work
-
-
-@case()
 def source_as_lists_of_lines(work: Work) -> Work:
     for cell in work.cells:
         cell["source"] = cell["source"].splitlines(keepends=True)
@@ -99,12 +95,6 @@ def crlf_and_bom(work: Work) -> bytes:
     for cell in work.cells:
         cell["source"] = cell["source"].replace("\n", "\r\n")
     return codecs.BOM_UTF8 + work.json().replace(b"\n", b"\r\n")
-
-
-@case()
-def tabs_for_indentation(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK.replace("    ", "\t")
-    return work
 
 
 @case()
@@ -152,36 +142,6 @@ def metadata_of_the_notebook_of_wrong_types(work: Work) -> Work:
 
 
 @case()
-def format_4_0(work: Work) -> Work:
-    return _format(work, 0)
-
-
-@case()
-def format_4_1(work: Work) -> Work:
-    return _format(work, 1)
-
-
-@case()
-def format_4_2(work: Work) -> Work:
-    return _format(work, 2)
-
-
-@case()
-def format_4_3(work: Work) -> Work:
-    return _format(work, 3)
-
-
-@case()
-def format_4_4(work: Work) -> Work:
-    return _format(work, 4)
-
-
-@case()
-def format_4_5(work: Work) -> Work:
-    return _format(work, 5)
-
-
-@case()
 def format_4_99(work: Work) -> Work:
     work.data["a field of the future"] = {"cells": []}
     return _format(work, 99)
@@ -210,33 +170,10 @@ def ids_of_wrong_types(work: Work) -> Work:
 
 
 @case()
-def keys_twice(work: Work) -> bytes:
-    # As in every browser, the last of two keys counts.
-    return work.json().replace(b'"cells": [', b'"nbformat": 3, "cells": 7, "cells": [', 1)
-
-
-@case()
 def helper_in_another_cell(work: Work) -> Work:
     work.cell("causal_mask")["source"] = "def causal_mask(T, device=None):\n    return _lower(T, device)"
     helper = "def _lower(T, device):\n    return torch.ones(T, T, dtype=torch.bool, device=device).tril()"
     work.cells.insert(work.at("causal_mask"), code(helper))
-    return work
-
-
-@case()
-def defined_by_a_lambda(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = (
-        "causal_mask = lambda T, device=None: torch.ones(T, T, dtype=torch.bool).tril()\n"
-        "causal_mask.__name__ = 'causal_mask'"
-    )
-    return work
-
-
-@case()
-def defined_by_assignment(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK.replace("causal_mask", "mine") + (
-        "\n\nmine.__name__ = 'causal_mask'\ncausal_mask = mine"
-    )
     return work
 
 
@@ -247,24 +184,6 @@ def decorated(work: Work) -> Work:
         "    return g\n\n\n"
     )
     work.cell("causal_mask")["source"] = f"{decorator}@same\n{MASK}"
-    return work
-
-
-@case()
-def defined_by_exec(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = f"exec({MASK!r})"
-    return work
-
-
-@case()
-def defined_under_an_if(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = "if True:\n" + _indented(MASK) + "\nelse:\n    causal_mask = None"
-    return work
-
-
-@case()
-def timed_by_a_magic(work: Work) -> Work:
-    work.cell("merge_query_key")["source"] = "%matplotlib inline\n" + right("merge_query_key")
     return work
 
 
@@ -332,26 +251,6 @@ def points_made_up(work: Work) -> Work:
     return work
 
 
-@case(kinds=("metadata restored",))
-def names_of_two_exercises_swapped(work: Work) -> Work:
-    return _swapped(work, "causal_mask", "merge_query_key")
-
-
-@case(kinds=("metadata restored",))
-def names_of_two_tests_swapped(work: Work) -> Work:
-    return _swapped(work, "test_causal_mask", "test_soft_lookup")
-
-
-@case(kinds=("metadata restored",))
-def name_of_an_exercise_on_its_test(work: Work) -> Work:
-    return _swapped(work, "causal_mask", "test_causal_mask")
-
-
-@case(kinds=("answer elsewhere", "answer elsewhere"), says=("question_root", "prompt_mask"))
-def names_of_two_answers_swapped(work: Work) -> Work:
-    return _swapped(work, "question_root", "question_mask")
-
-
 def _swapped(work: Work, one: str, other: str) -> Work:
     a, b = work.cell(one), work.cell(other)
     a["metadata"], b["metadata"] = b["metadata"], a["metadata"]
@@ -387,12 +286,6 @@ def setup_deleted(work: Work) -> Work:
     return work
 
 
-@case(kinds=("cells put back",), says=("setup", "test_causal_mask", "question_mask"), answers=False)
-def nothing_left_but_the_solutions(work: Work) -> Work:
-    work.data["cells"] = [work.cell(name) for name in ALL]
-    return work
-
-
 @case(kinds=("repeated cells",), says=("causal_mask",))
 def exercise_duplicated(work: Work) -> Work:
     work.cells.insert(work.at("causal_mask"), copy.deepcopy(work.cell("causal_mask")))
@@ -407,22 +300,11 @@ def stub_left_behind_its_copy(work: Work) -> Work:
     return work
 
 
-@case(kinds=("repeated cells",), says=("causal_mask",))
-def every_cell_duplicated(work: Work) -> Work:
-    work.data["cells"] = [copy.deepcopy(cell) for cell in work.cells for _ in range(2)]
-    return work
-
-
 @case(kinds=("cells moved",), says=("setup", "test_causal_mask", "top to bottom"))
 def order_reversed(work: Work) -> Work:
     questions = work.cells[work.at("prompt_root") :]
     work.data["cells"] = work.cells[: work.at("prompt_root")][::-1] + questions
     return work
-
-
-@case(kinds=("metadata restored", "cells moved"), says=("setup",))
-def order_reversed_and_stripped(work: Work) -> Work:
-    return order_reversed(work).bare()
 
 
 @case(kinds=("cells moved",), says=("test_soft_lookup",))
@@ -514,12 +396,6 @@ def answer_turned_to_code(work: Work) -> Work:
     return work
 
 
-@case(kinds=("test cell edited",), says=("test_causal_mask", "Leave the test cells"))
-def test_edited(work: Work) -> Work:
-    work.cell("test_causal_mask")["source"] = "print('14 of 14 points')\n14"
-    return work
-
-
 @case(kinds=("test cell edited",), says=("test_causal_mask",))
 def helper_written_into_a_test(work: Work) -> Work:
     work.cell("causal_mask")["source"] = "def causal_mask(T, device=None):\n    return lower(T)"
@@ -541,66 +417,6 @@ def setup_edited(work: Work) -> Work:
 # Solutions that the check cannot find, or Python cannot read.
 
 
-@case(lost=("causal_mask",), kinds=("exercise not defined",), says=("causal_mask", "defines causal_maks", "rename it"))
-def name_misspelled(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK.replace("causal_mask", "causal_maks")
-    return work
-
-
-@case(lost=("causal_mask",), kinds=("exercise not defined",), says=("cell 4 defines triangle",))
-def exercise_renamed(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK.replace("causal_mask", "triangle")
-    return work
-
-
-@case(lost=("causal_mask",), kinds=("exercise not defined",), says=("inside the class Masks of cell 4", "left margin"))
-def exercise_inside_a_class(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = "class Masks:\n" + _indented(MASK)
-    return work
-
-
-@case(lost=("causal_mask",), kinds=("exercise not defined",), says=("begins with %%writefile", "Take the line"))
-def exercise_written_to_a_file(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = f"%%writefile mask.py\n{MASK}"
-    return work
-
-
-@case(lost=("causal_mask",), kinds=("exercise not defined",), says=("The cell of causal_mask does not define it",))
-def exercise_emptied(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = ""
-    return work
-
-
-@case(lost=("causal_mask",))
-def exercise_imported_from_nowhere(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = "from my_solutions import causal_mask"
-    return work
-
-
-@case(lost=("causal_mask",))
-def syntax_error_in_one_exercise(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK.replace("return", "retrun torch ones (")
-    return work
-
-
-@case(lost=("causal_mask",))
-def conflict_markers_in_one_cell(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = f"<<<<<<< local\n{MASK}\n=======\n{MASK}\n>>>>>>> remote"
-    return work
-
-
-@case(kinds=("invisible characters",), says=("cell 4", "type the line anew"))
-def characters_without_width(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK.replace("return ", "return\u00a0\u200b").replace("(T:", "\ufeff(T:")
-    return work
-
-
-@case(lost=("causal_mask",))
-def a_thousand_brackets(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = "x = " + "(" * 5_000 + ")" * 5_000 + f"\n{MASK}"
-    return work
-
-
 @case(kinds=())
 def a_chain_as_long_as_a_day(work: Work) -> Work:
     work.cells.append(code("y = x" + ".a" * 20_000))
@@ -609,24 +425,6 @@ def a_chain_as_long_as_a_day(work: Work) -> Work:
 
 
 # Cells that are no cells.
-
-
-@case(lost=("causal_mask",), kinds=("damaged cells", "cells put back"), says=("1 of its cells", "cell 4"))
-def source_is_a_number(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = 7
-    return work
-
-
-@case(lost=("causal_mask",), kinds=("damaged cells", "cells put back"), says=("cell 4",))
-def source_is_null(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = None
-    return work
-
-
-@case()
-def source_is_a_list_of_anything(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = [None, 3, *MASK.splitlines(keepends=True), ["x"], {"y": 1}]
-    return work
 
 
 @case(kinds=("damaged cells",), says=("4 of its cells", "cell 1, 2, 3, 4"))
@@ -642,30 +440,9 @@ def lone_surrogates(work: Work) -> bytes:
     return json.dumps(work.data).encode("ascii")
 
 
-@case()
-def nul_bytes_in_a_cell(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK.replace("return", "return\0")
-    return work
-
-
-@case(kinds=("empty cells",), says=("empty cells were left out",))
-def a_hundred_thousand_empty_cells(work: Work) -> bytes:
-    return work.json().replace(b'"cells": [', b'"cells": [' + b'{"cell_type": "code", "source": []},' * 100_000, 1)
-
-
 @case(kinds=("cell too long",), says=("cell 2", "50 MB", "1 MB are allowed", "into a file"))
 def one_cell_of_fifty_megabytes(work: Work) -> Work:
     work.cells.insert(1, code("data = '" + "0123456789" * 5_242_880 + "'"))
-    return work
-
-
-@case(
-    lost=("causal_mask",),
-    kinds=("cell too long", "exercise not defined"),
-    says=("cell 4 (causal_mask)", "was left out", "The cell of causal_mask"),
-)
-def an_exercise_of_two_megabytes(work: Work) -> Work:
-    work.cell("causal_mask")["source"] = MASK + "\n" + "# more\n" * 300_000
     return work
 
 
@@ -701,16 +478,6 @@ def format_5(work: Work) -> Work:
     return work
 
 
-@case(kinds=("not UTF-8",), says=("UTF-16",))
-def utf_16(work: Work) -> bytes:
-    return work.json().decode().encode("utf-16")
-
-
-@case(kinds=("not UTF-8",), says=("UTF-16",))
-def utf_16_without_a_mark(work: Work) -> bytes:
-    return work.json().decode().encode("utf-16-le")
-
-
 @case(kinds=("not UTF-8",), says=("Latin-1",))
 def latin_1(work: Work) -> bytes:
     work.cell("causal_mask")["source"] = MASK + "\n# façade, naïve, Ærø"
@@ -718,38 +485,7 @@ def latin_1(work: Work) -> bytes:
     return text.encode("latin-1", "ignore")
 
 
-@case(kinds=("text behind the end",), says=("something else",))
-def trailing_garbage(work: Work) -> bytes:
-    return work.json() + b"\n</body></html>\n"
-
-
-@case(kinds=("text behind the end",), says=("another notebook",))
-def two_notebooks_in_one_file(work: Work) -> bytes:
-    return work.json() + work.json()
-
-
-@case()
-def padded_with_nul_bytes(work: Work) -> bytes:
-    return work.json() + b"\0" * 100_000
-
-
 # No notebooks.
-
-
-@refused("empty", "The file is empty", "Ask for the notebook")
-def empty_file(work: Work) -> bytes:
-    return b""
-
-
-@refused("empty", "NUL bytes")
-def nothing_but_nul_bytes(work: Work) -> bytes:
-    return b"\0" * 4096
-
-
-@refused("empty", "no cell with anything in it")
-def empty_notebook(work: Work) -> Work:
-    work.data["cells"] = []
-    return work
 
 
 @refused("truncated", "breaks off", "once more")
@@ -772,16 +508,6 @@ def conflict_markers_of_git(work: Work) -> bytes:
     )
 
 
-@refused("not JSON", "damaged on its way")
-def nul_bytes_between(work: Work) -> bytes:
-    return work.json().replace(b'"cells": [', b'"cells"\0\0\0: [', 1)
-
-
-@refused("not a notebook", "a PDF", "once more")
-def a_pdf(work: Work) -> bytes:
-    return b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n"
-
-
 @refused("not a notebook", "a zip archive")
 def a_zip_called_ipynb(work: Work) -> bytes:
     archive = io.BytesIO()
@@ -790,53 +516,279 @@ def a_zip_called_ipynb(work: Work) -> bytes:
     return archive.getvalue()
 
 
-@refused("not JSON", "HTML")
-def an_export_as_html(work: Work) -> bytes:
-    return b"<!DOCTYPE html>\n<html><head><title>Notebook</title></head><body></body></html>"
-
-
-@refused("not JSON", "Python script")
-def an_export_as_a_script(work: Work) -> bytes:
-    return f"#!/usr/bin/env python\n# coding: utf-8\n\n# In[1]:\n\n{MASK}".encode()
-
-
-@refused("not text", "not text")
-def a_file_of_noise(work: Work) -> bytes:
-    return bytes((17 * i * i + 131) % 256 for i in range(3_000))
-
-
-@refused("not a notebook", "no list of cells")
-def a_list(work: Work) -> bytes:
-    return b"[1, 2, 3]"
-
-
-@refused("not a notebook", "no list of cells")
-def nothing_but_brackets(work: Work) -> bytes:
-    return b"[" * 1_000_000
-
-
-@refused("not a notebook", "None of its cells")
-def a_notebook_of_numbers(work: Work) -> bytes:
-    return b'{"cells": [1, 2, 3, NaN], "nbformat": 4}'
-
-
-@refused("too many cells", "more than 5000 cells")
-def a_hundred_thousand_cells_of_something(work: Work) -> bytes:
-    return work.json().replace(b'"cells": [', b'"cells": [' + b'{"cell_type": "code", "source": "x = 1"},' * 100_000, 1)
-
-
-@refused("too many cells", "more than 200000")
-def half_a_million_cells(work: Work) -> bytes:
-    return b'{"cells": [' + b"{}," * 500_000 + b"{}]}"
-
-
 @refused("too large", "more than 2 MB")
 def a_book_in_small_cells(work: Work) -> Work:
     work.cells.extend(markdown("word " * 100_000) for _ in range(20))
     return work
 
 
-@refused("other notebook", f"Ask for {CHAPTER}.ipynb")
-def another_notebook(work: Work) -> Work:
-    work.data["cells"] = [markdown("# Dear diary"), code("print('hello')")]
-    return work
+# Files that an expression makes.
+
+
+def sourced(name: str, source: Callable[[Work], str]) -> Make:
+    """Make a file in which a cell has another text."""
+
+    def make(work: Work) -> Work:
+        work.cell(name)["source"] = source(work)
+        return work
+
+    return make
+
+
+def celled(cells: Callable[[Work], list[Any]]) -> Make:
+    """Make a file of other cells."""
+
+    def make(work: Work) -> Work:
+        work.data["cells"] = cells(work)
+        return work
+
+    return make
+
+
+EXPRESSIONS: list[tuple[str, Callable[[Make], Make], Make]] = [
+    ("in order", case(), lambda work: work),
+    ("tabs for indentation", case(), sourced("causal_mask", lambda work: MASK.replace("    ", "\t"))),
+    ("format 4 0", case(), lambda work: _format(work, 0)),
+    ("format 4 1", case(), lambda work: _format(work, 1)),
+    ("format 4 2", case(), lambda work: _format(work, 2)),
+    ("format 4 3", case(), lambda work: _format(work, 3)),
+    ("format 4 4", case(), lambda work: _format(work, 4)),
+    ("format 4 5", case(), lambda work: _format(work, 5)),
+    (
+        "keys twice",
+        case(),
+        lambda work: work.json().replace(b'"cells": [', b'"nbformat": 3, "cells": 7, "cells": [', 1),
+    ),
+    (
+        "defined by a lambda",
+        case(),
+        sourced(
+            "causal_mask",
+            lambda work: (
+                "causal_mask = lambda T, device=None: torch.ones(T, T, dtype=torch.bool).tril()\n"
+                "causal_mask.__name__ = 'causal_mask'"
+            ),
+        ),
+    ),
+    (
+        "defined by assignment",
+        case(),
+        sourced(
+            "causal_mask",
+            lambda work: (
+                MASK.replace("causal_mask", "mine") + ("\n\nmine.__name__ = 'causal_mask'\ncausal_mask = mine")
+            ),
+        ),
+    ),
+    ("defined by exec", case(), sourced("causal_mask", lambda work: f"exec({MASK!r})")),
+    (
+        "defined under an if",
+        case(),
+        sourced("causal_mask", lambda work: "if True:\n" + _indented(MASK) + "\nelse:\n    causal_mask = None"),
+    ),
+    (
+        "timed by a magic",
+        case(),
+        sourced("merge_query_key", lambda work: "%matplotlib inline\n" + right("merge_query_key")),
+    ),
+    (
+        "names of two exercises swapped",
+        case(kinds=("metadata restored",)),
+        lambda work: _swapped(work, "causal_mask", "merge_query_key"),
+    ),
+    (
+        "names of two tests swapped",
+        case(kinds=("metadata restored",)),
+        lambda work: _swapped(work, "test_causal_mask", "test_soft_lookup"),
+    ),
+    (
+        "name of an exercise on its test",
+        case(kinds=("metadata restored",)),
+        lambda work: _swapped(work, "causal_mask", "test_causal_mask"),
+    ),
+    (
+        "names of two answers swapped",
+        case(kinds=("answer elsewhere", "answer elsewhere"), says=("question_root", "prompt_mask")),
+        lambda work: _swapped(work, "question_root", "question_mask"),
+    ),
+    (
+        "nothing left but the solutions",
+        case(kinds=("cells put back",), says=("setup", "test_causal_mask", "question_mask"), answers=False),
+        celled(lambda work: [work.cell(name) for name in ALL]),
+    ),
+    (
+        "every cell duplicated",
+        case(kinds=("repeated cells",), says=("causal_mask",)),
+        celled(lambda work: [copy.deepcopy(cell) for cell in work.cells for _ in range(2)]),
+    ),
+    (
+        "order reversed and stripped",
+        case(kinds=("metadata restored", "cells moved"), says=("setup",)),
+        lambda work: order_reversed(work).bare(),
+    ),
+    (
+        "test edited",
+        case(kinds=("test cell edited",), says=("test_causal_mask", "Leave the test cells")),
+        sourced("test_causal_mask", lambda work: "print('14 of 14 points')\n14"),
+    ),
+    (
+        "name misspelled",
+        case(
+            lost=("causal_mask",),
+            kinds=("exercise not defined",),
+            says=("causal_mask", "defines causal_maks", "rename it"),
+        ),
+        sourced("causal_mask", lambda work: MASK.replace("causal_mask", "causal_maks")),
+    ),
+    (
+        "exercise renamed",
+        case(lost=("causal_mask",), kinds=("exercise not defined",), says=("cell 4 defines triangle",)),
+        sourced("causal_mask", lambda work: MASK.replace("causal_mask", "triangle")),
+    ),
+    (
+        "exercise inside a class",
+        case(
+            lost=("causal_mask",),
+            kinds=("exercise not defined",),
+            says=("inside the class Masks of cell 4", "left margin"),
+        ),
+        sourced("causal_mask", lambda work: "class Masks:\n" + _indented(MASK)),
+    ),
+    (
+        "exercise written to a file",
+        case(lost=("causal_mask",), kinds=("exercise not defined",), says=("begins with %%writefile", "Take the line")),
+        sourced("causal_mask", lambda work: f"%%writefile mask.py\n{MASK}"),
+    ),
+    (
+        "exercise emptied",
+        case(
+            lost=("causal_mask",), kinds=("exercise not defined",), says=("The cell of causal_mask does not define it",)
+        ),
+        sourced("causal_mask", lambda work: ""),
+    ),
+    (
+        "exercise imported from nowhere",
+        case(lost=("causal_mask",)),
+        sourced("causal_mask", lambda work: "from my_solutions import causal_mask"),
+    ),
+    (
+        "syntax error in one exercise",
+        case(lost=("causal_mask",)),
+        sourced("causal_mask", lambda work: MASK.replace("return", "retrun torch ones (")),
+    ),
+    (
+        "conflict markers in one cell",
+        case(lost=("causal_mask",)),
+        sourced("causal_mask", lambda work: f"<<<<<<< local\n{MASK}\n=======\n{MASK}\n>>>>>>> remote"),
+    ),
+    (
+        "characters without width",
+        case(kinds=("invisible characters",), says=("cell 4", "type the line anew")),
+        sourced("causal_mask", lambda work: MASK.replace("return ", "return\u00a0\u200b").replace("(T:", "\ufeff(T:")),
+    ),
+    (
+        "a thousand brackets",
+        case(lost=("causal_mask",)),
+        sourced("causal_mask", lambda work: "x = " + "(" * 5_000 + ")" * 5_000 + f"\n{MASK}"),
+    ),
+    (
+        "source is a number",
+        case(lost=("causal_mask",), kinds=("damaged cells", "cells put back"), says=("1 of its cells", "cell 4")),
+        sourced("causal_mask", lambda work: 7),
+    ),
+    (
+        "source is null",
+        case(lost=("causal_mask",), kinds=("damaged cells", "cells put back"), says=("cell 4",)),
+        sourced("causal_mask", lambda work: None),
+    ),
+    (
+        "source is a list of anything",
+        case(),
+        sourced("causal_mask", lambda work: [None, 3, *MASK.splitlines(keepends=True), ["x"], {"y": 1}]),
+    ),
+    ("nul bytes in a cell", case(), sourced("causal_mask", lambda work: MASK.replace("return", "return\0"))),
+    (
+        "a hundred thousand empty cells",
+        case(kinds=("empty cells",), says=("empty cells were left out",)),
+        lambda work: work.json().replace(
+            b'"cells": [', b'"cells": [' + b'{"cell_type": "code", "source": []},' * 100_000, 1
+        ),
+    ),
+    (
+        "an exercise of two megabytes",
+        case(
+            lost=("causal_mask",),
+            kinds=("cell too long", "exercise not defined"),
+            says=("cell 4 (causal_mask)", "was left out", "The cell of causal_mask"),
+        ),
+        sourced("causal_mask", lambda work: MASK + "\n" + "# more\n" * 300_000),
+    ),
+    ("utf 16", case(kinds=("not UTF-8",), says=("UTF-16",)), lambda work: work.json().decode().encode("utf-16")),
+    (
+        "utf 16 without a mark",
+        case(kinds=("not UTF-8",), says=("UTF-16",)),
+        lambda work: work.json().decode().encode("utf-16-le"),
+    ),
+    (
+        "trailing garbage",
+        case(kinds=("text behind the end",), says=("something else",)),
+        lambda work: work.json() + b"\n</body></html>\n",
+    ),
+    (
+        "two notebooks in one file",
+        case(kinds=("text behind the end",), says=("another notebook",)),
+        lambda work: work.json() + work.json(),
+    ),
+    ("padded with nul bytes", case(), lambda work: work.json() + b"\0" * 100_000),
+    ("empty file", refused("empty", "The file is empty", "Ask for the notebook"), lambda work: b""),
+    ("nothing but nul bytes", refused("empty", "NUL bytes"), lambda work: b"\0" * 4096),
+    ("empty notebook", refused("empty", "no cell with anything in it"), celled(lambda work: [])),
+    (
+        "nul bytes between",
+        refused("not JSON", "damaged on its way"),
+        lambda work: work.json().replace(b'"cells": [', b'"cells"\0\0\0: [', 1),
+    ),
+    ("a pdf", refused("not a notebook", "a PDF", "once more"), lambda work: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n"),
+    (
+        "an export as html",
+        refused("not JSON", "HTML"),
+        lambda work: b"<!DOCTYPE html>\n<html><head><title>Notebook</title></head><body></body></html>",
+    ),
+    (
+        "an export as a script",
+        refused("not JSON", "Python script"),
+        lambda work: f"#!/usr/bin/env python\n# coding: utf-8\n\n# In[1]:\n\n{MASK}".encode(),
+    ),
+    (
+        "a file of noise",
+        refused("not text", "not text"),
+        lambda work: bytes((17 * i * i + 131) % 256 for i in range(3_000)),
+    ),
+    ("a list", refused("not a notebook", "no list of cells"), lambda work: b"[1, 2, 3]"),
+    ("nothing but brackets", refused("not a notebook", "no list of cells"), lambda work: b"[" * 1_000_000),
+    (
+        "a notebook of numbers",
+        refused("not a notebook", "None of its cells"),
+        lambda work: b'{"cells": [1, 2, 3, NaN], "nbformat": 4}',
+    ),
+    (
+        "a hundred thousand cells of something",
+        refused("too many cells", "more than 5000 cells"),
+        lambda work: work.json().replace(
+            b'"cells": [', b'"cells": [' + b'{"cell_type": "code", "source": "x = 1"},' * 100_000, 1
+        ),
+    ),
+    (
+        "half a million cells",
+        refused("too many cells", "more than 200000"),
+        lambda work: b'{"cells": [' + b"{}," * 500_000 + b"{}]}",
+    ),
+    (
+        "another notebook",
+        refused("other notebook", f"Ask for {CHAPTER}.ipynb"),
+        celled(lambda work: [markdown("# Dear diary"), code("print('hello')")]),
+    ),
+]
+for name, enter, make in EXPRESSIONS:
+    make.__name__ = name
+    enter(make)

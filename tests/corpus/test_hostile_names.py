@@ -129,42 +129,6 @@ def test_hostile_names_change_nobody_elses_grade(
     assert found.replaced == []
 
 
-@pytest.mark.parametrize("name", ON_CANVAS[5:7])
-def test_a_name_of_two_readings_is_named(course: Course, tmp_path: Path, hostile: bytes, name: str) -> None:
-    source = download("canvas", {"Bob Builder": hostile}, tmp_path / "download")
-    put(source, name, hostile)
-    found = collect(course, CHAPTER, source)
-    assert found.new == ["builderbob-42"]
-    assert [(problem.kind, problem.where) for problem in found.problems] == [("unknown owner", name)]
-    assert "number 42" in found.problems[0].what
-    assert "number 99" in found.problems[0].what
-
-
-def test_one_number_of_two_names_is_nobodys(course: Course, tmp_path: Path, hostile: bytes) -> None:
-    source = download("moodle", {"Bob Builder": hostile, "Dora Maar": hostile}, tmp_path / "download")
-    put(source, f"Eve Adams_42_assignsubmission_file_{NOTEBOOK}", hostile)
-    found = collect(course, CHAPTER, source)
-    assert found.new == ["dora-maar"]
-    assert [problem.kind for problem in found.problems] == ["same number"] * 2
-
-
-def test_who_is_known_keeps_work_of_a_contested_number(course: Course, tmp_path: Path, hostile: bytes) -> None:
-    source = download("moodle", {"Bob Builder": hostile}, tmp_path / "download")
-    collect(course, CHAPTER, source)
-    put(source, f"Eve Adams_42_assignsubmission_file_{NOTEBOOK}", hostile + b" ")
-    found = collect(course, CHAPTER, source)
-    assert found.unchanged == ["bob-builder"]
-    assert [problem.kind for problem in found.problems] == ["same number"]
-
-
-def test_a_known_student_alone_owns_what_looks_like_downloads(course: Course, tmp_path: Path, hostile: bytes) -> None:
-    put(tmp_path / "first", "eve.ipynb", hostile)
-    put(tmp_path / "first", "bob.ipynb", hostile)
-    collect(course, CHAPTER, tmp_path / "first")
-    put(tmp_path / "late", f"eve/{VICTIMS[1]}", hostile + b" ")
-    assert collect(course, CHAPTER, tmp_path / "late").replaced == ["eve"]
-
-
 def test_two_students_with_one_number_are_an_error(course: Course, tmp_path: Path, hostile: bytes) -> None:
     for name in ("bob", "eve"):
         put(course.root / "submitted" / name / CHAPTER, NOTEBOOK, hostile)

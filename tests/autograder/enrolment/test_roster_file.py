@@ -11,7 +11,7 @@ import pytest
 
 from autograder.collecting.archive import Entry
 from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload, uploads_of
+from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
 from autograder.enrolment.class_list import read_class_list
 from autograder.enrolment.enrol import Enrolment, attendance, enrol, nothing_handed_in
@@ -308,39 +308,6 @@ def test_a_list_without_groups_keeps_them(course: Course, enrolled: Enrol) -> No
 # --------------------------------------------------------------------------------------------------------------- collecting
 
 
-def test_downloads_find_students_of_the_list(course: Course, enrolled: Enrol) -> None:
-    enrolled(table([["al", "Ada Lovelace", "17"], ["jx", "Jun Xu", "18"], ["bo", "Bo", "19"]], "id,name,number"))
-    uploads = [moodle("ADA  Lovelace", "41"), canvas("xujun", "902", "5001"), plain("19"), plain("Eve")]
-    owned, problems = by_student(uploads, read_roster(course), CHAPTER)
-    assert {student: [upload.owner for upload in several] for student, several in owned.items()} == {
-        "al": ["ADA  Lovelace"],
-        "jx": ["xujun"],
-        "bo": ["19"],
-        "eve": ["Eve"],
-    }
-    assert problems == []
-
-
-@pytest.mark.parametrize("upload", [moodle("Jan Nowak", "41"), canvas("nowakjan", "41", "9"), plain("Jan Nowak")])
-def test_work_under_a_shared_name_goes_to_nobody(course: Course, enrolled: Enrol, upload: Upload) -> None:
-    enrolled(table([["jan-nowak", "Jan Nowak"], ["jn2", "Jan Nowak"]]))
-    owned, problems = by_student([upload], read_roster(course), CHAPTER)
-    assert owned == {}
-    assert [problem.kind for problem in problems] == ["ambiguous name"]
-    assert "jan-nowak or jn2" in problems[0].what
-
-
-def test_two_names_that_read_as_one_student_go_to_nobody(course: Course, enrolled: Enrol) -> None:
-    """Who borrows a student's name must not get that student's work filed under an id that no list has."""
-    enrolled("First name,Last name,Username,Groups\nAda,Lovelace,al1815,Team 1\nMal,Doe,mal,Team 2\n")
-    uploads = [moodle("Team 1-Ada Lovelace", "77"), moodle("ada lovelace", "12"), moodle("Mal Doe", "13")]
-    owned, problems = by_student(uploads, read_roster(course), CHAPTER)
-    assert list(owned) == ["mal"]
-    assert {problem.kind for problem in problems} == {"ambiguous name"}
-    assert all("may be al1815, and so may another name here" in problem.what for problem in problems)
-    assert len(problems) == 2
-
-
 def test_a_number_written_by_hand_decides(course: Course, enrolled: Enrol) -> None:
     enrolled(table([["jan-nowak", "Jan Nowak"], ["jn2", "Jan Nowak"]]))
     roster = merged(read_roster(course), [Student("jn2", platform="moodle", uploads={CHAPTER: "41"})])
@@ -368,14 +335,6 @@ def test_chapters_on_two_platforms_are_one_students(course: Course, enrolled: En
     assert (ada.user, ada.uploads) == ("901", {OTHER: "5001", CHAPTER: "41"})
 
 
-def test_a_chapter_stays_on_its_platform(course: Course, enrolled: Enrol) -> None:
-    enrolled(table([["al", "Ada Lovelace"]]))
-    about = Student("al", "lovelaceada", "canvas", "901", {CHAPTER: "5001"})
-    roster = merged(read_roster(course), [about])
-    owned, _ = by_student([moodle("Ada Lovelace", "5001")], roster, CHAPTER)
-    assert list(owned) == ["ada-lovelace"]
-
-
 def test_canvas_list_leaves_moodles_numbers_moodles(course: Course, enrolled: Enrol) -> None:
     earlier = Student("ada-lovelace", "Ada Lovelace", "moodle", uploads={CHAPTER: "41"})
     write_roster(course, {"ada-lovelace": earlier})
@@ -388,34 +347,6 @@ def test_a_download_keeps_the_lists_name(course: Course, enrolled: Enrol) -> Non
     enrolled(CANVAS)
     roster = merged(read_roster(course), [Student("al1815", "lovelaceada", "canvas", "901", {CHAPTER: "5001"})])
     assert (roster["al1815"].name, roster["al1815"].uploads) == ("Ada Lovelace", {CHAPTER: "5001"})
-
-
-def test_moodles_group_prefix_is_read_with_the_list(course: Course, enrolled: Enrol) -> None:
-    names = [["jl", "Jean-Luc Picard", "Lab A, Team-1"], ["luc", "Luc Picard", "Team 2"], ["bo", "Bo", ""]]
-    enrolled(table(names, "id,name,group"))
-    uploads = [moodle("Team-1-Jean-Luc Picard", "41"), moodle("Team 2-Luc Picard", "42"), moodle("Team 9-Bo", "43")]
-    owned, _ = by_student(uploads, read_roster(course), CHAPTER)
-    # The list does not say that Bo is in Team 9.
-    assert {student: several[0].upload for student, several in owned.items()} == {
-        "jl": "41",
-        "luc": "42",
-        "team-9-bo": "43",
-    }
-
-
-def test_late_and_repeated_uploads_are_one_students(course: Course, enrolled: Enrol) -> None:
-    enrolled(CANVAS)
-    names = ["901_5001_work", "LATE_901_5004_work-2", "LATE_901_5003_work-1", "LATE_901_5009_other"]
-    entries = [Entry(PurePosixPath(f"lovelaceada_{name}.ipynb"), None, bytes) for name in names]
-    entries += [Entry(PurePosixPath("delacruziigo_902_5002_work.ipynb"), None, bytes)]
-    uploads, unowned, _ = uploads_of(entries, CHAPTER, frozenset(), known_students(course))
-    owned, problems = by_student(uploads, read_roster(course), CHAPTER)
-    assert (unowned, problems, sorted(owned)) == ([], [], ["al1815", "ic"])
-    in_order = sorted(owned["al1815"], key=lambda upload: upload.order)
-    assert [(upload.upload, upload.attempt, upload.late) for upload in in_order] == [
-        *(("5001", 0, False), ("5009", 0, True), ("5003", 1, True), ("5004", 2, True)),
-    ]
-    assert len({upload.series for upload in in_order}) == 2
 
 
 # ------------------------------------------------------------------------------------------------------------------ listing

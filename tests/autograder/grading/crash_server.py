@@ -1,7 +1,7 @@
 """Grades a course again and again in processes that end suddenly. Run by test_journal.py; everything slow to import is imported once.
 
-Reads one JSON object a line from standard input (``words`` for the command line, ``crash``: a named point, or ``after``: seconds until
-SIGKILL), and answers each with the exit code of that process, negative for a signal.
+Reads one JSON object a line from standard input (``words`` for the command line, ``crash``: a named point), and answers
+each with the exit code of that process, negative for a signal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -29,7 +28,6 @@ from autograder.commands.main import main
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.pool import run_concurrently
-from autograder.feedback import pages
 from autograder.grading import autograde, recorder
 from autograder.record import provenance
 from autograder.record.journal import Journal
@@ -137,59 +135,22 @@ def half_a_notebook() -> None:
     BaseConverter.write_single_notebook = half
 
 
-def half_a_line(word: str) -> None:
-    """Let the process end while it writes the second line with this word into the journal."""
-    write = os.write
-    calls = 0
-
-    def half(handle: int, data: Any) -> int:
-        nonlocal calls
-        if f'"event": "{word}"'.encode() in bytes(data):
-            calls += 1
-            if calls == 2:
-                write(handle, bytes(data)[: len(data) // 2])
-                end()
-        return write(handle, data)
-
-    os.write = half
-
-
-def result_not_in_place() -> None:
-    """Let the process end when the second result is written beside its place."""
-    replace = Path.replace
-    calls = 0
-
-    def ending(self: Path, target: Any) -> Any:
-        nonlocal calls
-        calls += self.parent.parent.name == "results"
-        if calls == 2:
-            end()
-        return replace(self, target)
-
-    Path.replace = ending  # type: ignore[method-assign]
-
-
 POINTS: dict[str, Callable[[], None]] = {
     "marked stale": lambda: around(Journal, "stale", nth=1),
     "before begun": lambda: around(Journal, "begun", before=True),
-    "half a line of begun": lambda: half_a_line("begun"),
     "begun": lambda: around(Journal, "begun"),
     "before the first commit": lambda: at_commit("before_commit", 1),
     "half of the first commit": lambda: at_commit("before_commit", 1, half_on_the_disk),
     "after the first commit": lambda: at_commit("after_commit", 1),
-    "before the second commit": lambda: at_commit("before_commit", 2),
     "after the second commit": lambda: at_commit("after_commit", 2),
     "half a graded notebook": half_a_notebook,
     "recorded by nbgrader": lambda: around(autograde.GradebookWriter, "record"),
     "before the result": lambda: around(recorder, "write_result", before=True),
-    "result beside its place": result_not_in_place,
     "after the result": lambda: around(recorder, "write_result"),
-    "half a line of recorded": lambda: half_a_line("recorded"),
     "recorded": lambda: around(Journal, "recorded"),
     "names of students": lambda: around(autograde.GradebookWriter, "name_students", nth=1, before=True),
     "before a feedback page": lambda: around(GenerateFeedback, "start", before=True),
     "after a feedback page": lambda: around(GenerateFeedback, "start"),
-    "noting a feedback page": lambda: around(pages, "_note", before=True),
     "Ctrl-C when begun": lambda: around(Journal, "begun", number=signal.SIGINT),
     "Ctrl-C after the result": lambda: around(recorder, "write_result", number=signal.SIGINT),
 }
@@ -224,9 +185,6 @@ def serve() -> None:
         child = os.fork()
         if child == 0:
             grade(asked["words"], asked.get("crash", ""), asked["said"])
-        if "after" in asked:
-            time.sleep(asked["after"])
-            os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 

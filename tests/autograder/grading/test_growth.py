@@ -11,7 +11,7 @@ import pytest
 
 from autograder.static_analysis import cell_names
 from autograder.submission import cell_reader
-from autograder.submission.cell_reader import BUDGET, CellReader
+from autograder.submission.cell_reader import BUDGET
 from autograder.submission.intake import Intake, take_in
 from autograder.submission.manifest import Manifest, SourceCell
 from autograder.submission.text_comparison import STEPS, TextComparison
@@ -135,12 +135,6 @@ def test_code_beyond_the_budget_is_searched_and_told() -> None:
     assert found.notebook.cells[names.index("f1")].source.endswith(filler)
 
 
-def test_many_cells_with_invisible_characters_are_counted() -> None:
-    problems = [p for p in read([*page(), *NOTEBOOKS["invisible"](50)]).problems if p.kind == "invisible characters"]
-    assert len(problems) == 4
-    assert problems[-1].what.startswith("47 more cells")
-
-
 def test_a_hundred_thousand_empty_lines_cost_nothing() -> None:
     empty = code("\n" * 100_000 + "z = 1", "f1")
     found = read([cell for cell in page() if cell["metadata"]["nbgrader"]["grade_id"] != "f1"] + [empty])
@@ -154,10 +148,3 @@ def test_texts_are_compared_within_a_budget() -> None:
     assert texts.first_alike(cells, " ".join(words[::-1])) is None
     assert texts._steps < 0
     assert texts._steps > -STEPS / 10
-
-
-def test_a_reader_says_how_many_cells_it_did_not_parse() -> None:
-    reader = CellReader(budget=10)
-    assert reader.outline("a = 1").bound == {"a"}
-    assert reader.outline("def g(): ...").bound == {"g"}
-    assert reader.skipped == 1

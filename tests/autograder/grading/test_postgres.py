@@ -99,63 +99,67 @@ def told(grades: Any) -> list[tuple[Any, ...]]:
     return [(g.student, g.submitted, g.due, g.raw, g.penalty, g.best, g.pending, g.handed_in) for g in grades]
 
 
-@pytest.fixture
-def twins(course: Course, server: Server, tmp_path: Path) -> tuple[Course, Course]:
-    """The course, and another with the same submissions whose gradebook is a file."""
-    other = released(tmp_path / "file")
-    return course, Course.open(other.released)
-
-
-def test_grades_reports_and_exports_are_those_of_a_gradebook_in_a_file(
-    twins: tuple[Course, Course], tmp_path: Path
-) -> None:
+def test_grades_reports_and_exports_are_those_of_a_gradebook_in_a_file(course: Course, tmp_path: Path) -> None:
     seen = []
-    for place, course in zip(("server", "file"), twins, strict=True):
+    twins = {"server": course, "file": Course.open(released(tmp_path / "file").released)}
+    for place, course in twins.items():
         hand_in_all(course)
+        graded(course)
+        with opened(course) as gradebook:
+            answer = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ada")
+            answer.manual_score, answer.needs_manual_grade = 3.0, False
+            gradebook.db.commit()
         results = graded(course)
         grades = read_grades(course, [CHAPTER])
         folder = tmp_path / f"export of the {place}"
         folder.mkdir()
         export(grades, "csv", folder)
         written = {path.name: path.read_bytes() for path in folder.iterdir()}
+        write_feedback(course, CHAPTER, configured(course))
+        pages = {path.name: path.read_text() for path in sorted(course.root.glob(f"feedback/*/{CHAPTER}/*.html"))}
         works = [(work.grade.student, work.graded, work.grade.pending) for work in read_student_work(course, [CHAPTER])]
         marks = [(r.student, r.status, r.score, r.max_score, r.late_penalty) for r in results]
-        seen.append((marks, told(grades), works, written, rows(course)))
+        seen.append((marks, told(grades), works, written, rows(course), pages))
     assert seen[0] == seen[1]
     assert [student for student, *_ in seen[0][0]] == list(STUDENTS)
     assert seen[0][3]
+    assert (seen[0][1][0][3], seen[0][1][0][6]) == (7.5 + 3.0, 1), "a person's points stay"
 
 
-def test_feedback_is_written_from_the_server(course: Course) -> None:
+def test_a_unit_in_progress_holds_up_nobody_who_reads(course: Course, server: Server) -> None:
     hand_in_all(course)
     graded(course)
-    write_feedback(course, CHAPTER, configured(course))
-    page = course.folder("feedback", "ada", CHAPTER) / f"{CHAPTER}.html"
-    assert "Causal mask" in page.read_text(encoding="utf-8")
+    with GradebookWriter(course, CHAPTER, configured(course)) as books, books._shared as shared:
+        shared.find_grade("test_causal_mask", CHAPTER, CHAPTER, "ada").auto_score = 0.0
+        shared.db.commit()
+        shared.db.flush()
+        assert read_grades(course, [CHAPTER])[0].raw == 7.5
+    # The server refuses this while anybody is connected.
+    server.run(f'DROP DATABASE "{make_url(course.gradebook_url).database}"')
 
 
-def test_points_given_by_a_person_are_in_the_export_and_stay_when_graded_again(course: Course) -> None:
-    hand_in_all(course)
-    graded(course)
-    with opened(course) as gradebook:
-        answer = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ada")
-        answer.manual_score, answer.needs_manual_grade = 3.0, False
-        gradebook.db.commit()
-    (ada, *_) = read_grades(course, [CHAPTER])
-    assert (ada.raw, ada.pending) == (7.5 + 3.0, 1)
-    graded(course)
-    (ada, *_) = read_grades(course, [CHAPTER])
-    assert (ada.raw, ada.pending) == (7.5 + 3.0, 1)
+@pytest.mark.parametrize(("table", "word"), [("", "no gradebook yet"), ("recipes", "not an nbgrader gradebook")])
+def test_what_is_no_gradebook_is_told_apart_and_gets_no_tables(
+    course: Course, server: Server, table: str, word: str
+) -> None:
+    use_database(course, server, server.create())
+    engine = create_engine(course.gradebook_url)
+    with engine.begin() as connection:
+        if table:
+            connection.execute(text(f"CREATE TABLE {table} (name TEXT)"))
+    with pytest.raises(CourseError, match=word), open_gradebook(course):
+        pass
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).scalars().all()
+    engine.dispose()
+    assert list(found) == ([table] if table else [])
 
 
-def test_a_chapter_can_be_released_again(course: Course) -> None:
+def test_a_chapter_that_nobody_has_handed_in_may_change_and_one_that_somebody_has_may_not(course: Course) -> None:
     before = released_manifest(course, CHAPTER)
     generate_assignment(course.config(), CHAPTER)
     assert released_manifest(course, CHAPTER) == before
     assert released_chapters(course, ["03"]) == [CHAPTER]
-
-
-def test_a_chapter_that_nobody_has_handed_in_may_change_and_one_that_somebody_has_may_not(course: Course) -> None:
     path = course.folder("source", ".", CHAPTER) / f"{CHAPTER}.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.pop()
@@ -181,32 +185,6 @@ def test_looking_into_a_gradebook_changes_nothing_and_cannot(course: Course) -> 
     assert rows(course) == before
 
 
-def test_an_empty_database_is_no_gradebook_and_stays_empty(course: Course, server: Server) -> None:
-    use_database(course, server, server.create())
-    with pytest.raises(CourseError, match="no gradebook yet"), open_gradebook(course):
-        pass
-    assert tables(course) == []
-
-
-def test_another_programs_database_is_told_apart_and_gets_no_tables(course: Course, server: Server) -> None:
-    use_database(course, server, server.create())
-    engine = create_engine(course.gradebook_url)
-    with engine.begin() as connection:
-        connection.execute(text("CREATE TABLE recipes (name TEXT)"))
-    engine.dispose()
-    with pytest.raises(CourseError, match="not an nbgrader gradebook"), open_gradebook(course):
-        pass
-    assert tables(course) == ["recipes"]
-
-
-def tables(course: Course) -> list[str]:
-    engine = create_engine(course.gradebook_url)
-    with engine.connect() as connection:
-        found = connection.execute(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).scalars().all()
-    engine.dispose()
-    return sorted(found)
-
-
 def test_a_database_that_is_not_there_is_named_without_its_password(course: Course) -> None:
     url = make_url(course.gradebook_url).set(database="nowhere", password="open sesame")
     config = course.root / "nbgrader_config.py"
@@ -219,15 +197,6 @@ def test_a_database_that_is_not_there_is_named_without_its_password(course: Cour
     assert "db_url" in str(caught.value)
 
 
-def test_closed_books_leave_no_connection_behind(course: Course, server: Server) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    drop = f'DROP DATABASE "{make_url(course.gradebook_url).database}"'
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        books.record_zero("ada")
-    # The server refuses this while anybody is connected.
-    server.run(drop)
-
-
 def test_a_connection_that_was_cut_between_two_submissions_is_made_anew(course: Course, server: Server) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
@@ -237,14 +206,3 @@ def test_a_connection_that_was_cut_between_two_submissions_is_made_anew(course: 
         server.run(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'")
         by_books(books, "bo", full())
         assert books.grades("bo")[0]["test_causal_mask"].auto_score == 2.5
-
-
-def test_a_unit_in_progress_holds_up_nobody_who_reads(course: Course) -> None:
-    hand_in_all(course)
-    graded(course)
-    with GradebookWriter(course, CHAPTER, configured(course)) as books, books._shared as shared:
-        shared.find_grade("test_causal_mask", CHAPTER, CHAPTER, "ada").auto_score = 0.0
-        shared.db.commit()
-        shared.db.flush()
-        (ada, *_) = read_grades(course, [CHAPTER])
-    assert ada.raw == 7.5

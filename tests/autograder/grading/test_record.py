@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,15 @@ def plug_in(pair: tuple[Course, Course]) -> None:
             file.write(f"\nc.AssignLatePenalties.plugin_class = {f'{__package__}.ledger.PointAnHour'!r}\n")
 
 
-def test_every_row_and_every_file_is_as_nbgraders(pair: tuple[Course, Course]) -> None:
+def shown(course: Course, student: str) -> dict[str, RecordedGrade]:
+    """Return a student's grades."""
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+        return books.grades(student)[0]
+
+
+def test_a_class_and_its_second_attempts_are_recorded_as_by_nbgrader(pair: tuple[Course, Course]) -> None:
+    """One play: a class of odd and late submissions, what a person gives by hand, and second attempts."""
+    plug_in(pair)
     good = student_notebook(pair[0])
     stripped, short, twice = (student_notebook(pair[0]) for _ in range(3))
     for cell in stripped.cells:
@@ -122,94 +130,44 @@ def test_every_row_and_every_file_is_as_nbgraders(pair: tuple[Course, Course]) -
     twice.cells.insert(4, nbformat.from_dict({**twice.cells[3], "id": "a-copy"}))
     scribbled = student_notebook(pair[0], answer=None)
     scribbled.cells.append(new_code_cell("print('mine')"))
-    students = {
-        "ada": (good, full(), DUE - timedelta(hours=1)),
-        "bo": (scribbled, {TESTS[0]: failure(), TESTS[1]: score("'fine'"), TESTS[2]: []}, None),
-        "cy": (stripped, full() | {TESTS[0]: score("4.0")}, DUE),
-        "dee": (short, {}, None),
-        "eve": (twice, {TESTS[0]: [nbformat.v4.new_output("stream", name="stderr", text="oh\n" * 900)]}, None),
-        "flo": (b"%PDF-1.7", {name: failure() for name in TESTS}, None),
+    long = [nbformat.v4.new_output("stream", name="stderr", text="oh\n" * 900)]
+    # Who hands in what with which outputs, how many hours after the deadline, and what that costs at a point an hour.
+    students: dict[str, tuple[Any, dict[str, Any], float | None, float]] = {
+        "ada": (good, full(), -1, 0),
+        "bo": (scribbled, {TESTS[0]: failure(), TESTS[1]: score("'fine'"), TESTS[2]: []}, None, 0),
+        "cy": (stripped, full() | {TESTS[0]: score("4.0")}, 0, 0),
+        "dee": (short, {}, None, 0),
+        "eve": (twice, {TESTS[0]: long}, None, 0),
+        "flo": (b"%PDF-1.7", {name: failure() for name in TESTS}, None, 0),
+        "gus": (good, full(), 2, 2),
+        "hal": (good, full(), 5, 1),
+        "ivy": (good, full(), 500, 7.5),  # who would owe more than there is
     }
-    for student, (notebook, _, when) in students.items():
-        submit_both(pair, student, notebook, when=when)
+    for student, (notebook, _, hours, _) in students.items():
+        submit_both(pair, student, notebook, when=None if hours is None else DUE + timedelta(hours=hours))
     for course in pair:
-        (submitted(course, "ada").parent / "notes").mkdir()
-        (submitted(course, "ada").parent / "notes" / "mine.txt").write_text("mine", encoding="utf-8")
-        (submitted(course, "ada").parent / "data.csv").write_text("changed", encoding="utf-8")
+        beside = submitted(course, "ada").parent
+        (beside / "notes").mkdir()
+        (beside / "notes" / "mine.txt").write_text("mine", encoding="utf-8")
+        (beside / "data.csv").write_text("changed", encoding="utf-8")
         nbformat.write(good, submitted(course, "bo").with_name("something else.ipynb"))
-    record_both(pair, {student: outputs for student, (_, outputs, _) in students.items()})
+
+    def extend(gradebook: Any) -> None:
+        gradebook.add_student("hal")
+        gradebook.add_submission(CHAPTER, "hal")
+        gradebook.grant_extension(CHAPTER, "hal", hours=4)
+
+    in_both(pair, extend)
+    record_both(pair, {student: outputs for student, (_, outputs, _, _) in students.items()})
     graded = files(pair[1])
     assert graded[f"autograded/ada/{CHAPTER}/data.csv"][1] == b"a,b\n1,2\n"
     assert graded[f"autograded/ada/{CHAPTER}/{CHAPTER}.ipynb"][0] & 0o777 == 0o444
-
-
-def test_grades_are_what_the_gradebook_says(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        by_books(books, "ada", full())
-        grades, penalty = books.grades("ada")
-    assert penalty == 0.0
-    assert grades["test_causal_mask"] == RecordedGrade(2.5, 4.0, needs_manual_grade=False)
-    assert grades["question_root"] == RecordedGrade(None, 4.0, needs_manual_grade=True)
-    assert grades["task_draw"].max_score == 3.0
-    assert grades["task_draw"].needs_manual_grade
-    assert set(grades) == {*TESTS, "question_root", "task_draw"}
-
-
-def test_who_has_no_grade_is_said_to_have_none(course: Course) -> None:
-    with GradebookWriter(course, CHAPTER, configured(course)) as books, pytest.raises(MissingEntry):
-        books.grades("nobody")
-
-
-def test_late_work_loses_what_the_courses_plugin_takes_and_an_extension_counts(pair: tuple[Course, Course]) -> None:
-    plug_in(pair)
-    delays = {"ada": -2, "bo": 2, "cy": 5, "dee": 500}
-    for student, hours in delays.items():
-        submit_both(pair, student, student_notebook(pair[0]), when=DUE + timedelta(hours=hours))
-
-    def extend(gradebook: Any) -> None:
-        gradebook.add_student("cy")
-        gradebook.add_submission(CHAPTER, "cy")
-        gradebook.grant_extension(CHAPTER, "cy", hours=4)
-
-    in_both(pair, extend)
-    record_both(pair, {student: full() for student in delays})
-    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
-        # The last one would owe more than there is.
-        assert {student: books.grades(student)[1] for student in delays} == {"ada": 0, "bo": 2, "cy": 1, "dee": 7.5}
-
-
-def test_a_second_attempt_in_time_takes_the_penalty_of_the_first_away(pair: tuple[Course, Course]) -> None:
-    plug_in(pair)
-    submit_both(pair, "ada", student_notebook(pair[0]), when=DUE + timedelta(hours=3))
-    record_both(pair, {"ada": full()})
-    submit_both(pair, "ada", student_notebook(pair[0]), when=DUE - timedelta(hours=3))
-    record_both(pair, {"ada": full()})
-    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
-        assert books.grades("ada")[1] == 0
-
-
-def test_a_second_attempt_without_a_time_has_none_where_nbgrader_keeps_the_first_ones(
-    pair: tuple[Course, Course],
-) -> None:
-    plug_in(pair)
-    submit_both(pair, "ada", student_notebook(pair[0]), when=DUE + timedelta(hours=3))
-    record_both(pair, {"ada": full()})
-    submit_both(pair, "ada", student_notebook(pair[0]))
-    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
-        assert books.grades("ada")[1] > 0
-        by_books(books, "ada", full())
-        assert books.grades("ada")[1] == 0
-    with opened(pair[1]) as gradebook:
-        assert gradebook.find_submission(CHAPTER, "ada").timestamp is None
-
-
-def test_what_a_person_gave_is_kept_when_work_is_graded_again_and_waits_for_another_look(
-    pair: tuple[Course, Course],
-) -> None:
-    submit_both(pair, "ada", student_notebook(pair[0]))
-    submit_both(pair, "bo", student_notebook(pair[0]))
-    record_both(pair, {"ada": full(), "bo": full()})
+    assert penalties(pair[1], students) == {student: cost for student, (*_, cost) in students.items()}
+    ada = shown(pair[1], "ada")
+    assert ada["test_causal_mask"] == RecordedGrade(2.5, 4.0, needs_manual_grade=False)
+    assert ada["question_root"] == RecordedGrade(None, 4.0, needs_manual_grade=True)
+    assert (ada["task_draw"].max_score, ada["task_draw"].needs_manual_grade) == (3.0, True)
+    assert set(ada) == {*TESTS, "question_root", "task_draw"}
 
     def judge(gradebook: Any) -> None:
         about = CHAPTER, CHAPTER, "ada"
@@ -223,27 +181,120 @@ def test_what_a_person_gave_is_kept_when_work_is_graded_again_and_waits_for_anot
         gradebook.find_submission_notebook(*about).flagged = True
 
     in_both(pair, judge)
-    # The second attempt leaves the question open.
-    submit_both(pair, "ada", student_notebook(pair[0], answer=None))
-    record_both(pair, {"ada": {name: failure() for name in TESTS}})
+    # The second attempt leaves the question open, and a file out; another one is in time.
+    submit_both(pair, "ada", student_notebook(pair[0], answer=None), when=DUE - timedelta(hours=1))
+    submit_both(pair, "gus", student_notebook(pair[0], answer="Another answer."), when=DUE - timedelta(hours=3))
+    for course in pair:
+        (submitted(course, "ada").parent / "notes" / "mine.txt").unlink()
+    record_both(pair, {"ada": {name: failure() for name in TESTS}, "gus": full()})
+    assert f"autograded/ada/{CHAPTER}/notes/mine.txt" not in files(pair[1])
+    assert penalties(pair[1], ["gus"]) == {"gus": 0}
     with opened(pair[1]) as gradebook:
         answer = gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ada")
         assert (answer.manual_score, answer.extra_credit, answer.score) == (3.5, 0.5, 4.0)
         assert (answer.auto_score, answer.needs_manual_grade) == (0, True)
         comment = gradebook.find_comment("question_root", CHAPTER, CHAPTER, "ada")
         assert (comment.auto_comment, comment.comment) == ("No response.", "Nearly.")
+    # nbgrader keeps the time of the first attempt.
+    submit_both(pair, "ivy", good)
+    with GradebookWriter(pair[1], CHAPTER, configured(pair[1])) as books:
+        by_books(books, "ivy", full())
+    assert penalties(pair[1], ["ivy"]) == {"ivy": 0}
+    with opened(pair[1]) as gradebook:
+        assert gradebook.find_submission(CHAPTER, "ivy").timestamp is None
 
 
-def test_a_second_attempt_replaces_the_files_of_the_first(pair: tuple[Course, Course]) -> None:
-    submit_both(pair, "ada", student_notebook(pair[0]))
-    for course in pair:
-        submitted(course, "ada").with_name("first.txt").write_text("1", encoding="utf-8")
-    record_both(pair, {"ada": full()})
-    submit_both(pair, "ada", student_notebook(pair[0], answer="Another answer."))
-    for course in pair:
-        submitted(course, "ada").with_name("first.txt").unlink()
-    record_both(pair, {"ada": {TESTS[0]: score("1")}})
-    assert f"autograded/ada/{CHAPTER}/first.txt" not in files(pair[1])
+def penalties(course: Course, students: Iterable[str]) -> dict[str, float]:
+    """Return what late work costs."""
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+        return {student: books.grades(student)[1] for student in students}
+
+
+def test_a_submission_is_sanitised_once_and_takes_few_transactions(
+    pair: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nbgrader, ours = pair
+    monkeypatch.setattr(gradebook_writer, "KEPT", 2)
+    taken: list[Path] = []
+    take = SubmissionExporter.from_filename
+
+    def counted(self: Any, filename: str, *args: Any, **kw: Any) -> Any:
+        taken.append(Path(filename))
+        return take(self, filename, *args, **kw)
+
+    students = ["ada", "bo", "cy"]
+    for student in students:
+        submit_both(pair, student, student_notebook(ours))
+        by_nbgrader(nbgrader, student, full())
+    before = rows(ours), files(ours)
+    books = GradebookWriter(ours, CHAPTER, configured(ours))
+    with books, monkeypatch.context() as patched:
+        patched.setattr(SubmissionExporter, "from_filename", counted)
+        sanitised = {student: books.sanitise(student, submitted(ours, student)) for student in students}
+        assert (rows(ours), files(ours)) == before, "sanitising writes nothing"
+        assert list(books._sanitised) == ["bo", "cy"]
+        assert taken == [submitted(ours, student) for student in students]
+        commits: list[Any] = []
+        event.listen(books._shared.engine, "commit", commits.append)
+        for student in students:
+            notebook = nbformat.reads(sanitised[student], as_version=4)
+            play(notebook, full())
+            books.record(student, notebook)
+        assert submitted(ours, "bo") not in taken[3:]
+        assert not books._sanitised
+        # Student and submission; the grades and comments of all cells; the penalty. nbgrader takes one for every cell and more.
+        assert len(commits) <= 5 * len(students)
+    books.close()
+    assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5, "closed books open again"
+    books.close()
+    assert_equal(pair)
+
+
+def locked(session: Session) -> None:
+    raise OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
+
+
+def test_what_cannot_be_recorded_leaves_nothing(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in(course, "ada", student_notebook(course))
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+        with pytest.raises(MissingEntry):
+            books.grades("nobody")
+        executed = nbformat.reads(books.sanitise("ada", submitted(course, "ada")), as_version=4)
+        with monkeypatch.context() as patched:
+            patched.setattr(Session, "commit", locked)
+            with pytest.raises(RecordError, match="database is locked"):
+                books.record("ada", executed)
+        hand_in(course, "ada", student_notebook(course, answer="Something else."))
+        with pytest.raises(RecordError, match="replaced"):
+            books.record("ada", executed)
+        with opened(course) as gradebook:
+            assert gradebook.students == gradebook.assignment_submissions(CHAPTER) == []
+        assert not list(course.folder("autograded", "ada", CHAPTER).rglob("*.ipynb"))
+        by_books(books, "ada", full())
+        assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
+
+
+STAMPS = {"words": b"yesterday", "bytes": b"\xff\xfe", "digits": b"9" * 400, "empty": b" "}
+
+
+@pytest.mark.parametrize("what", [*STAMPS, "pipe", "link"])
+def test_a_time_stamp_that_says_no_time_is_none(course: Course, what: str) -> None:
+    (course.root / "when.txt").write_text("2026-03-01 08:00:00 UTC")
+    for student in ("ada", "bo"):
+        path = hand_in(course, student, student_notebook(course)).with_name("timestamp.txt")
+        if what in STAMPS:
+            path.write_bytes(STAMPS[what])
+        else:
+            os.mkfifo(path) if what == "pipe" else path.symlink_to(course.root / "when.txt")
+    submitted(course, "bo").unlink()
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+        by_books(books, "ada", full())
+        books.record_zero("bo")
+        assert [books.grades(student)[0][TESTS[0]].auto_score for student in ("ada", "bo")] == [2.5, 0]
+    with opened(course) as gradebook:
+        assert {gradebook.find_submission(CHAPTER, student).timestamp for student in ("ada", "bo")} == {None}
+    kinds = [problem.kind for problem in collect(course, CHAPTER).problems if "bo" not in problem.where]
+    assert kinds == ["no time"] * (what != "empty")
 
 
 @pytest.mark.parametrize("attempt", ["first", "second"])
@@ -328,14 +379,6 @@ def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:
     assert known == {"ada": ("New", "Name"), "bo": ("Bodo", "Name")}
 
 
-def test_sanitising_writes_nothing(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    before = rows(course), files(course)
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        books.sanitise("ada", submitted(course, "ada"))
-    assert (rows(course), files(course)) == before
-
-
 def test_no_course_is_added_that_nobody_has_named(course: Course) -> None:
     for student in ("ada", "bo"):
         hand_in(course, student, student_notebook(course))
@@ -364,150 +407,7 @@ def test_the_grades_of_a_notebook_are_written_all_or_none(course: Course) -> Non
         assert books.grades("ada")[0][TESTS[0]].auto_score == 1.0
 
 
-def test_a_submission_takes_few_transactions(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    written: list[Any] = []
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        by_books(books, "ada", full())
-        event.listen(books._shared.engine, "commit", written.append)
-        by_books(books, "ada", full())
-        books.grades("ada")
-    # Student and submission; the grades and comments of all cells; the penalty. nbgrader takes one for every cell and more.
-    assert len(written) <= 5
-
-
-def test_what_was_sanitised_for_the_run_is_not_sanitised_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    taken: list[Path] = []
-    take = SubmissionExporter.from_filename
-
-    def counted(self: Any, filename: str, *args: Any, **kw: Any) -> Any:
-        taken.append(Path(filename))
-        return take(self, filename, *args, **kw)
-
-    monkeypatch.setattr(SubmissionExporter, "from_filename", counted)
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        by_books(books, "ada", full())
-        first, again = taken
-        assert (first, again) == (
-            submitted(course, "ada"),
-            course.folder("autograded", "ada", CHAPTER) / f"{CHAPTER}.ipynb",
-        )
-
-
-def test_a_run_that_was_taken_up_again_sanitises_anew(pair: tuple[Course, Course]) -> None:
-    nbgrader, ours = pair
-    submit_both(pair, "ada", student_notebook(ours))
-    by_nbgrader(nbgrader, "ada", full())
-    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
-        notebook = nbformat.reads(books.sanitise("ada", submitted(ours, "ada")), as_version=4)
-    play(notebook, full())
-    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
-        books.record("ada", notebook)
-    assert_equal(pair)
-
-
-def test_a_file_that_was_replaced_during_the_run_is_not_recorded(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        executed = nbformat.reads(books.sanitise("ada", submitted(course, "ada")), as_version=4)
-        hand_in(course, "ada", student_notebook(course, answer="Something else."))
-        with pytest.raises(RecordError, match="replaced meanwhile"):
-            books.record("ada", executed)
-
-
-def test_what_cannot_be_recorded_leaves_nothing_in_the_gradebook(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        executed = nbformat.reads(books.sanitise("ada", submitted(course, "ada")), as_version=4)
-        hand_in(course, "ada", student_notebook(course, answer="Something else."))
-        with pytest.raises(RecordError):
-            books.record("ada", executed)
-    with opened(course) as gradebook:
-        assert gradebook.students == []
-        assert gradebook.assignment_submissions(CHAPTER) == []
-
-
-def test_a_commit_that_fails_leaves_no_graded_notebook(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(session: Session) -> None:
-        raise OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
-
-    hand_in(course, "ada", student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        executed = nbformat.reads(books.sanitise("ada", submitted(course, "ada")), as_version=4)
-        with monkeypatch.context() as patched:
-            patched.setattr(Session, "commit", locked)
-            with pytest.raises(RecordError, match="database is locked"):
-                books.record("ada", executed)
-        assert not list(course.folder("autograded", "ada", CHAPTER).rglob("*.ipynb"))
-        by_books(books, "ada", full())
-        assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
-
-
-def test_only_so_many_submissions_wait_in_memory(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gradebook_writer, "KEPT", 2)
-    students = ["ada", "bo", "cy"]
-    for student in students:
-        hand_in(course, student, student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        sanitised = {student: books.sanitise(student, submitted(course, student)) for student in students}
-        assert list(books._sanitised) == ["bo", "cy"]
-        for student in students:
-            books.record(student, nbformat.reads(sanitised[student], as_version=4))
-        assert not books._sanitised
-
-
-@pytest.mark.parametrize(
-    "stamp", [b"yesterday", b"\xff\xfe", b"", b"9" * 400], ids=["words", "bytes", "empty", "digits"]
-)
-def test_a_missing_notebook_is_recorded_whatever_its_time_stamp_is(course: Course, stamp: bytes) -> None:
-    folder = course.folder("submitted", "ada", CHAPTER)
-    folder.mkdir(parents=True)
-    (folder / "timestamp.txt").write_bytes(stamp)
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        books.record_zero("ada")
-        assert books.grades("ada")[0][TESTS[0]].auto_score == 0
-    with opened(course) as gradebook:
-        assert gradebook.find_submission(CHAPTER, "ada").timestamp is None
-
-
-def stamped(course: Course, what: str) -> Path:
-    """Hand in a notebook whose time stamp is odd."""
-    path = hand_in(course, "ada", student_notebook(course)).with_name("timestamp.txt")
-    if what == "a pipe":
-        os.mkfifo(path)
-    elif what == "a link":
-        path.symlink_to(course.root / "when.txt")
-        (course.root / "when.txt").write_text("2026-03-01 08:00:00 UTC")
-    else:
-        path.write_bytes(
-            {"no time": b"yesterday", "no text": b"\xff\xfe", "too large": b"9" * 400, "empty": b" "}[what]
-        )
-    return path
-
-
-@pytest.mark.parametrize("what", ["no time", "no text", "too large", "empty", "a pipe", "a link"])
-def test_a_time_stamp_that_says_no_time_is_none(course: Course, what: str) -> None:
-    stamped(course, what)
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        by_books(books, "ada", full())
-        assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
-    with opened(course) as gradebook:
-        assert gradebook.find_submission(CHAPTER, "ada").timestamp is None
-    assert [problem.kind for problem in collect(course, CHAPTER).problems] == ["no time"] * (what != "empty")
-
-
 def test_what_a_worker_brought_in_pieces_is_refused(course: Course) -> None:
     executed = nbformat.writes(student_notebook(course))
     with pytest.raises(RecordError, match="JSON"):
         parsed(Execution("ada", executed[:-20], 0.0))
-
-
-def test_closed_books_open_again(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    books = GradebookWriter(course, CHAPTER, configured(course))
-    by_books(books, "ada", full())
-    books.close()
-    books.close()
-    assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
-    books.close()

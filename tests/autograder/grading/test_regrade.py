@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,15 +81,9 @@ def test_who_moves_is_told_with_the_exercises_and_the_rest_is_counted(graded: Co
         ScoreChange("cem", 3, 2, (("causal_mask", 1, 0),)),
     )
     assert (done.stayed, done.failed, done.skipped) == (1, [], ())
+    assert answers(graded) == GIVEN
     assert {result.student: result.score for result in read_results(graded, CHAPTER)} == {"ann": 4, "ben": 3, "cem": 2}
     assert {result.provenance.checks for result in read_results(graded, CHAPTER)} == {"another"}
-
-
-@pytest.mark.usefixtures("other_checks")
-def test_points_and_comments_of_a_person_stay_and_wait_for_nobody_again(graded: Course) -> None:
-    assert answers(graded) == GIVEN
-    again(graded, MOVED)
-    assert answers(graded) == GIVEN
 
 
 @pytest.mark.usefixtures("other_checks")
@@ -121,7 +114,6 @@ def test_an_answer_that_a_person_has_not_seen_waits_for_one(graded: Course, fill
     hand_in("ann", filled(answer="I think otherwise now."))
     done = again(graded, MOVED)
     assert done.skipped == (("ann", "changed"),)
-    assert next(done.left_out()) == "1 handed in something else since (tfcourse autograde grades it): ann"
     autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
     assert answers(graded)["ann"] == (3, True, "Well said.")
 
@@ -134,31 +126,13 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(graded: Course, snapshot: S
     done = again(graded, MOVED)
     assert (dry.moves, dry.stayed, dry.skipped) == (done.moves, done.stayed, done.skipped)
     assert (dry.to_dict()["dry_run"], done.to_dict()["dry_run"]) == (True, False)
-
-
-@pytest.mark.usefixtures("other_checks")
-def test_a_dry_run_looks_at_a_course_that_may_not_be_written(
-    graded: Course, bound_by_permissions: Callable[[], AbstractContextManager[None]]
-) -> None:
-    everything = [graded.root, *graded.root.rglob("*")]
-    try:
-        for path in everything:
-            path.chmod(0o555 if path.is_dir() else 0o444)
-        with bound_by_permissions():
-            with pytest.raises(PermissionError):
-                (graded.root / "probe").touch()
-            done = again(graded, MOVED, dry_run=True)
-    finally:
-        for path in everything:
-            path.chmod(0o755 if path.is_dir() else 0o644)
-    assert [move.student for move in done.moves] == ["ann", "cem"]
+    assert [result.score for result in read_results(graded, CHAPTER)] == [result.score for result in dry.results]
 
 
 def test_what_was_graded_in_just_this_way_is_left_alone_unless_it_is_asked_for(graded: Course) -> None:
     executor = Scripted()
     done = again(graded, executor)
     assert (executor.ran, done.results) == ([], ())
-    assert list(done.left_out()) == ["3 had been graded in just this way"]
     again(graded, executor, ["ben"])
     assert executor.ran == ["ben"]
 
@@ -199,14 +173,6 @@ def test_it_waits_for_nobody_who_is_grading_but_a_dry_run_may_look(graded: Cours
         assert again(graded, MOVED, dry_run=True).moves
 
 
-@pytest.mark.usefixtures("other_checks")
-def test_a_regrade_comes_to_what_its_dry_run_said(graded: Course) -> None:
-    would = again(graded, MOVED, dry_run=True)
-    done = again(graded, MOVED)
-    assert done.moves == would.moves != ()
-    assert [result.score for result in read_results(graded, CHAPTER)] == [result.score for result in would.results]
-
-
 # --------------------------------------------------------------------------------- what a person has seen stays decided
 
 LATE = "2031-01-01 10:00:00 UTC"
@@ -225,13 +191,6 @@ def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
     with GradebookWriter(course, CHAPTER, configured(course)).gradebook() as gradebook:
         grade = gradebook.find_grade(cell, CHAPTER, CHAPTER, student)
         return grade.manual_score, bool(grade.needs_manual_grade)
-
-
-@pytest.mark.usefixtures("other_checks")
-def test_points_that_a_person_has_overridden_wait_for_nobody_after_a_regrade(graded: Course) -> None:
-    override(graded, "ann", "test_causal_mask", 2.5)
-    again(graded, MOVED)
-    assert waits(graded, "ann", "test_causal_mask") == (2.5, False)
 
 
 def test_a_time_stamp_that_comes_late_sends_nothing_back_to_a_person(graded: Course) -> None:

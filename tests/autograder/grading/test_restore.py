@@ -10,7 +10,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.checks_version import checks_stamp
 from autograder.course.folder import Course
@@ -97,15 +97,6 @@ def test_the_courses_texts_and_its_kernel_are_put_back(filled: Fill, right: dict
     assert manifest.kernelspec["name"] == "python3"
 
 
-def test_stripped_metadata_come_back(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
-    handed_in = filled(answer="Because.", **right)
-    found = intake(without_metadata(handed_in), manifest)
-    assert kinds(found) == ["metadata restored"]
-    assert names(found) == [cell.name for cell in manifest.cells]
-    assert cell_named(found.notebook, "question_root").source == "Because."
-    assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
-
-
 def test_an_unanswered_question_stays_unanswered_without_metadata(filled: Fill, manifest: Manifest) -> None:
     found = intake(without_metadata(filled()), manifest)
     answer = cell_named(found.notebook, "question_root")
@@ -124,31 +115,6 @@ def test_metadata_that_claim_more_than_is_true_are_corrected(filled: Fill, manif
         cell_named(found.notebook, "test_causal_mask").metadata.nbgrader
         == manifest.by_name["test_causal_mask"].metadata()
     )
-    assert names(found) == [cell.name for cell in manifest.cells]
-
-
-def test_of_copies_the_last_that_defines_the_exercise_counts(
-    filled: Fill, right: dict[str, str], manifest: Manifest
-) -> None:
-    handed_in = filled()
-    place = next(
-        i for i, c in enumerate(handed_in.cells) if c.metadata.get("nbgrader", {}).get("grade_id") == "causal_mask"
-    )
-    second, third = (copy.deepcopy(handed_in.cells[place]) for _ in range(2))
-    second.source, third.source = right["causal_mask"], "# the rest of a cell that was split\nhelp_me = 1"
-    handed_in.cells[place + 1 : place + 1] = [second, third]
-    found = intake(handed_in, manifest)
-    assert kinds(found) == ["repeated cells"]
-    assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
-    assert names(found) == [cell.name for cell in manifest.cells]
-
-
-def test_deleted_cells_are_put_back_in_their_places(filled: Fill, manifest: Manifest) -> None:
-    handed_in = filled()
-    gone = ("setup", "test_causal_mask", "merge_query_key", "prompt_root", "question_root")
-    handed_in.cells = [c for c in handed_in.cells if c.metadata.get("nbgrader", {}).get("grade_id") not in gone]
-    found = intake(handed_in, manifest)
-    assert kinds(found) == ["cells put back"]
     assert names(found) == [cell.name for cell in manifest.cells]
 
 
@@ -199,19 +165,6 @@ def test_what_a_student_added_to_the_setup_is_kept_behind_it(filled: Fill, manif
     assert kinds(found) == ["locked cell edited"]
 
 
-def test_another_chapters_notebook_is_named_and_not_graded(filled: Fill, manifest: Manifest) -> None:
-    found = intake(filled(OTHER), manifest)
-    assert kinds(found) == ["wrong chapter"]
-    assert OTHER in found.problems[0].what
-    assert not found.gradable
-
-
-def test_a_notebook_without_any_exercise_is_not_graded(manifest: Manifest) -> None:
-    found = intake(new_notebook(cells=[new_markdown_cell("Dear diary")]), manifest)
-    assert kinds(found) == ["other notebook"]
-    assert not found.gradable
-
-
 def test_a_setup_cell_says_nothing_about_the_chapter(manifest: Manifest) -> None:
     alone = replace(manifest, elsewhere={})  # a course in which the notebook's own chapter is not released
     shared = next(cell for cell in manifest.cells if cell.locked and cell.cell_type == "code" and not cell.grade)
@@ -227,13 +180,6 @@ def test_a_chapter_that_imports_this_ones_functions_is_still_another_chapter(fil
     assert kinds(intake(handed_in, manifest)) == ["wrong chapter"]
 
 
-def test_a_file_that_cannot_be_read_becomes_a_notebook_of_stubs(manifest: Manifest) -> None:
-    found = take_in(b"%PDF", manifest)
-    assert not found.gradable
-    assert names(found) == [cell.name for cell in manifest.cells]
-    nbformat.validate(found.notebook)
-
-
 def test_a_submission_cannot_bring_its_own_verdict_on_itself(filled: Fill, manifest: Manifest) -> None:
     handed_in = filled()
     handed_in.metadata["tfcourse"] = {"problems": [{"kind": "x", "what": "x", "where": "", "do": "", "fatal": False}]}
@@ -245,13 +191,13 @@ def test_cells_that_lost_their_metadata_are_counted_named_only_if_few_and_no_pro
 ) -> None:
     handed_in = filled(answer="Because.", **right)
     (all_,) = intake(without_metadata(handed_in), manifest).problems
-    told = "had lost nbgrader's metadata and were recognised by their contents"
-    assert all_.what == f"All {len(manifest.cells)} cells {told}; nothing to do."
+    assert "test_causal_mask" not in all_.what
     assert all_.remark
     assert not all_.fatal
     cell_named(handed_in, "test_causal_mask").metadata.pop("nbgrader")
     (one,) = intake(handed_in, manifest).problems
-    assert one.what == f"1 of {len(manifest.cells)} cells {told}: test_causal_mask."
+    assert all_.kind == one.kind == "metadata restored"
+    assert "test_causal_mask" in one.what
 
 
 def test_a_notebook_of_other_checks_than_it_is_graded_by_gets_a_remark(

@@ -89,9 +89,3 @@ def test_what_waits_is_said_with_answers_and_students() -> None:
     )
     assert waiting([("ann", 1)]) == "1 answer of 1 student waits for manual grading"
     assert waiting([("ann", 0)]) == ""
-
-
-def test_a_problem_that_was_kept_before_there_were_remarks_is_none() -> None:
-    about = Problem("timeout", "It was stopped.").to_dict()
-    del about["remark"]
-    assert not Problem.from_dict(about).remark

@@ -91,14 +91,6 @@ def test_a_disk_that_is_full_leaves_no_half_of_a_file_and_says_what_to_do(
     assert len(make(course)) == 4
 
 
-def test_what_a_killed_run_has_left_beside_a_notebook_is_taken_away(course: Course) -> None:
-    ada, *_ = make(course)
-    left = course.folder("submitted", ada, CHAPTER) / f".{CHAPTER}.ipynb.ab_12cd9"
-    left.write_text("{", encoding="utf-8")
-    make(course)
-    assert not left.exists()
-
-
 def test_a_list_that_cannot_be_read_is_told_with_a_way_out(course: Course) -> None:
     make(course)
     (course.root / SAVED_AS).write_text("", encoding="utf-8")

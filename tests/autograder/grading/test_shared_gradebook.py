@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -115,128 +115,89 @@ def test_a_row_that_was_taken_out_is_not_found_again(shared: CachedGradebook) ->
         assert shared.find_submission(*ABOUT[1:]).notebooks == [shared.find_submission_notebook(*ABOUT)]
 
 
-def test_one_query_answers_for_all_cells(shared: CachedGradebook) -> None:
-    asked: list[str] = []
-    event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
-    with shared:
-        for name in (TEST, "test_soft_lookup", "question_root"):
-            shared.find_grade(name, *ABOUT)
-    assert len(asked) == 1
-
-
-def test_what_is_committed_is_written_when_the_gradebook_is_closed_and_seen_by_the_next(
+def test_what_is_committed_is_written_in_one_query_when_the_gradebook_is_closed(
     shared: CachedGradebook, plain: Any
 ) -> None:
+    asked: list[str] = []
     with shared:
-        shared.find_grade(TEST, *ABOUT).auto_score = 3.0
+        shared.find_grade(TEST, *ABOUT).auto_score = 2.0
+    assert plain.find_grade(TEST, *ABOUT).auto_score is None, "nobody has committed it"
+    event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
+    with shared:
+        grade, *_ = (shared.find_grade(name, *ABOUT) for name in (TEST, "test_soft_lookup", "question_root"))
+        assert len(asked) == 1
+        notebook = shared.find_submission_notebook(*ABOUT)
+        assert notebook.score == 0
+        grade.auto_score = 3.0
+        shared.db.flush()
         shared.db.commit()
+        assert notebook.score == 3.0, "sums are counted anew"
+        plain.db.rollback()
         assert plain.find_grade(TEST, *ABOUT).auto_score is None
+        assert list(shared.db())
+    assert not list(shared.db()), "nothing is kept in memory between units"
+    assert not shared._known
     plain.db.rollback()
     assert plain.find_grade(TEST, *ABOUT).auto_score == 3.0
     with shared:
-        notebook = shared.find_submission_notebook(*ABOUT)
-        assert (shared.find_grade(TEST, *ABOUT).auto_score, notebook.score) == (3.0, 3.0)
+        found = shared.find_grade(TEST, *ABOUT).auto_score, shared.find_submission_notebook(*ABOUT).score
+    assert found == (3.0, 3.0)
 
 
-def test_what_nobody_commits_is_not_written(shared: CachedGradebook, plain: Any) -> None:
-    with shared:
-        shared.find_grade(TEST, *ABOUT).auto_score = 3.0
-    assert plain.find_grade(TEST, *ABOUT).auto_score is None
-
-
-def test_a_unit_that_fails_leaves_nothing_behind(shared: CachedGradebook, plain: Any) -> None:
-    def fail() -> None:
+def nested(shared: CachedGradebook) -> None:
+    for student in ("bo", "cy"):
         with shared:
-            shared.find_grade(TEST, *ABOUT).auto_score = 3.0
-            shared.db.commit()
-            shared.add_student("bo")
-            raise RuntimeError("in the middle")
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert plain.find_grade(TEST, *ABOUT).auto_score is None
-    assert [student.id for student in plain.students] == ["ada"]
-    with shared:
-        assert shared.find_grade(TEST, *ABOUT).auto_score is None
+            shared.add_student(student)
+    assert [student.id for student in shared.students] == ["ada", "bo", "cy"]
 
 
-def test_blocks_within_a_block_are_one_unit(shared: CachedGradebook, plain: Any) -> None:
-    commits: list[object] = []
-    event.listen(shared.engine, "commit", commits.append)
-    with shared:
-        for student in ("bo", "cy"):
-            with shared:
-                shared.add_student(student)
-        assert [student.id for student in shared.students] == ["ada", "bo", "cy"]
-        assert [student.id for student in plain.students] == ["ada"]
-    plain.db.rollback()
-    assert [student.id for student in plain.students] == ["ada", "bo", "cy"]
-    assert len(commits) == 1
-
-
-def test_a_block_that_fails_takes_those_around_it_along(shared: CachedGradebook, plain: Any) -> None:
-    def add_and_ask() -> None:
-        with shared:
-            shared.add_student("bo")
-            with suppress(MissingEntry), shared:
-                shared.find_student("nobody")
-
-    with pytest.raises(RuntimeError, match="nothing was written to the gradebook"):
-        add_and_ask()
-    with shared:
-        shared.add_student("cy")
-    assert [student.id for student in plain.students] == ["ada", "cy"]
-
-
-def test_a_block_in_which_something_was_taken_back_leaves_nothing_behind(shared: CachedGradebook, plain: Any) -> None:
-    def add_twice() -> None:
-        with shared:
-            shared.add_student("bo")
-            with suppress(InvalidEntry):
-                shared.add_student("bo")
-            shared.add_student("cy")
-
-    with pytest.raises(RuntimeError, match="nothing was written to the gradebook"):
-        add_twice()
-    assert [student.id for student in plain.students] == ["ada"]
-    with shared:
-        shared.add_student("dee")
-    plain.db.rollback()
-    assert [student.id for student in plain.students] == ["ada", "dee"]
-
-
-def test_who_closes_the_gradebook_within_a_block_does_not_end_it(shared: CachedGradebook, plain: Any) -> None:
-    with shared:
-        shared.add_student("bo")
-        shared.close()
-        shared.add_student("cy")
-        assert [student.id for student in plain.students] == ["ada"]
-    plain.db.rollback()
-    assert [student.id for student in plain.students] == ["ada", "bo", "cy"]
-
-
-def test_who_opens_no_block_has_it_written_at_the_end(shared: CachedGradebook, plain: Any) -> None:
+def closed(shared: CachedGradebook) -> None:
     shared.add_student("bo")
     shared.close()
-    assert [student.id for student in plain.students] == ["ada", "bo"]
+    shared.add_student("cy")
 
 
-def test_sums_are_counted_anew_after_a_commit_of_what_they_hang_on(shared: CachedGradebook) -> None:
+def failing(shared: CachedGradebook) -> None:
+    shared.find_grade(TEST, *ABOUT).auto_score = 3.0
+    shared.db.commit()
+    shared.add_student("bo")
+    raise RuntimeError("nothing was written")
+
+
+def failing_within(shared: CachedGradebook) -> None:
+    shared.add_student("bo")
+    with suppress(MissingEntry), shared:
+        shared.find_student("nobody")
+
+
+def taken_back(shared: CachedGradebook) -> None:
+    shared.add_student("bo")
+    with suppress(InvalidEntry):
+        shared.add_student("bo")
+    shared.add_student("cy")
+
+
+@pytest.mark.parametrize("work", [nested, closed, failing, failing_within, taken_back])
+def test_a_block_with_all_within_it_is_one_unit_that_is_written_or_not(
+    shared: CachedGradebook, plain: Any, work: Callable[[CachedGradebook], None]
+) -> None:
+    written = work in (nested, closed)
+    commits: list[object] = []
+    event.listen(shared.engine, "commit", commits.append)
+    with nullcontext() if written else pytest.raises(RuntimeError, match="nothing was written"), shared:
+        work(shared)
+        assert [student.id for student in plain.students] == ["ada"], "not before the end"
+    plain.db.rollback()
+    there = ["ada", "bo", "cy"] if written else ["ada"]
+    assert [student.id for student in plain.students] == there
+    assert plain.find_grade(TEST, *ABOUT).auto_score is None
+    assert len(commits) == written
+    plain.db.rollback()
     with shared:
-        notebook = shared.find_submission_notebook(*ABOUT)
-        assert notebook.score == 0
-        shared.find_grade(TEST, *ABOUT).auto_score = 3.0
-        shared.db.flush()
-        shared.db.commit()
-        assert notebook.score == 3.0
-
-
-def test_nothing_is_kept_in_memory_between_units(shared: CachedGradebook) -> None:
-    with shared:
-        shared.find_grade(TEST, *ABOUT)
-        assert list(shared.db())
-    assert not list(shared.db())
-    assert not shared._known
+        assert shared.find_grade(TEST, *ABOUT).auto_score is None
+    shared.add_student("dee")
+    shared.close()  # who opens no block has it written at the end
+    assert [student.id for student in plain.students] == [*there, "dee"]
 
 
 @pytest.mark.parametrize(
@@ -258,31 +219,24 @@ def test_every_step_of_grading_that_opens_a_gradebook_is_known_here() -> None:
     assert opening == {OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties}
 
 
-def test_nbgrader_itself_is_left_alone(shared: CachedGradebook) -> None:
+class Own(SaveAutoGrades):  # type: ignore[misc]
+    """A lecturer's own step."""
+
+    def preprocess(self, nb: Any, resources: Any) -> Any:
+        return "mine"
+
+
+class More(Own):
+    """A step made of it."""
+
+
+def test_nbgrader_and_what_opens_no_gradebook_are_left_alone(shared: CachedGradebook) -> None:
     before = SaveAutoGrades.preprocess
-    with_shared_gradebook(SaveAutoGrades, lambda: shared)
-    assert SaveAutoGrades.preprocess is before
-    assert saveautogrades.Gradebook is Gradebook
-
-
-def test_a_class_that_opens_no_gradebook_stays_as_it_is(shared: CachedGradebook) -> None:
-    assert with_shared_gradebook(ClearOutput, lambda: shared) is ClearOutput
-
-
-def test_what_a_lecturers_own_step_overrides_stays_overridden(shared: CachedGradebook) -> None:
-    class Own(SaveAutoGrades):  # type: ignore[misc]
-        def preprocess(self, nb: Any, resources: Any) -> Any:
-            return "mine"
-
-    class More(Own):
-        pass
-
-    assert with_shared_gradebook(Own, lambda: shared)().preprocess(None, None) == "mine"
-    assert with_shared_gradebook(More, lambda: shared)().preprocess(None, None) == "mine"
-
-
-def test_a_step_keeps_the_settings_of_the_course(shared: CachedGradebook) -> None:
     config = Config()
     config.SaveAutoGrades.enabled = False
-    assert SaveAutoGrades(config=config).enabled is False
     assert with_shared_gradebook(SaveAutoGrades, lambda: shared)(config=config).enabled is False
+    assert SaveAutoGrades.preprocess is before
+    assert saveautogrades.Gradebook is Gradebook
+    assert with_shared_gradebook(ClearOutput, lambda: shared) is ClearOutput
+    for step in (Own, More):
+        assert with_shared_gradebook(step, lambda: shared)().preprocess(None, None) == "mine"

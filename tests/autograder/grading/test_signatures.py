@@ -48,43 +48,33 @@ def graded(course: Course, filled: Fill, hand_in: HandIn) -> Course:
     return course
 
 
-def test_signatures_are_kept_for_the_graded_submission(graded: Course) -> None:
+def test_signatures_are_kept_beside_the_results_as_long_as_the_submission(
+    graded: Course, snapshot: Snapshot, filled: Fill, hand_in: HandIn
+) -> None:
+    kept = signatures_path(graded, CHAPTER, "ann")
     result = read_result(graded, CHAPTER, "ann")
     assert result is not None
     assert read_signatures(graded, CHAPTER, "ann", result.submission) == {"soft_lookup": SIGNATURE}
-    assert signatures_path(graded, CHAPTER, "ann") == graded.root / "journal" / "behaviour" / CHAPTER / "ann.json"
-
-
-def test_results_are_the_same_bytes_without_signatures(graded: Course) -> None:
-    before = result_path(graded, CHAPTER, "ann").read_bytes()
-    grade(graded, Scripted(), force=True)
-    assert result_path(graded, CHAPTER, "ann").read_bytes() == before
-    assert not signatures_path(graded, CHAPTER, "ann").exists()
-
-
-def test_a_replay_neither_sees_nor_writes_signatures(graded: Course, snapshot: Snapshot) -> None:
+    assert kept.is_relative_to(graded.root / "journal")
     before = snapshot(graded.root)
-    assert replay(graded, CHAPTER, "ann", make_executor=Scripted()).same
-    assert replay(graded, CHAPTER, "ann", make_executor=Describing()).same
-    assert snapshot(graded.root) == before
-
-
-def test_an_unchanged_submission_keeps_its_signatures(graded: Course) -> None:
-    before = signatures_path(graded, CHAPTER, "ann").read_bytes()
+    for executor in (Scripted(), Describing()):
+        assert replay(graded, CHAPTER, "ann", make_executor=executor).same
+    assert snapshot(graded.root) == before, "a replay neither sees nor writes them"
+    signatures, recorded = kept.read_bytes(), result_path(graded, CHAPTER, "ann").read_bytes()
     grade(graded, Scripted())
-    assert signatures_path(graded, CHAPTER, "ann").read_bytes() == before
-
-
-def test_a_failure_of_the_grader_takes_signatures_back(graded: Course) -> None:
-    grade(graded, Scripted({"ann": None}), force=True)
-    assert not signatures_path(graded, CHAPTER, "ann").exists()
-
-
-def test_a_removed_submission_takes_its_signatures_along(graded: Course, filled: Fill, hand_in: HandIn) -> None:
+    assert kept.read_bytes() == signatures, "unchanged"
+    grade(graded, Scripted(), force=True)
+    assert result_path(graded, CHAPTER, "ann").read_bytes() == recorded, "a result is the same bytes without them"
+    assert not kept.exists()
     hand_in("ben", filled(answer="Because."))
+    grade(graded, Describing(), force=True)
+    assert kept.exists()
+    grade(graded, Scripted({"ann": None}), force=True)
+    assert not kept.exists(), "a failure of the grader takes them back"
+    grade(graded, Describing(), force=True)
     shutil.rmtree(graded.folder("submitted", "ann"))
     grade(graded, Describing())
-    assert not signatures_path(graded, CHAPTER, "ann").exists()
+    assert not kept.exists()
     assert signatures_path(graded, CHAPTER, "ben").exists()
 
 
