@@ -9,14 +9,10 @@ import re
 import shlex
 import shutil
 import signal
-import sqlite3
-import stat
 import subprocess
 import sys
-import tempfile
 import time
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,9 +23,10 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.course.folder import Course
-from autograder.course.lock import course_lock
 from autograder.errors import CourseError
 from autograder.site.build import SiteReport
+
+from .conftest import refused
 
 ROOT = Path(__file__).parents[2]
 ENTRY_POINT = Path(sys.executable).parent / "tfcourse"
@@ -49,41 +46,6 @@ def named(name: str) -> click.Command:
 
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with all chapters, without a course, a solution notebook or a package of its own; it is the current folder."""
-    root = tmp_path / "project"
-    shutil.copytree(ROOT / "chapters", root / "chapters")
-    (root / "_config.yml").write_text("title: A course\n", encoding="utf-8")
-    monkeypatch.chdir(root)
-    return root
-
-
-@pytest.fixture
-def things(tmp_path: Path, notebook: Text) -> dict[str, Path]:
-    """Nonsense of every kind."""
-    box = tmp_path / "things"
-    for name in ("empty", "texts", "other", "garbage"):
-        (box / name).mkdir(parents=True)
-    (box / "texts" / "ada.txt").write_text("no notebook", encoding="utf-8")
-    (box / "garbage.ipynb").write_text("no notebook", encoding="utf-8")
-    (box / "no_exercise.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
-    for student in ("ada", "bo"):
-        (box / "other" / f"{student}.ipynb").write_text(notebook(OTHER), encoding="utf-8")
-    return {path.name: path for path in box.iterdir()} | {"ada.txt": box / "texts" / "ada.txt"}
-
-
-def refused(result: Result, *words: str) -> None:
-    """Assert that a command was refused: exit code 2, a message with these words, nothing on standard output, no traceback."""
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith(("tfcourse: ", "Usage: "))
-    assert "Traceback" not in result.stderr
-    for word in words:
-        assert word in result.stderr
 
 
 # ---------------------------------------------------------------------------------------------------------------------- help
@@ -128,33 +90,6 @@ def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None
     assert "--course" in [option for parameter in named(name).params for option in parameter.opts]
 
 
-def test_an_option_that_does_not_exist_is_wrong_usage(run: Run) -> None:
-    refused(run("report", "--colour"), "No such option")
-
-
-# ------------------------------------------------------------------------------------------------------------------ nonsense
-
-
-@pytest.mark.parametrize("name", ["assign", "solve"])
-@pytest.mark.parametrize("chapter", ["77", "", "04_multi_heads", "../04_multi_head"])
-def test_a_chapter_that_the_project_lacks_is_refused_with_those_it_has(
-    project: Path, run: Run, snapshot: Snapshot, name: str, chapter: str
-) -> None:
-    before = snapshot(project)
-    refused(run(name, chapter), repr(chapter), CHAPTER)
-    assert snapshot(project) == before
-
-
-@pytest.mark.parametrize("name", ["autograde", "regrade", "report", "export", "sample-class"])
-@pytest.mark.parametrize("chapter", ["77", "", "0"])
-def test_a_chapter_that_the_course_lacks_is_refused_with_those_it_has(
-    project: Path, course_dir: Path, run: Run, snapshot: Snapshot, name: str, chapter: str
-) -> None:
-    before = snapshot(course_dir)
-    refused(run(name, chapter, "--course", course_dir), repr(chapter), CHAPTER, OTHER)
-    assert snapshot(course_dir) == before
-
-
 def test_a_build_tells_how_much_there_is_to_read(project: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     lesson = f"chapters/{CHAPTER}/lesson"
     site = SiteReport(project / "site", (lesson,), 12.0, {lesson: 3.0}, {lesson: 4826})
@@ -164,338 +99,6 @@ def test_a_build_tells_how_much_there_is_to_read(project: Path, monkeypatch: pyt
     for name in ("leaks.find_leaks", "secret_texts.project_secrets", "leaks.site_materials"):
         monkeypatch.setattr(f"autograder.release.{name}", lambda *_: [])
     assert f"{CHAPTER}: a lesson of 4,826 words" in run("build").output
-
-
-@pytest.mark.parametrize(
-    "words", [["build"], ["assign", "04"], ["solve"], ["sync"], ["sample-class"]], ids=lambda w: w[0]
-)
-def test_outside_the_project_a_command_that_needs_it_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, words: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    refused(run(*words), str(tmp_path), "not inside the course's project", "Change into your clone")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["autograde", "04"], ["regrade", "04"], ["replay", "ada", "04"], ["report"], ["export"]],
-    ids=lambda w: w[0],
-)
-def test_where_there_is_no_course_the_way_to_one_is_told(
-    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, run: Run, words: list[str]
-) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    refused(run(*words, "--course", empty), str(empty), "tfcourse assign")
-    refused(run(*words), str(project / "course"), "tfcourse assign")
-    monkeypatch.chdir(empty)
-    refused(run(*words), "--course")
-    assert list(empty.iterdir()) == []
-    assert not (project / "course").exists()
-
-
-@pytest.mark.parametrize("thing", ["empty", "texts", "ada.txt", "garbage.ipynb", "nowhere"])
-def test_submissions_without_a_notebook_are_refused_before_anything_is_touched(
-    project: Path, course_dir: Path, things: dict[str, Path], run: Run, snapshot: Snapshot, thing: str
-) -> None:
-    source = things.get(thing, project / "nowhere")
-    before = snapshot(course_dir)
-    refused(run("autograde", "04", "--course", course_dir, "--submissions", source), str(source))
-    assert snapshot(course_dir) == before
-
-
-def test_submissions_of_another_chapter_only_are_refused_and_replace_nothing(
-    project: Path, course_dir: Path, things: dict[str, Path], notebook: Text, run: Run, snapshot: Snapshot
-) -> None:
-    mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
-    mine.parent.mkdir(parents=True)
-    mine.write_text(notebook(CHAPTER), encoding="utf-8")
-    before = snapshot(course_dir)
-    result = run("autograde", "04", "--course", course_dir, "--submissions", things["other"])
-    refused(result, "all 2 notebooks", f"not of {CHAPTER} but of {OTHER}", f"tfcourse autograde {OTHER}")
-    assert snapshot(course_dir) == before
-
-
-def test_a_course_without_submissions_says_where_they_go(
-    project: Path, course_dir: Path, run: Run, snapshot: Snapshot
-) -> None:
-    before = snapshot(course_dir)
-    refused(run("autograde", "04", "--course", course_dir, "--device", "cpu"), "no submission", "--submissions")
-    assert snapshot(course_dir) == before
-
-
-@pytest.mark.parametrize("words", [["regrade", "04"], ["replay", "ada", "04"]], ids=lambda w: w[0])
-def test_before_anything_is_graded_there_is_nothing_to_grade_again(
-    course_dir: Path, run: Run, words: list[str]
-) -> None:
-    refused(run(*words, "--course", course_dir), "grade", f"tfcourse autograde {CHAPTER}")
-
-
-def test_a_course_in_which_somebody_is_grading_is_left_alone(
-    course_dir: Path, notebook: Text, run: Run, snapshot: Snapshot
-) -> None:
-    from autograder.course.lock import course_lock
-
-    mine = course_dir / "submitted" / "ada" / CHAPTER / f"{CHAPTER}.ipynb"
-    mine.parent.mkdir(parents=True)
-    mine.write_text(notebook(CHAPTER), encoding="utf-8")
-    with course_lock(Course(course_dir)):
-        before = snapshot(course_dir)
-        for words in (("assign", "04"), ("autograde", "04"), ("regrade", "04")):
-            refused(run(*words, "--course", course_dir), str(course_dir), "another tfcourse is at work")
-        assert snapshot(course_dir) == before
-
-
-def test_where_all_lies_in_the_wrong_place_it_is_said_where_it_belongs(
-    course_dir: Path, notebook: Text, run: Run
-) -> None:
-    (course_dir / "submitted").mkdir(exist_ok=True)
-    (course_dir / "submitted" / "ada.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
-    result = run("autograde", "04", "--course", course_dir)
-    refused(result, "there is no submission for", "1 notebook (ada.ipynb) here", "submitted/STUDENT/")
-
-
-def test_a_download_of_which_nothing_could_be_brought_in_says_why(
-    course_dir: Path, notebook: Text, run: Run, tmp_path: Path
-) -> None:
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        archive.writestr("ada.ipynb", notebook(CHAPTER))
-    (tmp_path / "all.zip").write_bytes(damaged((tmp_path / "all.zip").read_bytes()))
-    result = run("autograde", "04", "--course", course_dir, "--submissions", tmp_path / "all.zip")
-    refused(result, "there is no submission for", "ada.ipynb", "Download it again, or ask for the notebook once more.")
-
-
-def damaged(archive: bytes) -> bytes:
-    """Return an archive of one stored text in which the text is another than its checksum is of."""
-    return archive.replace(b'"nbformat"', b'"nbFORMAT"', 1)
-
-
-def test_a_limit_that_does_not_exist_is_refused_with_those_that_do(graded_dir: Path, run: Run) -> None:
-    with (graded_dir / "nbgrader_config.py").open("a", encoding="utf-8") as config:
-        config.write("\nc.GradingLimits.memory = 1\n")
-    refused(run("autograde", "04", "--course", graded_dir), "no limit memory", "memory_mb")
-
-
-@pytest.mark.parametrize("words", [["report"], ["export"]], ids=lambda w: w[0])
-def test_before_anybody_is_in_the_gradebook_there_is_nothing_to_tell(
-    course_dir: Path, run: Run, snapshot: Snapshot, words: list[str]
-) -> None:
-    before = snapshot(course_dir)
-    refused(run(*words, "--course", course_dir), "no student", "tfcourse autograde")
-    assert snapshot(course_dir) == before
-
-
-@pytest.mark.parametrize("thing", ["empty", "ada.txt", "garbage.ipynb", "no_exercise.ipynb", "nowhere.ipynb"])
-def test_validate_says_what_is_no_chapters_notebook(
-    things: dict[str, Path], tmp_path: Path, run: Run, snapshot: Snapshot, thing: str
-) -> None:
-    path = things.get(thing, tmp_path / thing)
-    before = snapshot(tmp_path)
-    refused(run("validate", path), str(path))
-    assert snapshot(tmp_path) == before
-
-
-def test_solutions_that_are_missing_or_damaged_are_told_with_the_command_that_writes_them(
-    project: Path, run: Run, snapshot: Snapshot
-) -> None:
-    before = snapshot(project)
-    refused(run("solve", "04", "--device", "cpu"), "solution notebook is missing", "tfcourse sync")
-    assert snapshot(project) == before
-    damaged = project / "solutions" / CHAPTER / "exercises.ipynb"
-    damaged.parent.mkdir(parents=True)
-    damaged.write_text("{}", encoding="utf-8")
-    refused(run("solve", "04", "--device", "cpu"), str(damaged), "tfcourse sync")
-
-
-def test_a_project_without_exercises_is_not_called_sound(project: Path, run: Run) -> None:
-    for exercises in project.glob("chapters/*/exercises.md"):
-        exercises.unlink()
-    refused(run("solve"), "no chapter has exercises")
-
-
-# ------------------------------------------------------------------------------------------------- what cannot be written
-
-
-def places(project: Path, course_dir: Path, below: Path) -> dict[str, list[object]]:
-    """Return commands that write below a place."""
-    return {
-        "assign": ["assign", "04", "--course", below / "course"],
-        "build": ["build", "--output", below / "site"],
-        "report": ["report", "--course", course_dir, "--output", below / "report.html"],
-        "export": ["export", "--course", course_dir, "--to", below / "export"],
-    }
-
-
-@pytest.fixture
-def graded_dir(course_dir: Path) -> Path:
-    """A course with a student who has a grade."""
-    from nbgrader.api import Gradebook
-
-    with Gradebook(Course.open(course_dir).gradebook_url, "tfcourse") as gradebook:
-        gradebook.add_student("ada", first_name="Ada", last_name="Lovelace")
-        gradebook.add_submission(CHAPTER, "ada")
-    return course_dir
-
-
-@pytest.mark.parametrize("name", ["assign", "build", "report", "export"])
-def test_a_file_in_the_place_of_a_folder_is_refused_and_kept(
-    project: Path, graded_dir: Path, tmp_path: Path, run: Run, snapshot: Snapshot, name: str
-) -> None:
-    (tmp_path / "file").write_text("mine", encoding="utf-8")
-    before = snapshot(tmp_path)
-    refused(run(*places(project, graded_dir, tmp_path / "file")[name]), str(tmp_path / "file"))
-    assert snapshot(tmp_path) == before
-
-
-@pytest.fixture
-def read_only(
-    graded_dir: Path, project: Path, monkeypatch: pytest.MonkeyPatch, bound_by_permissions: Bound
-) -> Iterator[dict[str, Path]]:
-    """A course and a project that can be read and not be written by the user of the block ``bound_by_permissions()``."""
-    box = Path(tempfile.mkdtemp(prefix="read-only-")).resolve()
-    try:
-        found = {"course": box / "course", "project": box / "project"}
-        shutil.copytree(graded_dir, found["course"])
-        shutil.copytree(project, found["project"])
-        monkeypatch.chdir(found["project"])
-        for path in (box, *box.rglob("*")):
-            path.chmod(0o555 if path.is_dir() else 0o444)
-        with bound_by_permissions(), pytest.raises(PermissionError):
-            (found["course"] / "probe").touch()  # the folder really is what it should be
-        yield found
-    finally:
-        for path in (box, *box.rglob("*")):
-            path.chmod(path.stat().st_mode | stat.S_IRWXU)
-        shutil.rmtree(box)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["assign", "04"],
-        ["assign", "04", "--course", "{new}"],
-        ["autograde", "04", "--device", "cpu", "--submissions", "{submissions}"],
-        ["regrade", "04", "--device", "cpu"],
-        ["report"],
-        ["export"],
-        ["sample-class", "--students", "2"],
-        ["sync"],
-        ["build", "--output", "{new}"],
-    ],
-    ids=" ".join,
-)
-def test_a_folder_that_may_not_be_written_is_named_and_nothing_changes(
-    read_only: dict[str, Path],
-    notebook: Text,
-    run: Run,
-    snapshot: Snapshot,
-    bound_by_permissions: Bound,
-    words: list[str],
-) -> None:
-    box = read_only["course"].parent
-    before = snapshot(box)
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "ada.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
-        Path(folder).chmod(0o755)
-        filled = [word.format(new=box / "new", submissions=folder) for word in words]
-        if (
-            words[0] in ("assign", "autograde", "regrade", "report", "export", "sample-class")
-            and "--course" not in words
-        ):
-            filled += ["--course", str(read_only["course"])]
-        with bound_by_permissions():
-            result = run(*filled)
-    refused(result, str(box))
-    assert snapshot(box) == before
-
-
-def test_a_dry_run_of_regrade_is_not_refused_for_a_course_that_may_not_be_written(
-    read_only: dict[str, Path], run: Run, bound_by_permissions: Bound
-) -> None:
-    with bound_by_permissions():
-        result = run("regrade", "04", "--dry-run", "--device", "cpu", "--course", read_only["course"])
-    refused(result, f"nothing has been graded for {CHAPTER}")
-
-
-def test_a_new_course_is_unmade_when_its_first_release_fails(
-    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
-) -> None:
-    from autograder.errors import CourseError
-    from autograder.release import assign
-
-    def fail(*arguments: object) -> None:
-        raise CourseError("a solution would get out")
-
-    monkeypatch.setattr(assign, "assign", fail)
-    before = snapshot(project)
-    refused(run("assign", "04", "--course", "some/where/course"), "a solution would get out")
-    assert snapshot(project) == before
-
-
-def test_a_folder_that_was_there_is_never_unmade(
-    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
-) -> None:
-    from autograder.errors import CourseError
-    from autograder.release import assign
-
-    def half(root: Path, course: Course, names: list[str]) -> None:
-        (course.root / "release").mkdir()
-        raise CourseError("the second chapter has drifted")
-
-    monkeypatch.setattr(assign, "assign", half)
-    (project / "course").mkdir()
-    (project / "course" / "gradebook.db").write_bytes(b"mine")
-    refused(run("assign", "04"), "the second chapter has drifted")
-    assert set(snapshot(project / "course")) == {"gradebook.db", "journal", "nbgrader_config.py", "release"}
-    assert (project / "course" / "gradebook.db").read_bytes() == b"mine"
-
-
-# ------------------------------------------------------------------------------------------------- what libraries raise
-
-
-def test_a_gradebook_that_is_in_use_says_so(graded_dir: Path, run: Run) -> None:
-    holder = sqlite3.connect(graded_dir / "gradebook.db", isolation_level=None)
-    holder.execute("BEGIN EXCLUSIVE")
-    try:
-        refused(run("report", "--course", graded_dir), str(graded_dir / "gradebook.db"), "is in use", "formgrader")
-    finally:
-        holder.close()
-
-
-@pytest.mark.parametrize("words", [["autograde", "04"], ["report"], ["export"], ["sample-class"]], ids=lambda w: w[0])
-def test_a_damaged_gradebook_is_told_from_a_missing_one_and_both_are_left_alone(
-    project: Path, graded_dir: Path, run: Run, snapshot: Snapshot, words: list[str]
-) -> None:
-    gradebook = graded_dir / "gradebook.db"
-    gradebook.write_bytes(b"this was a gradebook once" * 100)
-    before = snapshot(graded_dir)
-    refused(run(*words, "--course", graded_dir), str(gradebook), "is damaged", "copy")
-    assert snapshot(graded_dir) == before
-    gradebook.unlink()
-    refused(run(*words, "--course", graded_dir), str(gradebook), "no gradebook yet", "tfcourse assign")
-    assert not gradebook.exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("c = get_config(\n", ("line 1", "is not Python")),
-        ("import not_there\n", ("line 1", "ModuleNotFoundError")),
-        ("c = get_config()\nc.CourseDirectory.db_url = 'nosuchbase://x'\n", ("the gradebook cannot be used", "db_url")),
-    ],
-    ids=["syntax", "import", "database"],
-)
-def test_a_mistake_in_the_courses_configuration_is_told_with_its_line(
-    graded_dir: Path, run: Run, text: str, words: tuple[str, ...]
-) -> None:
-    (graded_dir / "nbgrader_config.py").write_text(text, encoding="utf-8")
-    refused(run("report", "--course", graded_dir), "nbgrader_config.py", *words)
-
-
-def test_a_list_of_students_that_cannot_be_read_is_not_passed_over(graded_dir: Path, run: Run) -> None:
-    (graded_dir / "students.json").write_text("{", encoding="utf-8")
-    refused(run("export", "--course", graded_dir), "students.json")
 
 
 def test_ctrl_c_ends_without_a_traceback_and_with_the_code_of_shells(
@@ -688,18 +291,6 @@ def test_a_class_list_tells_who_handed_in_nothing(graded_dir: Path, tmp_path: Pa
     assert "1 handed in nothing, 0 points in the file: =cmd()" in run("export", "--course", graded_dir).stdout
     exported = json.loads(run("export", "--course", graded_dir, "--json").stdout)
     assert exported["nothing_handed_in"] == [{"student": "bo", "chapter": CHAPTER}]
-
-
-def test_a_class_list_waits_for_the_course(course_dir: Path, tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "class.csv"
-    path.write_text("id\nada\n", encoding="utf-8")
-    with course_lock(Course.open(course_dir)):
-        refused(run("students", path, "--course", course_dir), "another tfcourse is at work")
-    refused(run("students", tmp_path, "--course", course_dir), "is a directory")
-    refused(
-        run("students", tmp_path / "none.csv", "--course", course_dir), "none.csv", "No such file", "Check the path"
-    )
-    assert not (course_dir / "students.json").exists()
 
 
 def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_is_there(

@@ -139,31 +139,3 @@ def test_code_of_a_member_is_sent(visit):
         assert (await client.ask(f"{PAGE}/code/{'0' * 16}")).code == 404
 
     visit(steps)
-
-
-@pytest.mark.parametrize("path", [PAGE, f"{PAGE}/code/{'0' * 16}", "/static/members.js"])
-def test_code_needs_cookie_and_host(visit, path):
-    async def steps(client):
-        assert (await client.ask(path)).code == 403
-        await client.sign_in()
-        assert (await client.ask(path, Host="evil.example")).code == 403
-        assert (await client.ask(path, Origin="http://evil.example")).code == 403
-        response = await client.ask(path)
-        assert response.headers["Content-Security-Policy"].startswith(
-            "default-src 'none'; script-src 'self'; style-src"
-        )
-        assert "unsafe" not in response.headers["Content-Security-Policy"]
-
-    visit(steps)
-
-
-def test_mark_for_code_needs_the_xsrf_token(visit, course):
-    async def steps(client):
-        await client.sign_in()
-        _, groups = await client.page(EXERCISE)
-        data = {"members": groups[0], "points": 1, "comment": ""}
-        assert (await client.ask(f"{PAGE}/give", data=data)).code == 403
-        assert (await client.ask(f"{PAGE}/give", data=data, X_XSRFToken="wrong")).code == 403
-
-    visit(steps)
-    assert not (course.root / "marks").exists()
