@@ -23,8 +23,7 @@ from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.release import student_build
 from autograder.release.nbgrader_release import generate_assignment
-
-from .made_once import made_once
+from tests.autograder.made_once import made_once
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Two chapters, for a notebook may belong to the other one; one exercise each, so that nbgrader has little to do.

@@ -25,8 +25,7 @@ from autograder.marking.local_server import LocalApplication
 from autograder.marking.server import MarkingApplication
 from autograder.record.marks_journal import MarksJournal
 from autograder.record.results import ExerciseResult, GradeResult, write_result
-
-from ..made_once import made_once
+from tests.autograder.made_once import made_once
 
 CHAPTER = "03_scaled_dot_product"
 QUESTION = "question_root"
