@@ -212,9 +212,21 @@ class Client:
 
     async def page(self, question: str = QUESTION) -> tuple[str, list[dict[str, str]]]:
         """Return the XSRF token, and the members of every group on a question's page."""
+        if not self.cookies:
+            await self.sign_in()
         text = (await self.ask(f"/question/{question}")).body.decode()
         members = [json.loads(found.replace("&quot;", '"')) for found in re.findall(r'data-members="([^"]*)"', text)]
         return re.search(r'name="xsrf" content="([^"]*)"', text).group(1), members
+
+
+def text_of(visit: Any, path: str, **options: Any) -> str:
+    """Return the text of a page of the server that a visit is to."""
+
+    async def steps(client: Client) -> str:
+        await client.sign_in()
+        return (await client.ask(path)).body.decode()
+
+    return visit(steps, **options)
 
 
 @pytest.fixture

@@ -16,14 +16,13 @@ from autograder.marking.marks import Marks
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import local_time
 
-from .conftest import CHAPTER, EXERCISE, QUESTION, write_answer
+from .conftest import CHAPTER, EXERCISE, QUESTION, text_of, write_answer
 
 ATTACK = '<script>alert(1)</script><img src="x" onerror="alert(2)">[a](javascript:alert(3))'
 
 
 def test_group_is_marked_and_undone(visit, course):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         data = {"members": members[0], "points": 3, "comment": "Good."}
         given = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
@@ -52,7 +51,6 @@ def test_group_is_marked_and_undone(visit, course):
 )
 def test_malformed_mark_is_refused(visit, course, changed):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         data = {"members": members[0], "points": 1, "comment": ""} | changed
         response = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
@@ -66,7 +64,6 @@ def test_malformed_mark_is_refused(visit, course, changed):
 @pytest.mark.parametrize(("sent", "points"), [("0,5", 0.5), ("0.5", 0.5), (0.5, 0.5), ("", None)])
 def test_points_are_read_as_they_were_typed(visit, course, sent, points):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         data = {"members": members[0], "points": sent, "comment": "Half."}
         answer = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
@@ -79,11 +76,7 @@ def test_points_are_read_as_they_were_typed(visit, course, sent, points):
 def test_overview_counts_unreadable_notebooks(visit, course):
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
 
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask("/")).body.decode()
-
-    page = visit(steps)
+    page = text_of(visit, "/")
     assert "0 of 3 marked" in page
     assert "1 missing" in page
 
@@ -100,11 +93,7 @@ def test_command_names_unreadable_notebooks(course, monkeypatch):
 def test_markup_in_an_answer_does_nothing(visit, course):
     write_answer(course, "bob", ATTACK)
 
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask(f"/question/{QUESTION}")).body.decode()
-
-    page = visit(steps)
+    page = text_of(visit, f"/question/{QUESTION}")
     assert "alert(2)" in page
     assert not re.search(r"<script>|<img|href=.javascript", page)
 
@@ -118,7 +107,6 @@ async def _marked_with_ticks(client, xsrf, members, **changed):
 
 def test_ticked_items_are_shown_again(visit, course):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         assert (await _marked_with_ticks(client, xsrf, members[0])).code == 200
         return (await client.ask(f"/question/{QUESTION}")).body.decode()
@@ -141,7 +129,6 @@ def test_ticked_items_are_shown_again(visit, course):
 )
 def test_other_ticks_are_refused(visit, course, changed, code):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         answer = await _marked_with_ticks(client, xsrf, members[0], **changed)
         assert (answer.code, "Traceback" in answer.body.decode()) == (code, False)
@@ -153,7 +140,6 @@ def test_other_ticks_are_refused(visit, course, changed, code):
 @pytest.mark.parametrize("names", [False, True])
 def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         await _marked_with_ticks(client, xsrf, members[0])
         rubric = client.application.rubric(QUESTION)
@@ -176,15 +162,11 @@ def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
 
 
 def test_overview_counts_answers_by_marker(visit, course):
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask("/")).body.decode()
-
-    assert "Marked by" not in visit(steps)
+    assert "Marked by" not in text_of(visit, "/")
     for marker, student in (("ann <b>", "ada"), ("bo", "bob")):
         version = next(one for one in read_questions(course, CHAPTER)[0].answers if one.student == student).version
         Marks(course, CHAPTER, marker).give(QUESTION, {student: version}, 1.0, "")
-    assert "<p>Marked by: ann &lt;b&gt; 1 answer, bo 1 answer.</p>" in visit(steps)
+    assert "<p>Marked by: ann &lt;b&gt; 1 answer, bo 1 answer.</p>" in text_of(visit, "/")
 
 
 @pytest.mark.parametrize("page", [f"/question/{QUESTION}", f"/question/{EXERCISE}"])
@@ -192,14 +174,10 @@ def test_names_stand_before_ids(visit, course, page):
     with Gradebook(course.gradebook_url) as book:
         book.update_or_create_student("cyd", first_name="Cyd", last_name="Charisse")
 
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask(page)).body.decode()
-
-    shown = visit(steps, names=True)
+    shown = text_of(visit, page, names=True)
     assert "Cyd Charisse (cyd)" in shown
     assert "bob" in shown
-    assert not {"Charisse", "cyd"} & set(re.findall(r"\w+", visit(steps)))
+    assert not {"Charisse", "cyd"} & set(re.findall(r"\w+", text_of(visit, page)))
     assert "<p>Write it.</p>" in shown or EXERCISE not in page
 
 

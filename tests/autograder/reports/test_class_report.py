@@ -53,12 +53,6 @@ def test_a_score_on_an_edge_counts_above_it_although_tenths_do_not_add_up(make_g
     assert [b.low for b in summary.bins if b.students] == [30]
 
 
-def test_average_and_median_are_of_those_who_were_graded(works):
-    (summary,) = summarise(works)
-    assert summary.average == pytest.approx(1.5 / 4)
-    assert summary.middle == pytest.approx(0.25)
-
-
 def test_exercises_split_the_class_into_full_some_and_none_and_keep_what_came_to_no_verdict(works):
     (exercise,) = summarise(works)[0].exercises
     assert (exercise.full, exercise.partial, exercise.none) == (("s1",), ("s2",), ("s3", "s5"))
