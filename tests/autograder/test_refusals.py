@@ -73,6 +73,12 @@ REFUSALS = [
             Refusal(words, ("--course",), at="@box/empty"),
         )
     ),
+    *(
+        Refusal(f"viva 03 --course @box/{folder}", (f"@box/{folder}", says))
+        for folder, says in (("empty", "no course"), ("missing", "no course"), ("garbage.ipynb", "file"))
+    ),
+    Refusal("exam 03 --name ../x --course @box/empty", ("--name", "../x")),
+    Refusal("exam 03 --versions 5 --course @box/empty", ("--versions",)),
     # Submissions that are none, or of another chapter, or in the wrong place.
     *(
         Refusal(f"autograde 04 --course @course --submissions @box/{thing}", (f"@box/{thing}",))
@@ -90,7 +96,7 @@ REFUSALS = [
         {"@course/submitted/ada.ipynb": CHAPTER},
     ),
     # Nothing graded yet, nobody in the gradebook.
-    *(Refusal(f"{words} --course @course", ("autograde",)) for words in ("regrade 04", "replay ada 04")),
+    *(Refusal(f"{words} --course @course", ("autograde",)) for words in ("regrade 04", "replay ada 04", "viva 03")),
     *(Refusal(f"{words} --course @course", ("no student", "autograde")) for words in ("report", "export")),
     # What is no chapter's notebook, and solutions that are missing or damaged.
     *(

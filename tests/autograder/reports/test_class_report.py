@@ -61,6 +61,11 @@ def test_exercises_split_the_class_into_full_some_and_none_and_keep_what_came_to
     assert exercise.pass_rate == pytest.approx(1 / 4)
 
 
+def test_who_handed_in_nothing_is_not_late_and_counts_in_no_average(works):
+    (summary,) = summarise([works[3]])
+    assert (summary.average, summary.middle, works[3].grade.late_by.total_seconds()) == (0.0, 0.0, 0.0)
+
+
 def test_an_exercise_that_nobody_got_a_verdict_for_is_still_in_the_report(works):
     (summary,) = summarise([works[4]])
     assert [exercise.name for exercise in summary.exercises] == ["attend"]
