@@ -20,8 +20,7 @@ from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.site.build import SiteReport
-
-from .conftest import refused
+from tests.autograder.conftest import refused
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., Result]

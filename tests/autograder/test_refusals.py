@@ -20,8 +20,7 @@ from autograder.course.folder import Course
 from autograder.course.lock import course_lock
 from autograder.errors import CourseError
 from autograder.release import assign
-
-from .conftest import refused
+from tests.autograder.conftest import refused
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 Bound = Callable[[], AbstractContextManager[None]]
@@ -46,8 +45,8 @@ class Refusal(NamedTuple):
 IN_COURSE = "@course/submitted/ada/04_multi_head/04_multi_head.ipynb"
 GARBAGE = "this was a gradebook once" * 100
 EMPTY = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-# A folder of a course, empty; whoever takes the course's lock makes it.
-JOURNAL = {"mine/course/journal": "folder"}
+# What whoever takes the course's lock, or asks for its seed, makes; it changes nothing.
+MADE = {"mine/course/journal", "mine/course/secret_seed"}
 GRADEBOOK = "@graded/gradebook.db"
 REFUSALS = [
     Refusal("report --colour", ("No such option",)),
@@ -77,7 +76,7 @@ REFUSALS = [
         Refusal(f"viva 03 --course @box/{folder}", (f"@box/{folder}", says))
         for folder, says in (("empty", "no course"), ("missing", "no course"), ("garbage.ipynb", "file"))
     ),
-    Refusal("exam 03 --name ../x --course @box/empty", ("--name", "../x")),
+    Refusal("exam 03 --name ../x --course @course", ("--name", "../x")),
     Refusal("exam 03 --versions 5 --course @box/empty", ("--versions",)),
     # Submissions that are none, or of another chapter, or in the wrong place.
     *(
@@ -176,9 +175,9 @@ def test_a_command_is_refused_with_what_to_do_and_changes_nothing(
         else:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     monkeypatch.chdir(filled(refusal.at))
-    before = snapshot(tmp_path) | JOURNAL
+    before = snapshot(tmp_path)
     refused(run(*shlex.split(filled(refusal.command))), *map(filled, refusal.says))
-    assert snapshot(tmp_path) | JOURNAL == before
+    assert {name: value for name, value in snapshot(tmp_path).items() if name in before or name not in MADE} == before
 
 
 def test_a_download_of_which_nothing_could_be_brought_in_says_why(
