@@ -154,7 +154,7 @@ def test_a_command_is_refused_with_what_to_do_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     refusal: Refusal,
 ) -> None:
-    folders: dict[str, Path | str] = {"@project": project, "@box": tmp_path / "box"}
+    folders = {"@project": project, "@box": tmp_path / "box"}
     for name, fixture in (("@course", "course_dir"), ("@graded", "graded_dir")):
         if name in f"{refusal}":
             folders[name] = request.getfixturevalue(fixture)
