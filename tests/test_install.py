@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import site
 import subprocess
 import sys
@@ -133,41 +134,35 @@ def installed(folder: Path, **variables: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout + done.stderr, asked.stdout.strip()
 
 
-def test_uv_installs_what_the_lock_pins(environment: Path) -> None:
-    status, printed, version = installed(environment)
+@pytest.mark.parametrize(
+    ("lock", "variables", "says"),
+    [
+        ("", {}, "Installed 1 package"),
+        # What uv lacks, what it does not find, and where it is not to be had: pip installs instead.
+        ("", {"PIP_ONLY_BINARY": ":all:"}, "only-binary"),
+        ("", {"UV_FIND_LINKS": "nowhere"}, "uv did not succeed"),
+        ("uv==0.0.1\n", {}, "uv is not to be had"),
+    ],
+)
+def test_what_the_lock_pins_is_installed_by_uv_or_else_by_pip(
+    environment: Path, lock: str, variables: dict[str, str], says: str
+) -> None:
+    with (environment / "requirements.lock").open("a", encoding="utf-8") as file:
+        file.write(lock)
+    status, printed, version = installed(environment, **variables)
     assert (status, version) == (0, "1.0")
-    assert "Installed 1 package" in printed
-    assert "pip installs instead" not in printed
-    assert "tiny==1.0" in (environment / "env" / "install.log").read_text(encoding="utf-8")
-
-
-def test_pip_installs_where_uv_lacks_a_setting(environment: Path) -> None:
-    status, printed, version = installed(environment, PIP_ONLY_BINARY=":all:")
-    assert (status, version) == (0, "1.0")
-    assert "only-binary" in printed
-    assert "Installing collected packages" in printed
-
-
-def test_pip_installs_where_uv_does_not_succeed(environment: Path) -> None:
-    status, printed, version = installed(environment, UV_FIND_LINKS=str(environment / "nowhere"))
-    assert (status, version) == (0, "1.0")
-    assert "uv did not succeed. pip installs instead" in printed
-
-
-def test_pip_installs_where_uv_is_not_to_be_had(environment: Path) -> None:
-    (environment / "requirements.lock").write_text("tiny==1.0\nuv==0.0.1\n", encoding="utf-8")
-    status, printed, version = installed(environment)
-    assert (status, version) == (0, "1.0")
-    assert "uv is not to be had. pip installs instead" in printed
+    assert says in printed
+    assert ("Installing collected packages" in printed) is (says != "Installed 1 package")
+    assert re.search("tiny[=-]+1.0", (environment / "env" / "install.log").read_text(encoding="utf-8"))
 
 
 def test_failure_shows_pips_error_and_the_log(environment: Path) -> None:
     (environment / "requirements.lock").write_text("tiny==3.0\n", encoding="utf-8")
     status, printed, version = installed(environment)
     assert (status, version) == (1, "")
-    assert "ERROR: No matching distribution found for tiny==3.0" in printed
+    assert "tiny==3.0" in printed
     log = environment / "env" / "install.log"
-    assert f"{log} says why" in printed
+    assert str(log) in printed
     assert "tiny==3.0" in log.read_text(encoding="utf-8")
 
 

@@ -36,11 +36,6 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", PUBLISHING, re.MULTILINE | re.DOTALL)
 
 
-def test_workflows_are_those_of_tests_and_site() -> None:
-    assert [path.name for path in WORKFLOWS] == ["site.yml", "tests.yml"]
-    assert [step["run"] for step in steps(WORKFLOWS[1]) if "run" in step] == ["make lint", ".ci/run ${{ matrix.part }}"]
-
-
 def test_tests_wait_for_style_and_run_on_two_versions_from_the_oldest_supported_one() -> None:
     job = read(WORKFLOWS[1])["jobs"]["tests"]
     assert job["needs"] == "lint"

@@ -6,7 +6,6 @@ import ctypes
 import hashlib
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,14 +14,16 @@ import nbformat
 import pytest
 from click.testing import CliRunner, Result
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.api import Gradebook
 
 from autograder.authoring.chapter import find_chapter
 from autograder.authoring.exercise_source import solution_source
 from autograder.checks import exercise
 from autograder.commands.main import main
 from autograder.course.folder import Course
+from autograder.release import student_build
 from autograder.release.nbgrader_release import generate_assignment
-from autograder.release.student_build import build_student_wheel
+from tests.autograder.made_once import made_once
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Two chapters, for a notebook may belong to the other one; one exercise each, so that nbgrader has little to do.
@@ -49,12 +50,13 @@ def snapshot() -> Callable[[Path], dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def released(shared_folder: Path) -> Path:
     """A course folder in which two chapters are released. Do not write into it."""
-    # nbgrader calls alembic by its name when it makes a gradebook; it lies beside this Python.
-    path = os.environ["PATH"]
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
-    root = tmp_path_factory.mktemp("released") / "course"
+    return made_once(shared_folder / "released", _release)
+
+
+def _release(root: Path) -> None:
+    """Make a course folder in which two chapters are released."""
     course = Course.open(root, create=True)
     for chapter, name in RELEASED.items():
         source = root / "source" / chapter / f"{chapter}.ipynb"
@@ -62,15 +64,41 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         nbformat.write(_source(chapter, name), source)
         generate_assignment(course.config(), chapter)
         # What students have installed is what their code finds when it is graded.
-        build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
-    os.environ["PATH"] = path
-    return root
+        student_build.build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
 
 
 @pytest.fixture
 def course_dir(released: Path, tmp_path: Path) -> Path:
     """A course folder of one's own in which two chapters are released."""
     return Path(shutil.copytree(released, tmp_path / "mine" / "course"))
+
+
+@pytest.fixture
+def graded_dir(course_dir: Path) -> Path:
+    """A course with a student who has a grade."""
+    with Gradebook(Course.open(course_dir).gradebook_url, "tfcourse") as gradebook:
+        gradebook.add_student("ada", first_name="Ada", last_name="Lovelace")
+        gradebook.add_submission("04_multi_head", "ada")
+    return course_dir
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with all chapters, without a course, a solution notebook or a package of its own; it is the current folder."""
+    root = tmp_path / "project"
+    shutil.copytree(PROJECT / "chapters", root / "chapters")
+    (root / "_config.yml").write_text("title: A course\n", encoding="utf-8")
+    monkeypatch.chdir(root)
+    return root
+
+
+def refused(result: Result, *words: str) -> None:
+    """Assert that a command was refused: exit code 2, a message with these words, nothing on standard output, no traceback."""
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert result.stderr.startswith(("tfcourse: ", "Usage: "))
+    assert "Traceback" not in result.stderr
+    assert [word for word in words if word not in result.stderr] == [], result.stderr
 
 
 @pytest.fixture

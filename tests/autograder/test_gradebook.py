@@ -24,15 +24,6 @@ def test_chapters_are_found_by_name_and_by_beginning_each_once(course_dir: Path)
     assert released_chapters(course, ["04", "04_multi_head/", "03_s"]) == ["04_multi_head", "03_scaled_dot_product"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [("0", "no chapter .0."), ("_", "no chapter ._."), ("05", "has released: 03_scaled"), ("", "no chapter ''")],
-)
-def test_a_name_that_means_none_or_several_is_refused(course_dir: Path, typed: str, words: str) -> None:
-    with pytest.raises(CourseError, match=words):
-        released_chapters(Course.open(course_dir), [typed])
-
-
 def test_reading_leaves_every_byte_and_makes_no_file(
     course_dir: Path, snapshot: Callable[[Path], dict[str, str]]
 ) -> None:

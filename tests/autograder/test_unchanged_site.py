@@ -48,15 +48,6 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return done
 
 
-def test_unchanged_site_is_not_built_again(builds: list[Path], run: Callable[..., Result]) -> None:
-    first, second = run("build"), run("build")
-    assert len(builds) == 1
-    assert (first.exit_code, second.exit_code) == (0, 0)
-    assert "4,826 words" in second.output
-    assert "1 pages in 12 s" in first.output
-    assert "1 pages unchanged" in second.output
-
-
 def test_moved_stamp_is_no_reason_to_fail(builds: list[Path], project: Path, run: Callable[..., Result]) -> None:
     run("build")
     (project / unchanged._STAMP).write_text("{")
@@ -102,29 +93,34 @@ def test_each_kind_of_input_makes_it_build_again(
     assert len(builds) == 2
 
 
-def test_another_installed_package_makes_it_build_again(
-    builds: list[Path], monkeypatch: pytest.MonkeyPatch, run: Callable[..., Result]
+@pytest.mark.parametrize(
+    ("commands", "number"),
+    [
+        (["build", "build"], 1),
+        (["build", "build --output {out}", "build --output {out} --offer 04"], 3),
+        (["build", "build --chapters 04", "build --chapters 4"], 2),
+        # A site inside the project is no input.
+        (["build --output public", "build --output public"], 1),
+        (["build", "another package", "build"], 2),
+    ],
+)
+def test_other_options_and_packages_make_another_site_and_the_same_ones_none(
+    builds: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Callable[..., Result],
+    commands: list[str],
+    number: int,
 ) -> None:
-    run("build")
-    monkeypatch.setattr(unchanged, "environment_hash", lambda: "other")
-    run("build")
-    assert len(builds) == 2
-
-
-def test_other_options_and_outputs_are_other_sites(
-    builds: list[Path], tmp_path: Path, run: Callable[..., Result]
-) -> None:
-    run("build")
-    run("build", "--output", tmp_path / "elsewhere")
-    run("build", "--output", tmp_path / "elsewhere", "--offer", "04")
-    assert len(builds) == 3
-
-
-def test_other_chapters_are_another_site(builds: list[Path], run: Callable[..., Result]) -> None:
-    run("build")
-    run("build", "--chapters", "04")
-    run("build", "--chapters", "4")
-    assert len(builds) == 2
+    for command in commands:
+        if command == "another package":
+            monkeypatch.setattr(unchanged, "environment_hash", lambda: "other")
+            continue
+        done = run(*command.format(out=tmp_path / "elsewhere").split())
+        assert done.exit_code == 0
+        assert "4,826 words" in done.output
+    assert len(builds) == number
+    assert ("unchanged" in done.output) is (number < len(commands) and "another package" not in commands)
 
 
 def test_chapters_that_the_site_cannot_have_are_refused(
@@ -137,12 +133,6 @@ def test_chapters_that_the_site_cannot_have_are_refused(
         assert result.exit_code == 2, arguments
     assert "--chapters leaves it out" in result.output
     assert builds == []
-
-
-def test_site_inside_the_project_is_no_input(builds: list[Path], project: Path, run: Callable[..., Result]) -> None:
-    run("build", "--output", project / "public")
-    run("build", "--output", project / "public")
-    assert len(builds) == 1
 
 
 def test_courses_and_generated_folders_are_no_input(tmp_path: Path) -> None:

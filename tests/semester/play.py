@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from autograder.course.folder import Course
 from autograder.marking.code_questions import ChapterReader
 from autograder.marking.questions import MarkState, read_questions
 
-from .agreement import Agreement, numbers_agree
 from .changed_check import ChangedCheck
 from .downloads import CANVAS_CHAPTER, Person, pack_canvas, pack_moodle, read_people, write_class_list
 from .marking_page import mark_answers_in_words, mark_largest_group, marking_page
@@ -62,8 +61,6 @@ COMMANDS = (
 # The page mentions it, without its output.
 DRY_RUN = "tfcourse regrade 03 --dry-run"
 SEED = "3251450720898221488"
-# After these the feedback pages must show what the gradebook has. Marks reach them with the next of these commands.
-RENEWS_PAGES = ("autograde", "export --feedback", "regrade 03")
 LATE_BY = "2026-11-18 10:00:00 UTC"  # A day and eleven hours after the deadline: two begun days.
 COMMENT = "See lesson 03, section 3."
 # The largest group of wrong answers to this exercise gets these points and this comment.
@@ -82,9 +79,7 @@ class Semester:
         patch: changes what the commands use.
         people: the class.
         output: what each command printed.
-        agreements: what the comparison after each command came to.
         late: the ids of the late students on Canvas; the last one has an extension.
-        again: the ids of those who handed in twice.
         marks: the state of every answer in words after marking, by student.
         group: the students whose wrong code behaves alike and gets one comment.
         code_marks: the state of every answer to that exercise after marking, by student.
@@ -96,9 +91,7 @@ class Semester:
     patch: pytest.MonkeyPatch
     people: Sequence[Person] = ()
     output: dict[str, str] = field(default_factory=dict)
-    agreements: dict[str, Agreement] = field(default_factory=dict)
     late: Sequence[str] = ()
-    again: Mapping[str, bytes] = field(default_factory=dict)
     marks: dict[str, MarkState] = field(default_factory=dict)
     group: Sequence[str] = ()
     code_marks: dict[str, MarkState] = field(default_factory=dict)
@@ -111,17 +104,12 @@ class Semester:
         return done.stdout.replace(f"{self.course.root}", "course")
 
     def play(self, command: str) -> None:
-        """Run one of the page's commands, and compare the numbers after it."""
+        """Run one of the page's commands."""
         words = [
             str(self.folder / word) if word.endswith((".zip", ".csv")) else word for word in shlex.split(command)[1:]
         ]
         options = _OPTIONS if words[0] in ("autograde", "regrade") else ()
         self.output[command] = self.mark(words) if words[0] == "mark" else self.run(*words, *options)
-        if words[0] in ("assign", "students"):
-            return
-        exports = self.folder / "exports" / str(len(self.agreements))
-        pages = any(command.startswith(f"tfcourse {renews}") for renews in RENEWS_PAGES)
-        self.agreements[command] = numbers_agree(self.course, self.run, exports, pages=pages)
 
     def mark(self, words: Sequence[str]) -> str:
         """Mark all answers in words, where groups get 0, 0.5, … points in turn, and the largest group of an exercise."""
@@ -200,8 +188,7 @@ def _second_round(semester: Semester) -> None:
         stamp.write_text(LATE_BY, encoding="utf-8")
     with (semester.course.root / "course.toml").open("a", encoding="utf-8") as plan:
         plan.write(f'\n[extensions."{semester.late[-1]}"]\n{CANVAS_CHAPTER} = 2026-11-20T23:59:00\n')
-    semester.again = dict(_improved(semester))
-    pack_canvas(semester.folder / "canvas-again.zip", semester.people, semester.again)
+    pack_canvas(semester.folder / "canvas-again.zip", semester.people, dict(_improved(semester)))
 
 
 def _improved(semester: Semester) -> Iterator[tuple[str, bytes]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autograder.authoring.chapter import chapters
-from autograder.authoring.numbering import with_counts, with_hours, with_numbered_headings
+from autograder.authoring.numbering import with_numbered_headings
 from autograder.authoring.sync import sync
 
 ROOT = Path(__file__).parents[3]
@@ -20,20 +20,6 @@ def test_headings_are_numbered_in_order_and_nothing_else_changes() -> None:
     expected = text.replace("## 2 · Two", "## 3 · Two").replace("## 0 · New", "## 2 · New")
     assert with_numbered_headings(text) == expected
     assert with_numbered_headings(expected) == expected
-
-
-def test_a_lesson_states_the_rounded_hours_of_its_exercises() -> None:
-    lesson = "It takes an hour to read; the exercises\ntake about nine hours."
-    assert with_hours(lesson, COURSE[3]) == "It takes an hour to read; the exercises\ntake about three hours."
-    assert with_hours("It takes an hour to read.", COURSE[3]) == "It takes an hour to read."
-
-
-def test_the_readme_gets_the_number_of_exercises_in_all_and_per_chapter() -> None:
-    readme = "13 chapters,\n1 exercises. Each\n\n| 04 · Multi-head attention | heads: 99 exercises |\n"
-    total = sum(len(chapter.exercises()) for chapter in COURSE)
-    assert with_counts(readme, COURSE) == (
-        f"13 chapters,\n{total} exercises. Each\n\n| 04 · Multi-head attention | heads: 6 exercises |\n"
-    )
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from click.testing import Result
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapter import find_chapter, grade_id
-from autograder.authoring.selection import names_to_choose, provided_exercises, require_names, select
+from autograder.authoring.selection import names_to_choose, provided_exercises, select
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.course.course_file import course_file_path, read_course_file, set_selection
 from autograder.course.folder import Course
@@ -65,17 +65,6 @@ def test_question_goes_with_its_prompt() -> None:
     assert question not in left
     assert question.replace("question_", "prompt_") not in left
     assert "question_minus_infinity" in left
-
-
-def test_empty_selection_is_refused() -> None:
-    with pytest.raises(CourseError, match="nothing of 07_decoding is left"):
-        select(find_chapter(ROOT, "07"), lambda name: False)
-
-
-def test_unknown_name_is_refused_with_the_nearest() -> None:
-    with pytest.raises(CourseError, match="Did you mean beam_search") as caught:
-        require_names(find_chapter(ROOT, "07"), ["greedy_search", "beam_serch"])
-    assert "top_p" in caught.value.do
 
 
 @pytest.fixture

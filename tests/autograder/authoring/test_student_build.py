@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import sysconfig
@@ -13,14 +12,12 @@ from importlib.metadata import PathDistribution
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.errors import CourseError
 from autograder.release.student_build import build_student_wheel
-from autograder.release.student_module import student_module
-from autograder.static_analysis.definitions import ModuleSource, _module_text
+from autograder.static_analysis.definitions import _module_text
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -281,137 +278,6 @@ print(json.dumps({
     assert "pip install datasets, or pip install 'tfcourse[corpora]'" in found["sentences"]
 
 
-CHAPTERS = sorted(path.parent.name for path in (Path(__file__).parents[3] / "chapters").glob("*/exercises.md"))
-NOTEBOOK = """
-verdicts, scope = {}, {}
-for source in json.loads(open(sys.argv[3], encoding="utf-8").read()):
-    if source.startswith("check("):
-        verdict = eval(source, scope)
-        verdicts[verdict.exercise] = [verdict.score, verdict.max_score, str(verdict)]
-    else:
-        exec(source, scope)
-print(json.dumps(verdicts))
-"""
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapters_solutions_get_everything_from_its_package_and_its_notebook_nothing(
-    chapter: str, real_files: dict[str, list[Path]], tmp_path: Path
-) -> None:
-    root = Path(__file__).parents[3]
-    notebook, wheel, _ = real_files[chapter]
-    package = installed(wheel, tmp_path / "student")
-    for path, part in ((root / "solutions" / chapter / "exercises.ipynb", 1), (notebook, 0)):
-        cells = nbformat.read(path, as_version=4).cells
-        sources = [cell.source for cell in cells if cell.cell_type == "code"]
-        (tmp_path / "cells.json").write_text(json.dumps(sources))
-        verdicts = run(package, NOTEBOOK, str(tmp_path / "cells.json"))
-        assert len(verdicts) == len([source for source in sources if source.startswith("check(")]) >= 6
-        for score, maximum, text in verdicts.values():
-            assert score == part * maximum, text
-
-
-def test_the_package_brings_the_pre_check_as_a_command(real_files: dict[str, list[Path]], tmp_path: Path) -> None:
-    notebook, wheel, _ = real_files[CHAPTERS[0]]
-    package = installed(wheel, tmp_path / "student")
-    done = subprocess.run(
-        [str(package / "bin" / "tfcourse"), "validate", str(notebook), "--json"],
-        env={**os.environ, "PYTHONPATH": str(package)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    result = json.loads(done.stdout)
-    assert result["score"] == 0 < result["max_score"]
-    assert result["missing"] == []
-
-
-MODULE = '''"""A module."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-# The secret is 4711.
-__all__ = ["answer", "earlier", "shown"]
-
-_TABLE = {"a": 1}
-
-
-def _check(x: int) -> None:
-    """It raises or says nothing."""
-    if x < 0:
-        raise ValueError(f"x is negative: {x}")
-
-
-def _work(x: int) -> int:
-    return x * 4711
-
-
-# So this is how it is done.
-def _shared(x: int) -> int:
-    """Needed by what is shown."""
-    return _deeper(x) + 1
-
-
-def _deeper(x: int) -> int:
-    return x + 12
-
-
-def answer(x: int) -> int:
-    """What is asked for."""
-    _check(x)
-    return _work(x) + _shared(x)
-
-
-def earlier(x: int) -> int:
-    return x - 1  # a comment inside
-
-
-def shown(x: int) -> int:
-    return _shared(x)
-'''
-
-
-def test_private_helpers_go_with_the_solution_unless_they_only_check_or_something_else_needs_them() -> None:
-    text = student_module(ModuleSource(Path("m.py"), MODULE), {"answer": "05_x"})
-    scope: dict[str, Any] = {}
-    exec(text, scope)
-    for stubbed in ("answer", "_work"):
-        with pytest.raises(NotImplementedError):
-            scope[stubbed](1)
-    assert scope["shown"](1) == 14
-    assert scope["earlier"](1) == 0
-    with pytest.raises(ValueError, match="negative"):
-        scope["_check"](-1)
-    assert "a comment inside" in text
-    assert "4711" not in text
-    assert "how it is done" not in text
-    assert scope["answer"].__doc__ == "What is asked for."
-
-
-def test_a_helper_that_another_module_needs_stays() -> None:
-    text = student_module(ModuleSource(Path("m.py"), MODULE), {"answer": "05_x"}, needed={"_work"})
-    scope: dict[str, Any] = {}
-    exec(text, scope)
-    assert scope["_work"](1) == 4711
-
-
-def test_a_module_without_secrets_is_given_as_it_is() -> None:
-    assert student_module(ModuleSource(Path("m.py"), MODULE), {"elsewhere": "05_x"}) == MODULE
-
-
-@pytest.mark.parametrize("line", ["print(answer(2))", "_work = lambda x: x * 4711", "for i in range(2):\n    pass"])
-def test_code_at_the_top_level_that_could_hold_a_solution_is_refused(line: str) -> None:
-    with pytest.raises(CourseError, match="top level"):
-        student_module(ModuleSource(Path("m.py"), f"{MODULE}\n{line}\n"), {"answer": "05_x"})
-
-
 def test_a_project_without_a_version_is_refused(small: Any, tmp_path: Path) -> None:
     (small.root / "pyproject.toml").unlink()
     with pytest.raises(CourseError, match="version"):
@@ -434,12 +300,6 @@ def test_a_package_knows_the_site_where_the_course_has_one_and_differs_in_nothin
         "from autograder.checking.stamp import SITE; print(json.dumps({'site': SITE}))",
     )
     assert told == {"site": "https://example.org/course/"}
-
-
-def test_a_hostile_address_gets_into_no_package(small: Any, tmp_path: Path) -> None:
-    (small.root / "_config.yml").write_text("html:\n  baseurl: 'javascript:alert(1)'\n", encoding="utf-8")
-    with pytest.raises(CourseError, match="not the address of a site"):
-        build_student_wheel(small.root, small.chapter(FIRST), tmp_path / "hostile")
 
 
 def test_a_package_and_the_notebook_beside_it_say_the_same_release_of_the_checks(

@@ -32,22 +32,24 @@ def dues(root: Path, text: str) -> dict[str, int]:
     return {student: due.day for student in PEOPLE if (due := plan.due(CHAPTER, student))}
 
 
-def test_an_extension_of_a_section_is_its_members(tmp_path: Path) -> None:
-    text = f'[extensions."lab  b"]\n{CHAPTER} = 2027-03-12T00:00:00\n'
-    assert dues(tmp_path, text) == {"ada": 10, "bo": 12, "cy": 12, "dee": 10}
-
-
-def test_a_group_may_have_an_earlier_deadline_and_a_student_an_own_one(tmp_path: Path) -> None:
-    text = f"[deadlines.'Team 1']\n{CHAPTER} = 2027-03-05T00:00:00\n[deadlines.bo]\n{CHAPTER} = 2027-03-07T00:00:00\n"
-    assert dues(tmp_path, text) == {"ada": 10, "bo": 7, "cy": 5, "dee": 10}
-
-
-def test_of_two_sections_the_later_deadline_counts_and_extensions_come_on_top(tmp_path: Path) -> None:
-    text = (
-        f"[deadlines.'Lab A']\n{CHAPTER} = 2027-03-05T00:00:00\n[deadlines.'Lab B']\n{CHAPTER} = 2027-03-06T00:00:00\n"
-        f"[extensions.cy]\n{CHAPTER} = 2027-03-08T00:00:00\n"
-    )
-    assert dues(tmp_path, text) == {"ada": 5, "bo": 6, "cy": 8, "dee": 10}
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"extensions.'lab  b'": 12}, {"ada": 10, "bo": 12, "cy": 12, "dee": 10}),
+        # A group may have an earlier deadline, and a student an own one.
+        ({"deadlines.'Team 1'": 5, "deadlines.bo": 7}, {"ada": 10, "bo": 7, "cy": 5, "dee": 10}),
+        # Of two sections the later deadline counts, and extensions come on top.
+        (
+            {"deadlines.'Lab A'": 5, "deadlines.'Lab B'": 6, "extensions.cy": 8},
+            {"ada": 5, "bo": 6, "cy": 8, "dee": 10},
+        ),
+    ],
+)
+def test_deadlines_of_sections_and_groups_are_their_members(
+    tmp_path: Path, table: dict[str, int], expected: dict[str, int]
+) -> None:
+    text = "".join(f"[{name}]\n{CHAPTER} = 2027-03-{number:02}T00:00:00\n" for name, number in table.items())
+    assert dues(tmp_path, text) == expected
 
 
 def test_a_student_who_is_called_like_a_section_is_a_student(tmp_path: Path) -> None:

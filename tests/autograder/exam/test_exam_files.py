@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -38,15 +37,9 @@ def run(*arguments: str) -> Result:
 def test_versions_are_equal_in_kinds_and_exercises(exam: Exam) -> None:
     first, second = ([(item.kind, item.exercise) for item in items] for items in exam.versions)
     assert first == second
-    assert Counter(kind for kind, _ in first).keys() == set(KINDS)
-
-
-def test_versions_differ_in_every_mistake(exam: Exam) -> None:
+    assert {kind for kind, _ in first} == set(KINDS)
+    assert len({exercise for _, exercise in first}) == len(first), "none comes twice while others are left"
     assert all(a.mistake != b.mistake and a.code != b.code for a, b in zip(*exam.versions, strict=True))
-
-
-def test_no_exercise_comes_twice_while_others_are_left(exam: Exam) -> None:
-    assert len({item.exercise for item in exam.versions[0]}) == len(exam.versions[0])
 
 
 def test_a_paper_has_no_key(exam: Exam) -> None:
@@ -134,13 +127,3 @@ def test_the_command_writes_the_same_files_for_the_same_seed(tmp_path: Path) -> 
         contents.append({path.name: path.read_bytes() for path in (tmp_path / "exam" / name).iterdir()})
     assert contents[0] == contents[1]
     assert sorted(contents[0]) == ["canvas.zip", "keys.html", "moodle.xml", "paper-A.html", "paper-B.html"]
-
-
-def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
-    result = run("03", "--name", "../x", "--course", str(tmp_path))
-    assert result.exit_code == 2
-    assert "--name '../x' is not the name of a folder" in result.output
-
-
-def test_more_versions_than_options_are_refused(tmp_path: Path) -> None:
-    assert run("03", "--versions", "5", "--course", str(tmp_path)).exit_code == 2

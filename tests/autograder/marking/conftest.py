@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sqlite3
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from autograder.marking.local_server import LocalApplication
 from autograder.marking.server import MarkingApplication
 from autograder.record.marks_journal import MarksJournal
 from autograder.record.results import ExerciseResult, GradeResult, write_result
+from tests.autograder.made_once import made_once
 
 CHAPTER = "03_scaled_dot_product"
 QUESTION = "question_root"
@@ -104,12 +104,13 @@ def write_answer(course: Course, student: str, answer: str = "", step: str = "au
 
 
 @pytest.fixture(scope="session")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graded(shared_folder: Path) -> Path:
     """A course in which one chapter is graded. Do not write into it."""
-    # nbgrader calls alembic by its name when it makes a gradebook; it lies beside this Python.
-    path = os.environ["PATH"]
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
-    course = Course.open(tmp_path_factory.mktemp("graded") / "course", create=True)
+    return made_once(shared_folder / "graded", _grade)
+
+
+def _grade(root: Path) -> None:
+    course = Course.open(root, create=True)
     write_answer(course, ".", BLANK, "release")
     write_answer(course, ".", BLANK, "source", REFERENCE)
     with Gradebook(course.gradebook_url, "tfcourse") as book:
@@ -138,8 +139,6 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
             test = book.find_grade(f"test_{EXERCISE}", *about, student)
             test.auto_score, test.needs_manual_grade = verdict.score if student != "dan" else 0.0, False
         book.db.commit()
-    os.environ["PATH"] = path
-    return course.root
 
 
 @pytest.fixture
@@ -213,9 +212,21 @@ class Client:
 
     async def page(self, question: str = QUESTION) -> tuple[str, list[dict[str, str]]]:
         """Return the XSRF token, and the members of every group on a question's page."""
+        if not self.cookies:
+            await self.sign_in()
         text = (await self.ask(f"/question/{question}")).body.decode()
         members = [json.loads(found.replace("&quot;", '"')) for found in re.findall(r'data-members="([^"]*)"', text)]
         return re.search(r'name="xsrf" content="([^"]*)"', text).group(1), members
+
+
+def text_of(visit: Any, path: str, **options: Any) -> str:
+    """Return the text of a page of the server that a visit is to."""
+
+    async def steps(client: Client) -> str:
+        await client.sign_in()
+        return (await client.ask(path)).body.decode()
+
+    return visit(steps, **options)
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .groupings import Labelled, purity_and_pair_f, seen_by
-from .labelled_answers import EXERCISES, labelled_answers
+from tools.groupings import Labelled, purity_and_pair_f, seen_by
+from tools.labelled_answers import EXERCISES, labelled_answers
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.errors import CourseError
 from autograder.marking.code_questions import ChapterReader
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState
 
-from .conftest import CHAPTER, CODE, EXERCISE, QUESTION, die_while_marking, verdict_of, write_answer, write_outcome
+from .conftest import CHAPTER, CODE, EXERCISE, QUESTION, verdict_of, write_answer, write_outcome
 
 
 @pytest.fixture
@@ -100,16 +98,6 @@ def test_undo_reaches_an_answer_that_now_passes(course, marks, dump):
     assert dump() == before
 
 
-def test_second_marker_is_refused(course, marks, dump):
-    seen = _versions(marks, "ada", "bob")
-    Marks(course, CHAPTER, "another").give(EXERCISE, _versions(marks, "bob"), 1, "")
-    before = dump()
-    with pytest.raises(StaleMarkError):
-        marks.give(EXERCISE, seen, 4, "Both.")
-    assert dump() == before
-    assert [entry.marker for entry in marks.history()] == ["another"]
-
-
 def test_mark_for_other_code_or_outcome_is_stale(course, marks):
     seen = _versions(marks, "ada", "bob")
     write_answer(course, "ada", code="def causal_mask(T):\n    return T")
@@ -117,23 +105,6 @@ def test_mark_for_other_code_or_outcome_is_stale(course, marks):
     for student in ("ada", "bob"):
         with pytest.raises(StaleMarkError):
             marks.give(EXERCISE, {student: seen[student]}, 4, "")
-
-
-def test_more_points_than_the_exercise_has_are_refused(marks):
-    with pytest.raises(CourseError, match="between 0 and 4"):
-        marks.give(EXERCISE, _versions(marks, "ada"), 4.5, "")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the process that is killed is a fork")
-@pytest.mark.parametrize("killed_at", ["before", "after"])
-def test_kill_between_journal_and_commit_is_recovered(marks, dump, monkeypatch, killed_at):
-    untouched, versions = dump(), _versions(marks, "ada", "bob")
-    die_while_marking(monkeypatch, killed_at, lambda: marks.give(EXERCISE, versions, 2.5, "Mind the future."))
-    marks.recover()
-    assert len(marks.history()) == (killed_at == "after")
-    for entry in marks.history():
-        marks.undo(entry.id)
-    assert dump() == untouched
 
 
 @pytest.mark.parametrize("student", ["fay", "dan"])

@@ -105,32 +105,6 @@ def test_live_view_follows_new_results(course):
     assert application.state({EXERCISE: 9})["questions"][0]["groups"][0]["count"] == 4
 
 
-def test_live_view_has_a_token_of_its_own(visit, course):
-    async def steps(client):
-        assert (await client.ask("/state")).code == 403
-        assert (await client.ask("/open?token=wrong")).code == 403
-        assert (await client.ask("/open?token=" + client.application.token, Host="evil.example")).code == 403
-        await client.sign_in()
-        assert set(client.cookies) == {client.application.cookie_name}
-        for path in ("/", "/state", "/static/live.js"):
-            response = await client.ask(path)
-            assert response.code == 200
-            assert "unsafe" not in response.headers["Content-Security-Policy"]
-            assert (await client.ask(path, Host="evil.example")).code == 403
-
-    visit(steps, live=True)
-
-
-@pytest.mark.parametrize("path", [f"/question/{EXERCISE}", f"/question/{EXERCISE}/give", "/undo", "/history"])
-def test_live_server_has_no_marking_address(visit, path):
-    async def steps(client):
-        await client.sign_in()
-        assert (await client.ask(path)).code == 404
-        assert (await client.ask(path, data={})).code in (403, 404)
-
-    visit(steps, live=True)
-
-
 @pytest.mark.parametrize("shown", ["x", "[]", '{"causal_mask": "9"}', '{"causal_mask": -1}', '{"causal_mask": true}'])
 def test_malformed_choice_is_refused(visit, shown):
     assert _ask(visit, f"/state?shown={quote(shown)}").code == 400

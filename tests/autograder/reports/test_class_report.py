@@ -53,18 +53,17 @@ def test_a_score_on_an_edge_counts_above_it_although_tenths_do_not_add_up(make_g
     assert [b.low for b in summary.bins if b.students] == [30]
 
 
-def test_average_and_median_are_of_those_who_were_graded(works):
-    (summary,) = summarise(works)
-    assert summary.average == pytest.approx(1.5 / 4)
-    assert summary.middle == pytest.approx(0.25)
-
-
 def test_exercises_split_the_class_into_full_some_and_none_and_keep_what_came_to_no_verdict(works):
     (exercise,) = summarise(works)[0].exercises
     assert (exercise.full, exercise.partial, exercise.none) == (("s1",), ("s2",), ("s3", "s5"))
     assert exercise.errors == {"s5": "NameError: <x> is not defined"}
     assert exercise.average == pytest.approx(4)
     assert exercise.pass_rate == pytest.approx(1 / 4)
+
+
+def test_who_handed_in_nothing_is_not_late_and_counts_in_no_average(works):
+    (summary,) = summarise([works[3]])
+    assert (summary.average, summary.middle, works[3].grade.late_by.total_seconds()) == (0.0, 0.0, 0.0)
 
 
 def test_an_exercise_that_nobody_got_a_verdict_for_is_still_in_the_report(works):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -110,23 +109,6 @@ def test_an_answer_that_does_not_count_does_not_wait(course: Course) -> None:
     assert {grade.student: grade.pending for grade in read_grades(course, [CHAPTER])}["cy"] == 1
     put(course, f'[chapters.{CHAPTER}.exercises.question_why]\ncount = "drop"\n')
     assert {grade.student: grade.pending for grade in read_grades(course, [CHAPTER])}["cy"] == 0
-
-
-def test_lateness_takes_its_share_of_the_new_points(course: Course) -> None:
-    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
-        for student, penalty in (("ada", 3.0), ("cy", 0.0)):
-            gradebook.find_submission(CHAPTER, student).timestamp = datetime(2026, 10, 24, 12)
-            gradebook.find_submission_notebook(CHAPTER, CHAPTER, student).late_submission_penalty = penalty
-        gradebook.db.commit()
-    put(
-        course,
-        f"late = {{ per_day = 0.25 }}\n[chapters.{CHAPTER}]\ndue = 2026-10-24T00:00:00\n"
-        f'[chapters.{CHAPTER}.exercises.attend]\ncount = "full"\n',
-    )
-    grades = {grade.student: grade for grade in read_grades(course, [CHAPTER])}
-    # A quarter of 12 points before, a quarter of 15 now; and of 4 where there were none.
-    assert (grades["ada"].penalty, grades["ada"].score) == (3.75, 11.25)
-    assert (grades["cy"].penalty, grades["cy"].score) == (1.0, 3.0)
 
 
 def test_a_bonus_gives_no_more_than_the_whole_chapter(course: Course) -> None:

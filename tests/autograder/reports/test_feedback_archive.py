@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,23 +138,6 @@ def test_who_cannot_be_reached_is_named_and_gets_into_no_archive(course: Course,
     (done,) = export_feedback(course, [CHAPTER, NEXT], "canvas", tmp_path)
     assert (done.students, done.left_out) == (("ada",), ("anon", "moodle", "other", "unknown"))
     assert len(contents(done.paths[0])) == 1
-
-
-def test_strangers_and_test_accounts_get_no_page(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    people = {
-        name: Student(name, name, "canvas", f"90{number}", {CHAPTER: f"500{number}"}, enrolled=name == "ada")
-        for number, name in enumerate(("ada", "kim", "test"))
-    }
-    write_roster(course, people | {"test": replace(people["test"], state="ignored")})
-    for student in people:
-        page(course, student, CHAPTER)
-    # nbgrader calls alembic by its name when it makes a gradebook.
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    create_gradebook(course, CHAPTER)
-    done = CliRunner().invoke(main, ["export", "--feedback", "canvas", CHAPTER, "--course", str(course.root)])
-    assert f"{CHAPTER}: 2 pages are left out, of no student on the class list: kim, test" in done.output.splitlines()
-    archive = course.root / "export" / f"feedback_canvas_{CHAPTER}.zip"
-    assert [canvas_reads(name)[0] for name in contents(archive)] == [900]
 
 
 def test_large_archives_are_divided_and_nothing_is_lost(course: Course, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -65,45 +66,105 @@ def rows(course: Course, name: str = "canvas.csv") -> dict[str, list[str]]:
         return {row[0]: row for row in csv.reader(file)}
 
 
-COMMANDS = [["report"], ["export"], ["export", "--format", "canvas"]]
+COMMANDS = ["report", "export", "export --format canvas"]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_where_nothing_is_missing_nothing_is_said(tell: Callable[..., Result], words: list[str]) -> None:
-    told = tell(*words)
-    assert told.exit_code == 0, told.output
-    assert "no result" not in told.stdout
-    assert "no longer" not in told.stdout
-    data = json.loads(tell(*words, "--json").stdout)
-    assert (data["without_result"], data["gone"]) == ([], [])
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_submissions_without_a_result_are_told_with_the_command_that_mends_it(
-    course: Course, tell: Callable[..., Result], words: list[str]
-) -> None:
+def lose_results(course: Course) -> None:
     shutil.rmtree(course.root / "results")
-    told = tell(*words)
-    assert told.exit_code == 0, told.output
-    assert (
-        f"4 submissions of {CHAPTER} are in the gradebook and have no result: ada, bo, cy, di. "
-        f"Grade them again: tfcourse autograde {CHAPTER}"
-    ) in told.stdout
-    missing = json.loads(tell(*words, "--json").stdout)["without_result"]
-    assert missing == [{"student": student, "chapter": CHAPTER} for student in POINTS]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_on_whom_the_grader_failed_is_told_whatever_grade_they_have(
-    course: Course, tell: Callable[..., Result], words: list[str]
-) -> None:
+def damage_a_result(course: Course) -> None:
+    result_path(course, CHAPTER, "ada").write_text("{", encoding="utf-8")
+
+
+def lose_a_result(course: Course) -> None:
+    result_path(course, CHAPTER, "ada").unlink()
+
+
+def fail_on_two(course: Course) -> None:
     course.folder("submitted", "eve", CHAPTER).mkdir(parents=True)
     for student in ("ada", "eve", "gone"):
         write_result(course, GradeResult(student, CHAPTER, "not recorded"))
-    assert (
-        f"2 submissions of {CHAPTER} could not be graded, and a grade that is there is of an earlier attempt: ada, eve. "
-        f"Grade again: tfcourse autograde {CHAPTER}"
-    ) in tell(*words).stdout
+
+
+def rename_a_folder(course: Course) -> None:
+    (course.folder("submitted") / "ada").rename(course.folder("submitted") / "ada-lovelace")
+
+
+def leave_times_open(course: Course) -> None:
+    (course.folder("submitted", "ada", CHAPTER) / "timestamp.txt").write_text("03.11.2026 18:00")
+    (course.folder("submitted", "bo", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{}")
+    note_late(course, CHAPTER, {"bo": [hash_of(b"{}")]}, ["bo"])
+
+
+def find_a_file_of_nobody(course: Course) -> None:
+    refused = Problem("unknown owner", "It cannot be told whose notebook this is.", "week3.ipynb")
+    note_unowned(course, CHAPTER, Path("/a.zip"), [refused, Problem("renamed", "It was copied.", "b")])
+    note_unowned(course, CHAPTER, Path("/b.zip"), [])
+
+
+def of(*students: str, **more: str) -> list[dict[str, str]]:
+    return [{"student": student, "chapter": CHAPTER, **more} for student in students]
+
+
+GRADE = f"tfcourse autograde {CHAPTER}"
+STAMP = f"submitted/STUDENT/{CHAPTER}/timestamp.txt"
+# What happens, what the commands say about it, in order, and what they have in JSON.
+GAPS: list[tuple[Callable[[Course], object], str, dict[str, list[dict[str, str]]]]] = [
+    (lambda course: None, "", {"without_result": [], "gone": [], "open_times": [], "unowned": []}),
+    (lose_results, rf"4 submissions .*no result: ada, bo, cy, di\. .*{GRADE}", {"without_result": of(*POINTS)}),
+    (damage_a_result, rf"1 submission .*no result: ada\. .*{GRADE}", {"without_result": of("ada")}),
+    (lose_a_result, rf"1 submission .*no result: ada\. .*{GRADE}", {"without_result": of("ada")}),
+    (fail_on_two, rf"2 submissions of {CHAPTER} .*earlier attempt: ada, eve\. .*{GRADE}", {}),
+    (
+        rename_a_folder,
+        rf"1 submission .*no longer in submitted/: ada \({CHAPTER}\).*nbgrader db student remove ada --force",
+        {"gone": of("ada"), "without_result": []},
+    ),
+    (
+        leave_times_open,
+        rf"2 submissions .*may be late.*: ada \(.*time.*\), bo \(Canvas.*\)\. .*{STAMP}",
+        {"open_times": of("ada", problem="no time") + of("bo", problem="late")},
+    ),
+    (
+        find_a_file_of_nobody,
+        "1 file .*a.zip belongs to no student: week3.ipynb",
+        {"unowned": [{"chapter": CHAPTER, "source": "/a.zip", "file": "week3.ipynb"}]},
+    ),
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize(("happen", "says", "data"), GAPS, ids=[gap[0].__name__ for gap in GAPS])
+def test_a_gap_is_told_with_what_mends_it_and_nothing_else_is(
+    course: Course,
+    tell: Callable[..., Result],
+    words: str,
+    happen: Callable[[Course], object],
+    says: str,
+    data: dict[str, list[dict[str, str]]],
+) -> None:
+    happen(course)
+    told = tell(*words.split())
+    assert told.exit_code == 0, told.output
+    lines = [
+        line for line in told.stdout.splitlines() if re.search("no result|no longer|attempt|late|no student", line)
+    ]
+    assert len(lines) == bool(says)
+    assert all(re.search(says, line) for line in lines), lines
+    found = json.loads(tell(*words.split(), "--json").stdout)
+    assert {key: found[key] for key in data} == data
+    if happen is rename_a_folder and "canvas" in words:
+        assert "Doe, Ada" in rows(course)
+
+
+def test_what_was_open_is_no_longer_told_once_it_is_settled(course: Course, tell: Callable[..., Result]) -> None:
+    leave_times_open(course)
+    find_a_file_of_nobody(course)
+    for student in ("ada", "bo"):
+        (course.folder("submitted", student, CHAPTER) / "timestamp.txt").write_text("2026-11-03 18:00")
+    note_unowned(course, CHAPTER, Path("/a.zip"), [])
+    assert not re.search("may be late|no student", tell("report").stdout)
 
 
 def test_from_elsewhere_the_command_names_the_course(
@@ -117,43 +178,26 @@ def test_from_elsewhere_the_command_names_the_course(
     assert shlex.split(command) == ["tfcourse", "autograde", CHAPTER, "--course", str(root)]
 
 
-def test_one_result_that_is_gone_or_damaged_is_told_of_its_student(course: Course, tell: Callable[..., Result]) -> None:
-    result_path(course, CHAPTER, "ada").write_text("{", encoding="utf-8")
-    sentence = (
-        f"1 submission of {CHAPTER} is in the gradebook and has no result: ada. "
-        f"Grade it again: tfcourse autograde {CHAPTER}"
-    )
-    assert sentence in tell("report").stdout
-    result_path(course, CHAPTER, "ada").unlink()
-    assert sentence in tell("report").stdout
-
-
 def test_a_platform_gets_no_0_of_whom_nobody_knows_whether_they_could_be_graded(
     course: Course, tell: Callable[..., Result]
 ) -> None:
     before = tell("export", "--format", "canvas")
-    assert f"1 submission could not be graded and stands at 0: Cy Doe ({CHAPTER})" in before.stdout
+    assert re.search(rf"could not be graded .*: Cy Doe \({CHAPTER}\)", before.stdout)
     assert {"Doe, Ada", "Doe, Bo", "Doe, Di"} == {name for name in rows(course) if name.startswith("Doe")}
     shutil.rmtree(course.root / "results")
     told = tell("export", "--format", "canvas")
     # A point of the machine's or of a person's proves that there was something to grade.
     assert {"Doe, Ada", "Doe, Di"} == {name for name in rows(course) if name.startswith("Doe")}
-    assert (
-        f"2 submissions stand at 0, and without a result it is not known whether they could be graded: "
-        f"Bo Doe ({CHAPTER}), Cy Doe ({CHAPTER}). Not in the file."
-    ) in told.stdout
+    open_ = rf"2 submissions .*: Bo Doe \({CHAPTER}\), Cy Doe \({CHAPTER}\)"
+    assert re.search(rf"{open_}\. Not in the file", told.stdout)
     assert "could not be graded and" not in told.stdout
-    assert json.loads(tell("export", "--json").stdout)["not_gradable"] == []
-
-
-def test_nbgraders_columns_have_everybody(course: Course, tell: Callable[..., Result]) -> None:
-    shutil.rmtree(course.root / "results")
-    told = tell("export")
-    assert f"Bo Doe ({CHAPTER}), Cy Doe ({CHAPTER})" in told.stdout
-    assert "Not in the file" not in told.stdout
+    everybody = tell("export")
+    assert re.search(open_, everybody.stdout)
+    assert "Not in the file" not in everybody.stdout
     with (course.root / "export" / "grades.csv").open(encoding="utf-8", newline="") as file:
         scores = {row["student_id"]: row["score"] for row in csv.DictReader(file) if row["assignment"] == CHAPTER}
     assert scores == {"ada": "3.0", "bo": "0.0", "cy": "0.0", "di": "1.0"}
+    assert json.loads(tell("export", "--json").stdout)["not_gradable"] == []
 
 
 def test_an_answer_that_waits_proves_that_there_was_something_to_grade(course: Course) -> None:
@@ -169,24 +213,6 @@ def test_the_report_calls_it_not_graded_and_not_a_0(course: Course, tell: Callab
     shutil.rmtree(course.root / "results")
     summary = json.loads(tell("report", "04", "--json").stdout)["chapters"][0]
     assert (summary["graded"], summary["ungraded"], summary["not_gradable"]) == (2, ["bo", "cy"], [])
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_who_has_no_submission_any_more_stays_and_is_told(
-    course: Course, tell: Callable[..., Result], words: list[str]
-) -> None:
-    folder = course.folder("submitted")
-    (folder / "ada").rename(folder / "ada-lovelace")
-    told = tell(*words)
-    assert (
-        f"1 submission is in the gradebook and no longer in submitted/: ada ({CHAPTER}). If its folder was renamed, take the "
-        "old name out of the gradebook, with all its grades, in the course folder: nbgrader db student remove ada --force"
-    ) in told.stdout
-    assert "no result" not in told.stdout
-    data = json.loads(tell(*words, "--json").stdout)
-    assert data["gone"] == [{"student": "ada", "chapter": CHAPTER}]
-    if words[-1] == "canvas":
-        assert "Doe, Ada" in rows(course)
 
 
 def test_without_a_submission_grading_again_is_not_what_helps(course: Course) -> None:
@@ -242,40 +268,3 @@ def test_a_result_of_which_the_gradebook_knows_nothing_is_no_grade(course: Cours
     course.folder("submitted", "eve", CHAPTER).mkdir(parents=True)
     eve = read_student_work(course, [CHAPTER])[-1]
     assert (eve.grade.student, eve.recorded, eve.graded) == ("eve", False, False)
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_who_may_be_late_is_named_until_a_time_is_known(
-    course: Course, tell: Callable[..., Result], words: list[str]
-) -> None:
-    folders = {student: course.folder("submitted", student, CHAPTER) for student in ("ada", "bo")}
-    (folders["ada"] / "timestamp.txt").write_text("03.11.2026 18:00")
-    (folders["bo"] / f"{CHAPTER}.ipynb").write_text("{}")
-    note_late(course, CHAPTER, {"bo": [hash_of(b"{}")]}, ["bo"])
-    told = tell(*words)
-    assert (
-        f"2 submissions of {CHAPTER} may be late, and nothing is taken off: ada (its time cannot be read), bo (Canvas calls it late). "
-        f"Write the time into submitted/STUDENT/{CHAPTER}/timestamp.txt."
-    ) in told.stdout
-    assert json.loads(tell(*words, "--json").stdout)["open_times"] == [
-        {"student": "ada", "chapter": CHAPTER, "problem": "no time"},
-        {"student": "bo", "chapter": CHAPTER, "problem": "late"},
-    ]
-    for folder in folders.values():
-        (folder / "timestamp.txt").write_text("2026-11-03 18:00")
-    assert "may be late" not in tell(*words).stdout
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_file_of_nobody_is_named_until_its_download_is_collected_without_it(
-    course: Course, tell: Callable[..., Result], words: list[str], tmp_path: Path
-) -> None:
-    refused = Problem("unknown owner", "It cannot be told whose notebook this is.", "week3.ipynb")
-    note_unowned(course, CHAPTER, tmp_path / "a.zip", [refused, Problem("renamed", "It was copied.", "b")])
-    note_unowned(course, CHAPTER, tmp_path / "b.zip", [])
-    sentence = f"1 file of {CHAPTER} in {tmp_path / 'a.zip'} belongs to no student: week3.ipynb. Rename them there"
-    assert sentence in tell(*words).stdout
-    unowned = json.loads(tell(*words, "--json").stdout)["unowned"]
-    assert unowned == [{"chapter": CHAPTER, "source": str(tmp_path / "a.zip"), "file": "week3.ipynb"}]
-    note_unowned(course, CHAPTER, tmp_path / "a.zip", [])
-    assert "belongs to no student" not in tell(*words).stdout

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
 from autograder.course.folder import Course
-from autograder.enrolment.decisions import excuse, withdraw
 from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
 from autograder.record.results import ExerciseResult, GradeResult, write_result
@@ -54,12 +52,6 @@ def test_every_student_has_a_grade_in_every_chapter_in_order(course: Course) -> 
     assert [grade.handed_in for grade in grades] == [False, False, False, True, True, False]
 
 
-def test_points_are_the_gradebooks_and_a_penalty_takes_no_more_than_there_is(course: Course) -> None:
-    ada, bo, _ = read_grades(course, [CHAPTER])
-    assert (ada.raw, ada.penalty, ada.score, ada.best) == (3.0, 0.0, 3.0, 3.0)
-    assert (bo.raw, bo.penalty, bo.score) == (1.0, 1.5, 0.0)
-
-
 def class_list(course: Course, tmp_path: Path, *lines: str) -> None:
     """Read a class list into the course."""
     path = tmp_path / "class.csv"
@@ -88,19 +80,6 @@ def test_a_class_of_whom_nobody_handed_in_has_grades(course_dir: Path, tmp_path:
     assert [(grade.student, grade.handed_in) for grade in read_grades(course, [CHAPTER])] == [("ada", False)]
 
 
-def test_missing_students_are_reported_and_not_counted(course: Course, tmp_path: Path) -> None:
-    write_result(course, result("ada"))
-    write_result(course, result("bo"))
-    (before,) = summarise(read_student_work(course, [CHAPTER]))
-    class_list(course, tmp_path, *(f"{name},," for name in ("ada", "bo", "dee", "eve")))
-    (after,) = summarise(read_student_work(course, [CHAPTER]))
-    assert (after.absent, len(after.works), after.handed_in) == (("dee", "eve"), 4, 2)
-    assert (after.average, after.middle, after.bins) == (before.average, before.middle, before.bins)
-    page = render([after], title="Class", folder=tmp_path)
-    assert "nothing handed in" in page
-    assert "Students who handed in nothing are not counted." in page
-
-
 def test_a_group_has_the_grade_of_its_member(course: Course, tmp_path: Path) -> None:
     problem = Problem("late", "It came late.")
     write_result(course, result("ada", problems=(problem,)))
@@ -126,26 +105,6 @@ def test_a_group_has_the_grade_of_its_member(course: Course, tmp_path: Path) -> 
     assert file.path.read_text(encoding="utf-8").count('"3.0","0.0","3.0","3.0"') == 2
 
 
-@pytest.mark.parametrize(("extended", "penalties"), [("ada", (0.0, 1.5)), ("dee", (1.5, 0.0))])
-def test_an_extension_is_not_the_whole_groups(
-    course: Course, tmp_path: Path, extended: str, penalties: tuple[float, float]
-) -> None:
-    """A group could choose the member with an extension to hand in."""
-    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
-        gradebook.find_submission(CHAPTER, "ada").timestamp = datetime(2027, 3, 3)
-        gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ada").late_submission_penalty = penalties[0]
-        gradebook.db.commit()
-    (tmp_path / "class.csv").write_text("id,name,group\nada,Ada,Team 1\ndee,Dee,Team 1\nfay,Fay,Team 1\n")
-    enrol(course, tmp_path / "class.csv")
-    (course.root / "course.toml").write_text(
-        f"late = {{ per_day = 0.25 }}\n[chapters.{CHAPTER}]\ngroups = true\ndue = 2027-03-01T00:00:00\n"
-        f"[extensions.{extended}]\n{CHAPTER} = 2027-03-08T00:00:00\n",
-        encoding="utf-8",
-    )
-    grades = {grade.student: grade for grade in read_grades(course, [CHAPTER])}
-    assert (grades["ada"].penalty, grades["dee"].penalty, grades["fay"].penalty) == (*penalties, 1.5)
-
-
 def test_a_members_grade_goes_to_the_platform_on_which_the_group_handed_in(course: Course, tmp_path: Path) -> None:
     people = {
         "ada": {**ROSTER["ada"], "uploads": {CHAPTER: "5001"}, "group": "T", "enrolled": True},
@@ -164,38 +123,6 @@ def test_a_members_grade_goes_to_the_platform_on_which_the_group_handed_in(cours
     (file,) = export(read_grades(course, [CHAPTER]), "canvas", tmp_path)
     assert file.students == ("ada", "dee")
     assert '"902"' in file.path.read_text(encoding="utf-8")
-
-
-def test_points_by_hand_replace_the_checks_in_the_report(course: Course) -> None:
-    write_result(course, result("ada"))
-    write_result(course, result("bo"))
-    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
-        (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, "ada").grades
-        grade.manual_score = 1.0
-        gradebook.db.commit()
-    (summary,) = summarise(read_student_work(course, [CHAPTER])[:2])
-    (exercise,) = summary.exercises
-    assert (exercise.average, exercise.full, exercise.partial) == (2.0, ("bo",), ("ada",))
-
-
-def test_a_withdrawn_student_has_no_grade_and_the_group_keeps_theirs(course: Course, tmp_path: Path) -> None:
-    (tmp_path / "class.csv").write_text("id,name,group\nada,Ada,Team 1\nbo,Bo,\ndee,Dee,Team 1\n")
-    enrol(course, tmp_path / "class.csv")
-    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ngroups = true\n", encoding="utf-8")
-    withdraw(course, "ada")
-    grades = {grade.student: grade for grade in read_grades(course, [CHAPTER])}
-    assert list(grades) == ["bo", "dee"]
-    assert (grades["dee"].score, grades["dee"].handed_in_by) == (3.0, "ada")
-
-
-def test_an_excused_chapter_has_no_grade(course: Course, tmp_path: Path) -> None:
-    class_list(course, tmp_path, "ada,Ada,", "bo,Bo,")
-    excuse(course, "bo", CHAPTER)
-    assert [(grade.chapter, grade.student) for grade in read_grades(course)] == [
-        (OTHER, "ada"),
-        (OTHER, "bo"),
-        (CHAPTER, "ada"),
-    ]
 
 
 def test_names_are_the_gradebooks_where_it_has_them_else_those_of_the_download(course: Course) -> None:
@@ -261,15 +188,6 @@ def test_what_could_not_be_graded_says_so_until_a_person_has_given_points(course
         gradebook.db.commit()
     ada, *_ = read_student_work(course, [CHAPTER])
     assert ada.graded
-
-
-def test_the_answers_that_wait_are_counted(course: Course) -> None:
-    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
-        for student in ("ada", "bo"):
-            (grade,) = gradebook.find_submission_notebook(CHAPTER, CHAPTER, student).grades
-            grade.needs_manual_grade = student == "bo"
-        gradebook.db.commit()
-    assert [grade.pending for grade in read_grades(course, [CHAPTER])] == [0, 1, 0]
 
 
 def test_a_remark_is_not_among_the_problems_of_a_work(course: Course) -> None:

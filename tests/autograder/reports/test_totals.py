@@ -26,14 +26,6 @@ def grades(make_grade):
     ]
 
 
-def test_a_total_weighs_the_chapters_that_have_begun(grades):
-    ada, bo = totals(grades, WEIGHTS)
-    assert ada.share == pytest.approx((1 * 1.0 + 3 * 0.5) / 4)
-    assert bo.share == pytest.approx((1 * 0.8 + 3 * 0.0) / 4)
-    assert (ada.open_chapters, bo.open_chapters) == ((CHAPTERS[1],), ())
-    assert list(ada.shares) == list(CHAPTERS[:2])
-
-
 def test_without_weights_there_is_no_total(grades):
     assert totals(grades, {}) == []
     assert totals(grades, dict.fromkeys(CHAPTERS, 0.0)) == []
@@ -42,17 +34,6 @@ def test_without_weights_there_is_no_total(grades):
 def test_a_chapter_of_weight_0_is_left_out(grades):
     ada, _ = totals(grades, WEIGHTS | {CHAPTERS[1]: 0.0})
     assert (ada.share, list(ada.shares)) == (1.0, [CHAPTERS[0]])
-
-
-def test_a_chapter_that_does_not_count_for_a_student_is_in_no_total(grades, tmp_path):
-    without = [grade for grade in grades if (grade.student, grade.chapter) != ("bo", CHAPTERS[1])]
-    ada, bo = totals(without, WEIGHTS)
-    assert (bo.shares, bo.share) == ({CHAPTERS[0]: 0.8, CHAPTERS[1]: None}, 0.8)
-    assert ada.share == pytest.approx((1 * 1.0 + 3 * 0.5) / 4)
-    _, totals_file = export(without, "csv", tmp_path, WEIGHTS)
-    assert totals_file.path.read_text(encoding="utf-8").splitlines()[2].endswith('"80.00","","80.00",""')
-    page = render(summarise(map(Work, without)), title="Class", folder=tmp_path, overall=[ada, bo])
-    assert '<td class="n">does not count</td>' in page
 
 
 def test_who_has_no_chapter_that_counts_has_no_total(grades, make_grade, tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +62,8 @@ def test_csv_has_the_conversations_and_leaves_missing_ones_empty(talked, tmp_pat
     assert shown["fay"] == ("1.0", "4.0", "False")
     assert shown["cyd"] == ("", "4.0", "False")
     assert {item["student"] for item in data["no_conversation"]} == {"cyd", "dan", "eve"}
+    told = CliRunner().invoke(main, ["export", "--to", str(tmp_path / "again"), "--course", str(talked.root)])
+    assert re.search(f"{VIVA}: 3 .*: cyd, dan, eve", told.stdout)
     assert data["nothing_handed_in"] == []
     total = {row["student_id"]: row for row in read(tmp_path / "out" / "totals.csv")}
     chapter = float(total["ada"][CHAPTER])

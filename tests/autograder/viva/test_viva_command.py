@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import json
 import re
-import shutil
 import socket
 import webbrowser
 
@@ -47,24 +46,6 @@ def test_a_wrong_argument_is_refused_with_the_reason(course, words, message):
     code, output = run(*words, "--course", course.root)
     assert (code, message in output) == (2, True), output
     assert not (course.root / "viva").exists()
-
-
-def test_a_folder_without_a_course_is_refused(tmp_path):
-    (tmp_path / "empty").mkdir()
-    for folder in ("empty", "missing"):
-        code, output = run("03", "--course", tmp_path / folder)
-        assert (code, "there is no course here" in output, str(tmp_path / folder) in output) == (2, True, True)
-    (tmp_path / "file").touch()
-    code, output = run("03", "--course", tmp_path / "file")
-    assert (code, "is a file" in output) == (2, True)
-
-
-def test_an_ungraded_chapter_is_refused_with_the_command_that_grades_it(course):
-    shutil.rmtree(course.root / "results")
-    code, output = run("03", "--course", course.root)
-    assert code == 2
-    assert f"nothing of {CHAPTER} is graded" in output
-    assert f"tfcourse autograde {CHAPTER}" in output
 
 
 def test_a_damaged_journal_is_named(course):

@@ -1,4 +1,4 @@
-"""Compare ways to group wrong answers, on answers with known causes: `python -m tests.autograder.marking.groupings` prints the table.
+"""Compare ways to group wrong answers, on answers with known causes: `python -m tools.groupings` prints the table.
 
 The same table is in ``docs/marking.md``.
 """
@@ -11,8 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer, group_answers
-
-from .labelled_answers import EXERCISES, labelled_answers
+from tools.labelled_answers import EXERCISES, labelled_answers
 
 Labelled = list[tuple[str, CodeAnswer]]
 
