@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .scheduling import FIRST, place_of, unit_of
+from .scheduling import DEEP, FIRST, HERE, part_of, place_of, unit_of
 
 CHECKS = "tests/autograder/checks"
 # In the order in which they have to run: students' packages use the recordings of the checks.
@@ -43,9 +43,15 @@ def test_lessons_of_students_are_shared_out_one_by_one() -> None:
     assert unit_of(one) != unit_of(other)
 
 
-@pytest.mark.parametrize("first", FIRST)
-def test_what_comes_first_exists(first: str) -> None:
-    assert (Path(__file__).parent / first).exists()
+def test_files_that_are_named_exist() -> None:
+    assert [name for name in (*FIRST, *DEEP) if not (HERE / name).exists()] == []
+
+
+def test_every_file_belongs_to_one_part() -> None:
+    assert part_of(HERE / "attacks" / "ground.py") == "deep"
+    assert part_of(HERE / "attacks") == "deep"
+    assert part_of(HERE / "tfcourse" / "test_cuda.py") == "deep"
+    assert part_of(HERE / "tfcourse" / "test_data.py") == "course"
 
 
 def test_lessons_and_checks_come_before_what_uses_them() -> None:
