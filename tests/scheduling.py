@@ -26,6 +26,7 @@ DEEP = (
     "autograder/test_entry_point.py",
     "autograder/test_own_assignments.py",
     "corpus",
+    "experiments/test_benchmarks.py",
     "experiments/test_translation.py",
     "faults",
     "nbgrader",

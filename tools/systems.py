@@ -28,7 +28,8 @@ class System:
     exercise: str
     """Name of the exercise; empty where the lesson shows the system."""
     oracle: str
-    """Name of the test against an independent implementation, without ``test_``; empty where there is no exercise."""
+    """Name of the test against an independent implementation, without ``test_``; empty where there is no exercise, or where other right
+    solutions are the only ones."""
     section: str
     """Label of the lesson's section."""
 
@@ -61,8 +62,10 @@ def faults() -> list[str]:
         place = f"{item.chapter}: {item.name}"
         if item.section not in headings(item.chapter):
             wrong.append(f"{place}: the lesson has no section {item.section}")
-        if bool(item.exercise) != bool(item.oracle):
-            wrong.append(f"{place}: an exercise needs an oracle, and an oracle an exercise")
+        if item.oracle and not item.exercise:
+            wrong.append(f"{place}: an oracle needs an exercise")
+        if item.exercise and not item.oracle and _solutions(item.exercise) is None:
+            wrong.append(f"{place}: there is neither an oracle nor another solution of {item.exercise}")
         if item.exercise and (item.exercise not in known or known[item.exercise].chapter != item.chapter):
             wrong.append(f"{place}: the chapter has no exercise {item.exercise}")
         if item.oracle and item.oracle not in oracles():
@@ -79,7 +82,8 @@ def page() -> str:
         "# The systems of the lecture",
         "",
         f"The lecture decks name {len(rows)} systems: {len(rows) - shown} are exercises with a check, {shown} are shown in a lesson.",
-        "Each exercise has an *oracle*: a test of the reference against an independent implementation.",
+        "Each exercise has an *oracle*: a test of the reference against an independent implementation, or other right solutions, written from",
+        "the formula, which all questions of the check compare with the reference. Most exercises have both.",
         "`tools/systems.toml` has the name of the test; run one with `pytest FILE -k NAME`.",
     ]
     for chapter in dict.fromkeys(item.chapter for item in rows):
@@ -87,7 +91,7 @@ def page() -> str:
             "",
             f"## {chapter}",
             "",
-            "| system | exercise | oracle in `tests/tfcourse` | section |",
+            "| system | exercise | oracle | section |",
             "|:--|:--|:--|:--|",
         ]
         for item in rows:
@@ -100,12 +104,22 @@ def page() -> str:
 
 
 def _oracle(item: System) -> str:
-    if not item.oracle:
+    if not item.exercise:
         return "–"
+    if not item.oracle:
+        solutions = _solutions(item.exercise)
+        assert solutions is not None
+        return f"[other solutions](../tests/autograder/checks/{solutions.name})"
     module = exercises()[item.exercise].reference.__module__.rpartition(".")[2]
     paths = oracles()[item.oracle]
     own = next((path for path in paths if path.stem == f"test_{module}"), paths[0])
     return f"[{own.stem}](../tests/tfcourse/{own.name})"
+
+
+def _solutions(exercise: str) -> Path | None:
+    """Return the file with other right solutions of an exercise."""
+    files = sorted((ROOT / "tests" / "autograder" / "checks").glob("alternatives_*.py"))
+    return next((path for path in files if f'"{exercise}"' in path.read_text(encoding="utf-8")), None)
 
 
 if __name__ == "__main__":

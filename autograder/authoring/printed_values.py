@@ -32,7 +32,7 @@ def with_values_cell(text: str) -> str:
     """Return a lesson's MyST text with the cell that evaluates its expressions; without expressions it stays as it is.
 
     Raises:
-        ValueError: if what stands in double braces is not an expression with a format.
+        ValueError: if the text in double braces is not an expression with a format.
     """
     fields = list(_fields(text))
     if not fields:

@@ -159,17 +159,6 @@ def test_a_release_of_both_chapters_gives_nothing_away(
     assert kinds == {"solution", "rubric", "hidden test", "canary", "marker"}
 
 
-def test_the_course_itself_gives_nothing_away(real_files: dict[str, list[Path]]) -> None:
-    """Notebooks and packages of every real chapter, and every page that people wrote."""
-    secrets, files = project_secrets(ROOT), real_files
-    materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
-    assert len(materials) == 3 * len(list((ROOT / "chapters").glob("*/exercises.md")))
-    assert find_leaks([*materials, *written_materials(ROOT)], secrets) == []
-    # The control: with nobody's chapter, the last package gives the earlier ones away.
-    last = sorted(files)[-1]
-    assert "solution" in {leak.kind for leak in find_leaks([files[last][1]], secrets)}
-
-
 def test_earlier_chapters_are_public_in_later_ones_and_not_the_other_way(
     small: Any, secrets: Secrets, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""The students' package of every chapter, installed: solutions get everything, the notebook as it is given out nothing."""
+"""The packages of all chapters: solutions get everything in them, the notebook nothing, and nothing gives a solution away."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograder.release.leaks import Material, find_leaks, written_materials
+from autograder.release.secret_texts import project_secrets
+
 from .test_student_build import installed, run
 
-CHAPTERS = sorted(path.parent.name for path in (Path(__file__).parents[3] / "chapters").glob("*/exercises.md"))
+ROOT = Path(__file__).parents[3]
+CHAPTERS = sorted(path.parent.name for path in (ROOT / "chapters").glob("*/exercises.md"))
 NOTEBOOK = """
 verdicts, scope = {}, {}
 for source in json.loads(open(sys.argv[3], encoding="utf-8").read()):
@@ -29,10 +33,9 @@ print(json.dumps(verdicts))
 def test_a_chapters_solutions_get_everything_from_its_package_and_its_notebook_nothing(
     chapter: str, real_files: dict[str, list[Path]], tmp_path: Path
 ) -> None:
-    root = Path(__file__).parents[3]
     notebook, wheel, _ = real_files[chapter]
     package = installed(wheel, tmp_path / "student")
-    for path, part in ((root / "solutions" / chapter / "exercises.ipynb", 1), (notebook, 0)):
+    for path, part in ((ROOT / "solutions" / chapter / "exercises.ipynb", 1), (notebook, 0)):
         cells = nbformat.read(path, as_version=4).cells
         sources = [cell.source for cell in cells if cell.cell_type == "code"]
         (tmp_path / "cells.json").write_text(json.dumps(sources))
@@ -57,3 +60,14 @@ def test_the_package_brings_the_pre_check_as_a_command(real_files: dict[str, lis
     result = json.loads(done.stdout)
     assert result["score"] == 0 < result["max_score"]
     assert result["missing"] == []
+
+
+def test_the_course_itself_gives_nothing_away(real_files: dict[str, list[Path]]) -> None:
+    """Notebooks and packages of every real chapter, and every page that people wrote."""
+    secrets, files = project_secrets(ROOT), real_files
+    materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
+    assert len(materials) == 3 * len(CHAPTERS)
+    assert find_leaks([*materials, *written_materials(ROOT)], secrets) == []
+    # The control: with nobody's chapter, the last package gives the earlier ones away.
+    last = sorted(files)[-1]
+    assert "solution" in {leak.kind for leak in find_leaks([files[last][1]], secrets)}

@@ -180,7 +180,7 @@ FLAT, EMPTY = seen(X[0]), Observation()
 AXES = {"views": [[("narrow", -2, 0, 1)]] * 2, "claim": "the past moves"}
 WHOLE = {"views": [[], []], "claim": "the past moves"}
 SPREAD, NARROW, BOUND = {"dim": 0}, {"dim": 0, "within": 1.1}, {"dim": 0, "within": 1.2}
-LOOP, LINES = {"axis": "keys"}, {"axis": "keys", "lines": 2}
+LOOP = {"axis": "keys", "lines": 2}
 
 
 def counted(*operations):
@@ -223,8 +223,8 @@ def lined(*lines):
         ("same_operations", counted(7, 10), counted(1, 1), LOOP, None),
         ("same_operations", counted(7, 21), counted(1, 1), LOOP, "21"),
         ("same_operations", counted(3, 9), counted(1, 1), LOOP, "keys"),
-        *[("same_operations", lined(90, many), counted(1, 1), o, None) for many in (90, 88, 91) for o in (LOOP, LINES)],
-        *[("same_operations", lined(90, m), counted(1, 1), o, str(m)) for m in (92, 94) for o in (LOOP, LINES)],
+        *[("same_operations", lined(90, many), counted(1, 1), LOOP, None) for many in (90, 88, 91)],
+        *[("same_operations", lined(90, many), counted(1, 1), LOOP, str(many)) for many in (92, 94)],
         ("same_operations", lined(HIDDEN, HIDDEN), counted(1, 1), LOOP, "settrace"),
         ("small_tensors", [Observation(largest=n) for n in (90, 120)], [EMPTY] * 2, {"limit": 120}, None),
         ("small_tensors", [Observation(largest=n) for n in (90, 120)], [EMPTY] * 2, {"limit": 119}, "120 elements"),
