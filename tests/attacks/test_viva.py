@@ -8,15 +8,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograder.authoring.chapter import find_chapter
 from autograder.checks import exercise
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import as_released
 from autograder.record.results import ExerciseResult, GradeResult, write_result
+from autograder.release.student_build import build_student_wheel
 from autograder.roster.roster import Student, write_roster
 from autograder.viva.interviews import Interview, interviews
 from autograder.viva.pages import page
-from tests.autograder.conftest import RELEASED, course_dir, released  # noqa: F401
+from tests.autograder.conftest import PROJECT, RELEASED, course_dir, released  # noqa: F401
 
 CHAPTER, EXERCISE = "03_scaled_dot_product", "causal_mask"
 RIGHT = """def causal_mask(T, device=None):
@@ -67,6 +69,8 @@ def hand_in(course: Course, student: str, code: str) -> None:
 def made(course_dir: Path) -> tuple[Course, list[Interview]]:  # noqa: F811
     assert RELEASED[CHAPTER] == EXERCISE
     course = Course.open(course_dir)
+    # Questions come from recorded answers, which the packages of the shared course lack.
+    build_student_wheel(PROJECT, find_chapter(PROJECT, CHAPTER), course.root / "student" / CHAPTER)
     write_roster(course, {student: Student(student, name=f"{student} {MARKUP}") for student in CODE})
     for student, code in CODE.items():
         hand_in(course, student, code)
