@@ -82,8 +82,8 @@ def page() -> str:
         "# The systems of the lecture",
         "",
         f"The lecture decks name {len(rows)} systems: {len(rows) - shown} are exercises with a check, {shown} are shown in a lesson.",
-        "Each exercise has an *oracle*: a test of the reference against an independent implementation, or other right solutions, written from",
-        "the formula, which all questions of the check compare with the reference. Most exercises have both.",
+        "Each exercise has an *oracle*: a test of the reference against an independent implementation, or other right solutions,",
+        "written from the formula, which all questions of the check compare with the reference. Most exercises have both.",
         "`tools/systems.toml` has the name of the test; run one with `pytest FILE -k NAME`.",
     ]
     for chapter in dict.fromkeys(item.chapter for item in rows):
