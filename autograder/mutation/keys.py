@@ -151,7 +151,7 @@ def _digest(tree: ast.AST) -> str:
 
 
 def _dump(node: object) -> str:
-    """Return a tree as text that is the same in every version of Python: fields that are empty, and so may be new, are left out."""
+    """Return a tree as text, without empty fields: versions of Python differ in the fields that they add."""
     if isinstance(node, list):
         return f"[{', '.join(map(_dump, node))}]"
     if not isinstance(node, ast.AST):
