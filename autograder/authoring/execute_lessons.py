@@ -59,7 +59,7 @@ def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Pat
         path = Path(env.doc2path(name))
         if any(path.match(pattern) for pattern in settings.execution_excludepatterns):
             continue
-        text = with_values_cell(path.read_text(encoding="utf-8"))
+        text = with_values_cell(path.read_text(encoding="utf-8"), path)
         reader = create_nb_reader(str(path), env.myst_config, settings, text)
         if reader is not None:
             notebooks.append((path, reader.read(text)))
@@ -77,10 +77,11 @@ def _is_cached(cache: Any, notebook: Any) -> bool:
 def print_values(app: Sphinx, docname: str, source: list[str]) -> None:
     """Put the values that a lesson has printed for its prose into the text that Sphinx reads."""
     settings = app.env.mystnb_config
-    reader = create_nb_reader(str(app.env.doc2path(docname)), app.env.myst_config, settings, source[0])
+    path = Path(app.env.doc2path(docname))
+    reader = create_nb_reader(str(path), app.env.myst_config, settings, source[0])
     if reader is None or not count_values(source[0]):
         return
-    source[0] = with_values_cell(source[0])
+    source[0] = with_values_cell(source[0], path)
     with suppress(KeyError):  # it has failed, as MyST-NB will report
         _, executed = open_execution_cache(Path(settings.execution_cache_path)).merge_match_into_notebook(
             reader.read(source[0])

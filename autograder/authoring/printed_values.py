@@ -9,7 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+from autograder.errors import CourseError
 
 _VALUE = r"\{\{(?P<value>.+?)\}\}"
 # Code is left alone; within formulas a minus stays a hyphen, which TeX draws as a minus.
@@ -28,13 +31,16 @@ for printed_value in [
 """
 
 
-def with_values_cell(text: str) -> str:
+def with_values_cell(text: str, path: Path) -> str:
     """Return a lesson's MyST text with the cell that evaluates its expressions; without expressions it stays as it is.
 
     Raises:
-        ValueError: if the text in double braces is not an expression with a format.
+        CourseError: if a text in double braces is not an expression with a format; it names the file, which is ``path``.
     """
-    fields = list(_fields(text))
+    try:
+        fields = list(_fields(text))
+    except ValueError as error:
+        raise CourseError(str(error), where=path, do="Write a format, as in {{error:.3f}}.") from error
     if not fields:
         return text
     lines = [f"    format({expression}, {form!r})," for expression, form in fields]
@@ -79,5 +85,5 @@ def _field(written: str) -> tuple[str, str]:
     except SyntaxError:
         form = ""
     if not form:
-        raise ValueError(f"{{{{{written}}}}} is not an expression with a format, such as {{{{error:.3f}}}}")
+        raise ValueError(f"{{{{{written}}}}} is not an expression with a format")
     return expression.strip(), form

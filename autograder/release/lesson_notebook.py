@@ -64,7 +64,7 @@ def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     cache = lesson_cache.open_execution_cache(lesson_cache.execution_cache_path(root, base))
     waiting = []
     for chapter in chapters:
-        text = with_values_cell(chapter.lesson.read_text(encoding="utf-8"))
+        text = with_values_cell(chapter.lesson.read_text(encoding="utf-8"), chapter.lesson)
         notebook = read_myst_markdown_notebook(text, path=chapter.lesson)
         try:
             _, notebooks[chapter.name] = cache.merge_match_into_notebook(notebook)

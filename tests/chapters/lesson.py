@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,31 +52,27 @@ class Lesson:
         prose: the text without code and front matter, on one line, without emphasis.
     """
 
-    def __init__(
-        self, chapter: str, asked: Mapping[str, str], given: Collection[str] | str = (), *, beside: str = r"(?!)"
-    ) -> None:
+    def __init__(self, chapter: str, asked: Mapping[str, str], given: str) -> None:
         """Read a lesson.
 
         Args:
             chapter: folder below ``chapters/``.
             asked: what the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
             given: the numbers that the lesson does not print, separated by blanks: they come from papers, are settings of the code, or are
-                worked out on the spot. Or phrases that contain them.
-            beside: what else of the prose has tests of its own.
+                worked out on the spot.
         """
         self.number = chapter[:2]
         self.path = CHAPTERS / chapter / "lesson.md"
         self.source = self.path.read_text(encoding="utf-8")
         self.asked = asked
-        self.given = given
-        self.beside = beside
+        self.given = set(given.split())
         text = re.sub(r"\A---.*?\n---\n", "", self.source, flags=re.S)
         text = re.sub(r"```\{code-cell\}.*?\n```|```python.*?\n```", "", text, flags=re.S)
         self.prose = re.sub(r"\s+", " ", text.replace("*", ""))
 
     def run(self, folder: Path) -> tuple[list[Any], dict[str, Any]]:
         """Execute the lesson in a fresh kernel; return its code cells, and the answers to what is asked."""
-        notebook = read_myst_markdown_notebook(with_values_cell(self.source), path=self.path)
+        notebook = read_myst_markdown_notebook(with_values_cell(self.source, self.path), path=self.path)
         questions = ", ".join(f"{name!r}: {expression}" for name, expression in self.asked.items())
         asking = f"import json\nprint(json.dumps({{{questions}}}, default=lambda tensor: tensor.tolist()))"
         notebook.cells.append(nbformat.v4.new_code_cell(asking))
@@ -102,41 +97,17 @@ class Lesson:
             bundle = CacheBundleIn(without_questions, str(self.path), data={"execution_seconds": seconds})
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
-    def check(self, phrase: str, *values: float, form: str = ".2f") -> None:
-        """The prose contains the phrase, and the phrase's numbers are these values, printed as the phrase prints them."""
-        assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
-        for value in values:
-            assert format(value, form) in phrase, f"{value} is stated as {phrase!r}"
-
     def captions(self) -> list[int]:
         """Return the numbers of the figures whose caption asks what the figure answers, in order."""
         pattern = rf"(?:\*|\")Figure {int(self.number)}\.(\d+)\. [A-Z][^.?]*\?"
         return [int(number) for number in re.findall(pattern, self.source)]
 
-    def unchecked(self, tests: str) -> list[str]:
-        """Return the numbers of the prose that stand neither in a phrase that the tests check nor in one that is given.
-
-        Args:
-            tests: the file whose calls of ``check`` count.
-        """
-        remaining = re.sub(rf"\{{\{{.+?\}}\}}|{self.beside}", "", self.prose)
-        numbers = set(self.given.split()) if isinstance(self.given, str) else set()
-        phrases = checked_phrases(tests) | (set() if isinstance(self.given, str) else set(self.given))
-        for phrase in sorted(phrases, key=len, reverse=True):
-            assert phrase in self.prose, f"the lesson no longer says {phrase!r}"
-            remaining = remaining.replace(phrase, "")
-        found = re.findall(NUMBERS, re.sub(r"[Ff]igure \d+\.\d+", "", remaining))
-        written = {number.replace("{,}", ",") for number in found}
-        assert numbers <= written, f"given, but not in the prose: {sorted(numbers - written)}"
-        return [number for number in found if number.replace("{,}", ",") not in numbers]
-
-
-def checked_phrases(tests: str) -> set[str]:
-    """Return the phrases that the tests in a file give to ``check``."""
-    tree = ast.parse(Path(tests).read_text(encoding="utf-8"))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    firsts = [call.args[0] for call in calls if call.func.id == "check"]  # type: ignore[attr-defined]
-    return {first.value for first in firsts if isinstance(first, ast.Constant) and isinstance(first.value, str)}
+    def unchecked(self) -> list[str]:
+        """Return the numbers of the prose that the lesson does not print and that are not given."""
+        prose = re.sub(r"\{\{.+?\}\}|[Ff]igure \d+\.\d+", "", self.prose)
+        found = {number.replace("{,}", ",") for number in re.findall(NUMBERS, prose)}
+        assert self.given <= found, f"given, but not in the prose: {sorted(self.given - found)}"
+        return sorted(found - self.given)
 
 
 def described(pages: list[str]) -> list[bool]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nbformat
 import pytest
 from myst_nb.core.read import read_myst_markdown_notebook
 
 from autograder.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
+from autograder.errors import CourseError
 
 LESSON = """---
 kernelspec: {name: python3}
@@ -20,11 +23,12 @@ The loss falls to {{losses["last"]:.2f}}, by {{losses["last"] - (1 if x != 2 els
 text = f"{{x}}"
 ```
 """
+PATH = Path("lesson.md")
 VALUES = ["0.25", "-0.75", "-3", "1,234"]
 
 
 def test_expressions_are_evaluated_by_a_hidden_cell_after_the_others() -> None:
-    notebook = read_myst_markdown_notebook(with_values_cell(LESSON), path="lesson.md")
+    notebook = read_myst_markdown_notebook(with_values_cell(LESSON, PATH), path=PATH)
     *_, cell = notebook.cells
     assert cell.metadata["tags"] == ["remove-cell"]
     names = {"losses": {"last": 0.25}, "x": [0, 3], "print": (printed := []).append}
@@ -42,10 +46,12 @@ def test_values_take_the_place_of_their_expressions_in_prose_and_formulas_but_no
 
 
 def test_a_lesson_without_expressions_stays_as_it_is() -> None:
-    assert with_values_cell("text\n") == "text\n"
+    assert with_values_cell("text\n", PATH) == "text\n"
 
 
 @pytest.mark.parametrize("written", ["{{x}}", "{{:.2f}}", "{{x[1:2]}}", "{{x:.2f} and {y:.2f}}"])
 def test_an_expression_without_a_format_is_refused(written: str) -> None:
-    with pytest.raises(ValueError, match="expression with a format"):
-        with_values_cell(written)
+    with pytest.raises(CourseError) as error:
+        with_values_cell(written, PATH)
+    assert error.value.where == str(PATH)
+    assert written in error.value.what
