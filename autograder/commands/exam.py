@@ -62,11 +62,12 @@ def exam(
     from autograder.exam.pages import pages
 
     names = chapters_of_project(project_root(), chapters)
+    numbers = [chapter.partition("_")[0] for chapter in names]
+    folder_name = _folder_name(name or "-".join(numbers))
     course = Course.open(course_folder(course_dir), create=True)
     plan = read_course_file(course.root)
     seed = seed or secrets.token_hex(8)
-    numbers = [chapter.partition("_")[0] for chapter in names]
-    folder = course.root / "exam" / _folder_name(name or "-".join(numbers))
+    folder = course.root / "exam" / folder_name
     with progress_bar("exam", questions) as step:
         written = compose(
             names, questions, versions, seed, secret=course.secret_seed(), selects=plan.selects, report=step

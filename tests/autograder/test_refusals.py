@@ -76,7 +76,7 @@ REFUSALS = [
         Refusal(f"viva 03 --course @box/{folder}", (f"@box/{folder}", says))
         for folder, says in (("empty", "no course"), ("missing", "no course"), ("garbage.ipynb", "file"))
     ),
-    Refusal("exam 03 --name ../x --course @course", ("--name", "../x")),
+    Refusal("exam 03 --name ../x --course @box/empty", ("--name", "../x")),
     Refusal("exam 03 --versions 5 --course @box/empty", ("--versions",)),
     # Submissions that are none, or of another chapter, or in the wrong place.
     *(
