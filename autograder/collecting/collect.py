@@ -40,6 +40,7 @@ from autograder.collecting.store import (
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload, other_files, owners_elsewhere, uploads_of
 from autograder.course.folder import Course
+from autograder.course.known_names import known_assignments
 from autograder.course.paths import shell_command
 from autograder.roster.roster import (
     Student,
@@ -66,7 +67,6 @@ def collect(
     submissions: Path | None = None,
     *,
     trust_dates: bool = False,
-    chapters: Iterable[str] = (),
 ) -> Collection:
     """Collect submissions into the course folder.
 
@@ -76,7 +76,6 @@ def collect(
         submissions: a zip archive or a folder: nbgrader's layout, a download of Canvas or of Moodle, one folder per student, or a flat
             folder of notebooks. By default the course's own ``submitted`` folder, in which only missing names are added.
         trust_dates: use the files' dates as submission times. In most platforms' downloads they are the date of the download.
-        chapters: additional chapter names, which may be missing from the gradebook: a notebook or folder of such a name is not a student.
 
     Returns:
         The collected students and the problems. A bad file never prevents the collection of another file.
@@ -86,7 +85,8 @@ def collect(
             written. Nothing is collected then.
     """
     manifest = released_manifest(course, chapter)
-    others = frozenset([*manifest.elsewhere, *chapters]) - {chapter}
+    # A notebook or folder that is called like another chapter is no student's, also where that is not released yet.
+    others = frozenset([*manifest.elsewhere, *known_assignments(course.root)]) - {chapter}
     remove_drafts(course, chapter)
     if submissions is None or submissions.resolve() == course.folder("submitted"):
         return collect_in_place(course, manifest, others)

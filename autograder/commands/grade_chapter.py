@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from autograder.commands.console import progress_bar
-from autograder.course.paths import project_chapters, shell_command
+from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def autograde_chapter(
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.reports.grades import answers_waiting
 
-    collection = collect(course, chapter, submissions, chapters=project_chapters())
+    collection = collect(course, chapter, submissions)
     apply_times(course, chapter)
     students = require_submissions(course, chapter, lambda: collection)
     with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
@@ -137,7 +137,7 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
     """Collect a chapter's submissions from the course's own folder."""
     from autograder.collecting.collect import collect
 
-    return collect(course, chapter, chapters=project_chapters())
+    return collect(course, chapter)
 
 
 def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -165,8 +165,8 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
 
     Args:
         root: the course folder.
-        chapters: names of assignments; by default all of the project and the course folder. The file may abbreviate a name as on the
-            command line.
+        chapters: names of assignments; by default all that the course folder knows. The file may abbreviate a name as on the command
+            line, and may name an assignment in two tables, which count together.
 
     Returns:
         The contents of the file, with full names; the default plan if the file does not exist.
@@ -233,13 +233,13 @@ def set_selection(
     text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
     document = tomlkit.parse(text)
     chapters = document.setdefault("chapters", tomlkit.table(is_super_table=True))
-    key = next((key for key in chapters if matching_chapters(key, [chapter])), chapter)
-    plan = chapters.setdefault(key, tomlkit.table())
-    for key, names in (("only", only), ("without", without)):
-        if names is None:
+    tables = [key for key in chapters if matching_chapters(key, [chapter])] or [chapter]
+    for table in tables:
+        plan = chapters.setdefault(table, tomlkit.table())
+        for key, names in (("only", only), ("without", without)):
             plan.pop(key, None)
-        else:
-            plan[key] = list(names)
+            if names is not None and table == tables[0]:
+                plan[key] = list(names)
     write_atomically(path, tomlkit.dumps(document).encode())
 
 
@@ -306,15 +306,36 @@ def _with_full_names(path: Path, text: str, plan: CourseFile, assignments: froze
         full: dict[str, _Value] = {}
         for typed, value in table.items():
             name = _full_name(path, text, f"{where}.{typed}", typed, assignments)
-            if name in full:
-                raise _at(path, text, f"{where}.{typed}", f"{name} is named twice", "Keep one of the two.")
-            full[name] = value
+            try:
+                full[name] = _joined(full[name], value) if name in full else value
+            except ValueError as error:
+                key = f"{where}.{typed}.{error}".rstrip(".")
+                raise _at(path, text, key, f"{name} has this already", "Keep one of the two.") from error
         return full
 
     extensions = {who: renamed(table, f"extensions.{who}") for who, table in plan.extensions.items()}
     deadlines = {who: renamed(table, f"deadlines.{who}") for who, table in plan.deadlines.items()}
     chapters, viva = renamed(plan.chapters, "chapters"), renamed(plan.viva, "viva")
     return structs.replace(plan, chapters=chapters, viva=viva, extensions=extensions, deadlines=deadlines)
+
+
+def _joined(one: Any, other: Any, key: str = "") -> Any:
+    """Return what two tables of the same assignment say together.
+
+    Raises:
+        ValueError: if both have the same key; the error's text is that key.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        both = {name: _joined(one[name], other[name], name) for name in one.keys() & other.keys()}
+        return {**one, **other, **both}
+    if not isinstance(one, Struct) or isinstance(one, LateRule | ExerciseRule):
+        raise ValueError(key)
+    empty = type(one)()
+    values = {}
+    for field in one.__struct_fields__:
+        first, second, default = (getattr(plan, field) for plan in (one, other, empty))
+        values[field] = first if second == default else second if first == default else _joined(first, second, field)
+    return type(one)(**values)
 
 
 def _refuse_lone_deadlines(path: Path, text: str, plan: CourseFile) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.course.paths import project_chapters
+from autograder.atomic_files import write_atomically
+from autograder.errors import CourseError
 
+# The chapters of the project that the course was released from, also those that have not been released yet.
+CHAPTERS_NAME = "chapters.json"
 # The folders of a course whose own folders are called like assignments.
 _BY_ASSIGNMENT = ("source", "release", "results")
 
@@ -26,13 +30,36 @@ class KnownPeople:
 
 
 def known_assignments(root: Path) -> frozenset[str]:
-    """Return the names of the project's chapters and of the course's own assignments.
+    """Return the names of the course's own assignments and of all chapters of the project that it was released from.
+
+    Only the course folder decides, never the current one: a date counts wherever a command is given.
 
     Args:
         root: the course folder.
     """
     own_assignments = (path.name for step in _BY_ASSIGNMENT for path in (root / step).glob("*") if path.is_dir())
-    return project_chapters() | project_chapters(root) | frozenset(own_assignments)
+    return _project_chapters(root) | frozenset(own_assignments)
+
+
+def note_project_chapters(root: Path, chapters: Iterable[str]) -> None:
+    """Remember the names of the project's chapters in the course folder."""
+    names = sorted(chapters)
+    if _project_chapters(root) != frozenset(names):
+        write_atomically(root / CHAPTERS_NAME, (json.dumps(names, indent=1) + "\n").encode())
+
+
+def _project_chapters(root: Path) -> frozenset[str]:
+    path = root / CHAPTERS_NAME
+    try:
+        return frozenset(map(str, json.loads(path.read_text(encoding="utf-8"))))
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError, TypeError) as error:
+        raise CourseError(
+            f"this list of chapters cannot be read ({error})",
+            where=path,
+            do="Remove the file, and release any chapter again: tfcourse assign.",
+        ) from error
 
 
 def known_people(root: Path) -> KnownPeople:

@@ -43,13 +43,6 @@ def project_root(start: Path | None = None) -> Path:
     )
 
 
-def project_chapters(start: Path | None = None) -> frozenset[str]:
-    """Return the names of the chapters of the project around a folder, the current one by default; none outside of a project."""
-    with suppress(CourseError):
-        return frozenset(path.name for path in (project_root(start) / "chapters").iterdir() if path.is_dir())
-    return frozenset()
-
-
 def course_folder(named_folder: Path | None = None, start: Path | None = None) -> Path:
     """Find the course folder.
 

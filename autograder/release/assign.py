@@ -23,6 +23,7 @@ from autograder.authoring.sync import sync
 from autograder.course.assignment_text import assignment_sentences
 from autograder.course.course_file import CourseFile, course_file_path, read_course_file
 from autograder.course.folder import Course
+from autograder.course.known_names import note_project_chapters
 from autograder.errors import CourseError
 from autograder.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.release.nbgrader_release import generate_assignment, released_notebook
@@ -81,7 +82,9 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
             chapter: {Path(STUDENT_FOLDER) / path.relative_to(folder): path.read_bytes() for path in paths}
             for chapter, paths in materials.items()
         }
-        return _publish_all(course, contents, selected)
+        published = _publish_all(course, contents, selected)
+    note_project_chapters(course.root, (chapter.name for chapter in chapters(root)))
+    return published
 
 
 def selected_chapters(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Chapter]:

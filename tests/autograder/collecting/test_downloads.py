@@ -14,6 +14,7 @@ import pytest
 from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
 from autograder.course.folder import Course
+from autograder.course.known_names import note_project_chapters
 from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
 from autograder.roster.roster import is_safe, read_roster
@@ -74,6 +75,7 @@ def outcome(
     row: Mapping[str, Any], course: Course, folder: Path, contents: Mapping[str, bytes]
 ) -> tuple[dict[str, list[str]], Collection]:
     """Collect what a row says; return what the table says of the end."""
+    note_project_chapters(course.root, row.get("chapters", ()))
     if "class" in row:
         (folder / "class.csv").write_text("\n".join(row["class"]), encoding="utf-8")
         enrol(course, folder / "class.csv")
@@ -84,7 +86,7 @@ def outcome(
         found = collect(course, CHAPTER)
     else:
         source = write(folder / "now", row["files"], contents, packed=row.get("packed", False))
-        found = collect(course, CHAPTER, source, chapters=row.get("chapters", ()))
+        found = collect(course, CHAPTER, source)
     told = sorted(f"{problem.kind}: {problem.where}" for problem in found.problems)
     end = {"owners": lying(course, contents), "problems": told}
     if "numbers" in row:
@@ -113,7 +115,7 @@ def test_everybody_gets_their_own_work_and_the_rest_is_named(
         roster = list(read_roster(course).items())
         assert roster == sorted(roster, key=lambda item: item[0])
         source = tmp_path / "now" / ("all.zip" if row.get("packed") else "")
-        again = collect(course, CHAPTER, source, chapters=row.get("chapters", ()))
+        again = collect(course, CHAPTER, source)
         assert (again.new, again.replaced) == ([], []), "the same download brings nothing new"
         assert list(read_roster(course).items()) == roster
 

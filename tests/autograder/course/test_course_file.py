@@ -18,6 +18,7 @@ from autograder.course.course_file import (
     set_selection,
     write_template,
 )
+from autograder.course.known_names import note_project_chapters
 from autograder.errors import CourseError
 
 NOON = datetime(2027, 3, 1, 12)  # as TOML reads a time without an offset
@@ -87,7 +88,8 @@ def test_template_says_nothing_and_shows_every_key(tmp_path: Path) -> None:
             (f"[chapters.07_decoding]\nweight = {weight}", 2, "weight")
             for weight in ("-1", "nan", "inf", "true", '"2"', "1001")
         ),
-        ("[chapters.07]\nweight = 1\n[chapters.07_decoding]\nweight = 2", 3, "07_decoding is named twice"),
+        ("[chapters.07]\nweight = 1\n[chapters.07_decoding]\nweight = 2", 4, "07_decoding.weight"),
+        ("[extensions.ada]\n07 = 2027-03-02T12:00:00\n07_decoding = 2027-03-02T12:00:00", 3, "07_decoding"),
         ("[chapters.0]\nweight = 1", 1, "chapters.0: "),
         ("[chapters.d]\nweight = 1", 1, "'d' can mean 03_scaled_dot_product, 07_decoding"),
         ("[extensions.ada]\n08 = 2027-03-02T12:00:00", 2, "extensions.ada.08: there is no chapter '08'"),
@@ -158,8 +160,23 @@ def test_short_names_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert sum(weights[name] * share for name, share in shares.items()) / sum(weights.values()) == pytest.approx(0.7)
 
 
-def test_every_reader_knows_the_projects_chapters_and_the_courses_own(tmp_path: Path) -> None:
+def test_two_tables_of_one_chapter_count_together(tmp_path: Path) -> None:
+    text = "[chapters.07.exercises.mirostat]\npoints = 2\n[chapters.07_decoding]\ndue = 2027-03-01T12:00:00\n"
+    text += "[chapters.07_decoding.exercises.top_p]\npoints = 3\n"
+    plan = read_course_file(put(tmp_path, text), CHAPTERS).chapters["07_decoding"]
+    assert {name: rule.points for name, rule in plan.exercises.items()} == {"mirostat": 2, "top_p": 3}
+    assert plan.due == NOON
+    set_selection(
+        put(tmp_path, "[chapters.07]\nonly = ['top_p']\n[chapters.07_decoding]\nweight = 1\n"),
+        "07_decoding",
+        without=["mirostat"],
+    )
+    assert read_course_file(tmp_path, CHAPTERS).chapters["07_decoding"] == ChapterPlan(without=("mirostat",), weight=1)
+
+
+def test_the_course_folder_alone_says_which_chapters_there_are(tmp_path: Path) -> None:
     (tmp_path / "source" / "HW-1").mkdir(parents=True)
+    note_project_chapters(tmp_path, CHAPTERS)
     plan = read_course_file(put(tmp_path, "[chapters.HW-1]\nweight = 2\n[chapters.3]\nweight = 1\n"))
     assert set(plan.chapters) == {"HW-1", "03_scaled_dot_product"}
     with pytest.raises(CourseError, match=r"line 3: chapters\.HW-2: there is no chapter 'HW-2'"):
