@@ -20,8 +20,9 @@ demo: $(READY)
 	$(RUN)/tfcourse build
 	$(RUN)/tfcourse assign $(DEMO) --course $(COURSE)
 	$(RUN)/tfcourse sample-class --students 24 --course $(COURSE)
-	$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE)
-	$(RUN)/tfcourse report --course $(COURSE)
+	# Exit code 1: some of the work, which is named, waits for a person.
+	$(RUN)/tfcourse autograde $(DEMO) --course $(COURSE) || [ $$? = 1 ]
+	$(RUN)/tfcourse report --course $(COURSE) || [ $$? = 1 ]
 	@echo
 	@echo "Open first:  the site            $(CURDIR)/book/_build/html/index.html"
 	@echo "             the class report    $(abspath $(COURSE))/report.html"

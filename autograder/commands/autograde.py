@@ -85,6 +85,8 @@ def _autograde(
         from autograder.course.lock import course_lock
         from autograder.gradebook.reader import released_chapters
         from autograder.grading.released_points import refuse_changed_points
+        from autograder.reports.grades import read_grades
+        from autograder.reports.missing import gaps, is_work_without_grade
 
         names = released_chapters(course, chapters)
         settings = read_settings()
@@ -98,5 +100,6 @@ def _autograde(
             require_submissions(course, name, partial(collect_in_place, course, name))
     with course_lock(course):
         done = [autograde_chapter(course, name, submissions, settings, force, workers) for name in names]
-    failed = any(data["missing"] or data["strangers"] or any(map(needs_action, data["results"])) for data, _ in done)
+        unfinished = is_work_without_grade(gaps(course, read_grades(course, names)))
+    failed = unfinished or any(needs_action(result) for data, _ in done for result in data["results"])
     return CommandResult([data for data, _ in done], "\n".join(text for _, text in done), EXIT_FAILED if failed else 0)

@@ -56,7 +56,7 @@ def export(
     from autograder.reports.export import HINTS, absent_lines, handed_in_nothing, not_begun, open_choices, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
-    from autograder.reports.missing import gaps, missing_messages, not_brought_in, unclear
+    from autograder.reports.missing import gaps, is_work_without_grade, missing_messages, unclear
     from autograder.reports.viva.grades import missing_conversations, read_viva_grades
 
     course = Course.open(course_folder(course_dir))
@@ -102,16 +102,9 @@ def export(
             {"student": grade.student, "chapter": grade.chapter} for grade in vivas if not grade.handed_in
         ],
         "pending": sum(grade.pending for grade in [*grades, *vivas]),
-        "not_gradable": [
-            {"student": grade.student, "chapter": grade.chapter}
-            for grade in grades
-            if grade.handed_in and grade.gradable is False
-        ],
-        "to_decide": [{"student": grade.student, "chapter": grade.chapter} for grade in grades if not grade.decided],
         **missing_data,
     }
-    fell_short = open_ or not_brought_in(course, grades) or missing_data["strangers"]
-    return CommandResult(data, "\n".join(lines), EXIT_FAILED if fell_short else 0)
+    return CommandResult(data, "\n".join(lines), EXIT_FAILED if is_work_without_grade(missing_data) else 0)
 
 
 def _vivas_left_out(vivas: Sequence[Grade]) -> list[str]:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def needs_action(result: Mapping[str, Any]) -> bool:
-    """Return whether a person must act before a submission has a grade, or its author a page."""
+    """Return whether a person must act before a submission has the grade of its last version, or its author a page."""
     from autograder.feedback.pages import KIND as NO_FEEDBACK
 
-    return result["status"] in ("not recorded", "to decide") or any(
+    return result["status"] == "not recorded" or any(
         problem["kind"] == NO_FEEDBACK for problem in result["problems"]
     )
 

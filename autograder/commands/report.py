@@ -40,7 +40,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.record.viva_scores import write_viva_scores
     from autograder.reports.class_report import summarise
     from autograder.reports.course_overview import course_overview
-    from autograder.reports.missing import gaps, missing_messages, not_brought_in
+    from autograder.reports.missing import gaps, is_work_without_grade, missing_messages, not_brought_in
     from autograder.reports.report_page import write_report
     from autograder.reports.rubric_counts import rubric_counts
     from autograder.reports.student_work import read_student_work
@@ -80,7 +80,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         chapters_waiting = sorted({work.grade.chapter for work in works if work.grade.pending})
         lines.append(f"{phrase}: {marking_hint(course, chapters_waiting)}")
     for work in works:
-        if not work.grade.decided:
+        if work.grade.waits_for == "choice":
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += missing_messages(course, grades)
     behind = {row.student: row.reasons for row in course_overview(summaries, now).behind}
@@ -94,4 +94,4 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         "grades": {total.grade.student: total.grade_name for total in overall if total.grade_name},
         **missing_data,
     }
-    return CommandResult(data, "\n".join(lines), EXIT_FAILED if lacking or missing_data["strangers"] else 0)
+    return CommandResult(data, "\n".join(lines), EXIT_FAILED if is_work_without_grade(missing_data) else 0)

@@ -199,13 +199,18 @@ def group_submitters(
     }
 
 
+def submitters(course: Course, chapter: str) -> set[str]:
+    """Return the ids of those who have handed in a chapter, also if the work did not get from the download into the course folder."""
+    folders = {path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir()}
+    return folders | {item.student for item in missing(course, chapter)}
+
+
 def nothing_handed_in(course: Course, chapter: str) -> list[str]:
     """Return the ids of those on the class list who have handed in nothing for a chapter that counts for them, in order.
 
-    A submission that is in a download and did not get into the course folder counts as handed in, and so does that of a student's group.
+    The work of a student's group counts as handed in.
     """
-    folders = {path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir()}
-    present = folders | {item.student for item in missing(course, chapter)}
+    present = submitters(course, chapter)
     roster, plan = read_roster(course), read_course_file(course.root)
     absent = enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
     return sorted(name for name in absent if not is_excused(roster[name], chapter, plan.due(chapter, name)))

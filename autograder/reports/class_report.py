@@ -47,7 +47,7 @@ class Work:
     @property
     def graded(self) -> bool:
         """Whether its score is valid: it was handed in and could be graded, and the grader did not fail."""
-        return self.grade.handed_in and self.recorded and self.grade.gradable is True and self.grade.decided
+        return self.grade.handed_in and self.recorded and self.grade.gradable is True and not self.grade.waits_for
 
     @property
     def share(self) -> float:
@@ -216,8 +216,8 @@ def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...
         remarked=tuple(work for work in present if work.remarks),
         graded=_students(graded),
         ungraded=_students(work for work in present if not work.recorded),
-        refused=_students(w for w in present if w.recorded and w.grade.decided and not w.grade.gradable),
-        undecided=_students(work for work in present if not work.grade.decided),
+        refused=_students(w for w in present if w.recorded and not w.grade.waits_for and not w.grade.gradable),
+        undecided=_students(work for work in present if work.grade.waits_for == "choice"),
         absent=_students(
             work for work in works if not work.grade.handed_in and work.grade.student not in not_brought_in
         ),

@@ -97,7 +97,7 @@ def export(
         raise CourseError("nobody has handed in anything yet", do="Grade submissions first: tfcourse autograde CHAPTER")
     if form != "csv" and not _graded(grades):
         raise CourseError(
-            "nothing that was handed in could be graded",
+            "nothing that was handed in has a grade",
             do="tfcourse report prints the reasons; --format csv exports all students.",
         )
     begun = {grade.chapter for grade in grades if grade.handed_in}
@@ -150,8 +150,8 @@ def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
 
 
 def _graded(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the valid grades: not missing, not to be decided, and not at 0 because the work could not be graded."""
-    return [grade for grade in grades if grade.handed_in and grade.gradable and grade.decided]
+    """Return the valid grades: of work that is graded, and not at 0 because it could not be graded."""
+    return [grade for grade in grades if grade.handed_in and grade.gradable and not grade.waits_for]
 
 
 def undecided(grades: Iterable[Grade]) -> str:
@@ -196,7 +196,7 @@ def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
 
 def open_choices(grades: Iterable[Grade]) -> str:
     """Return a sentence on the submissions whose notebook is not chosen yet, or an empty string."""
-    undecided = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
+    undecided = [grade for grade in grades if grade.waits_for == "choice" and not grade.handed_in_by]
     if not undecided:
         return ""
     who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in undecided)
@@ -232,7 +232,7 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
     """
 
     def points(grade: Grade, number: float) -> object:
-        return _exact(number) if grade.decided and (grade.handed_in or not grade.viva) else ""
+        return _exact(number) if not grade.waits_for and (grade.handed_in or not grade.viva) else ""
 
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from nbgrader.api import Grade as GradeRow
 from nbgrader.api import Student as GradebookStudent
@@ -17,13 +17,15 @@ from autograder.course.course_file import CourseFile, days_late, late_share, rea
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.course.viva_plan import without_vivas
-from autograder.enrolment.enrol import enrolled_students, group_submitters
+from autograder.enrolment.enrol import enrolled_students, group_submitters, submitters
 from autograder.enrolment.standing import counts_for
 from autograder.errors import CourseError
 from autograder.gradebook.reader import open_gradebook
 from autograder.record.results import Status, read_results
 from autograder.reports.counting import counted, ruled_cells
 from autograder.roster.roster import Student, read_roster, roster_path
+
+WaitsFor = Literal["", "choice", "grading"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Grade:
         gradable: False if the submission could not be graded and has 0 points until a person decides; None if it has 0 points and the
             result that would give the reason is missing.
         has_result: False if a submission in the gradebook has no readable result of ``tfcourse``.
-        decided: False if there are several notebooks and none has been chosen; the student then has no points.
+        waits_for: ``"choice"`` if there are several notebooks and none has been chosen, ``"grading"`` if the work lies in ``submitted/``
+            or in a download and has not been graded; the student then has no points. Else empty.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
         handed_in_by: the group member whose submission this is; empty for the student's own submission.
         number: the student's number at the institution, from the class list, or empty.
@@ -75,7 +78,7 @@ class Grade:
     handed_in: bool
     gradable: bool | None = True
     has_result: bool = True
-    decided: bool = True
+    waits_for: WaitsFor = ""
     in_place: bool = True
     handed_in_by: str = ""
     number: str = ""
@@ -129,7 +132,9 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                 )
         enrolled = enrolled_students(roster)
         in_gradebook = {student.id: student for student in gradebook.students}
-        unseen = {name: GradebookStudent(id=name) for name in enrolled.keys() - in_gradebook.keys()}
+        present = {chapter: submitters(course, chapter) for chapter in chapters or released}
+        everybody = enrolled.keys() | set().union(*present.values())
+        unseen = {name: GradebookStudent(id=name) for name in everybody - in_gradebook.keys()}
         students = [student for _, student in sorted((in_gradebook | unseen).items())]
         if not students:
             raise CourseError(
@@ -154,7 +159,9 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                 submission = submissions.get(student.id)
                 grade = _grade(assignment, student, submission, known_as, waiting)
                 if results.get(student.id) == "to decide" and (submitted / student.id / chapter).is_dir():
-                    grade = replace(grade, handed_in=True, decided=False)
+                    grade = replace(grade, handed_in=True, waits_for="choice")
+                elif submission is None and student.id in present[chapter]:
+                    grade = replace(grade, handed_in=True, waits_for="grading")
                 elif submission is not None:
                     status = results.get(student.id) if ours else "graded"
                     grade = replace(
@@ -179,8 +186,8 @@ def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mappi
     by_key = {(grade.chapter, grade.student): grade for grade in grades}
     shared = dict(by_key)
     for chapter in dict.fromkeys(grade.chapter for grade in grades):
-        submitters = [grade.student for grade in grades if grade.chapter == chapter and grade.handed_in]
-        for name, submitter in group_submitters(course, chapter, roster, submitters).items():
+        present = [grade.student for grade in grades if grade.chapter == chapter and grade.handed_in]
+        for name, submitter in group_submitters(course, chapter, roster, present).items():
             grade = _by_own_deadline(by_key[chapter, submitter], name, plan)
             shared[chapter, name] = _for_member(grade, by_key[chapter, name])
     return list(shared.values())

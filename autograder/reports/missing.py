@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     return [
         *messages,
         *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
+        *not_graded_yet(course, grades),
         *without_result(course, grades),
         *failed(course, grades),
         *filter(None, [removed_submissions(grades)]),
@@ -46,7 +47,13 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
 
 def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
     """Return what is missing, and who is not on the class list, as plain data, ready for JSON."""
-    grades_by_kind = {"without_result": _lacking_result(grades), "gone": _lacking_submission(grades)}
+    grades_by_kind = {
+        "without_result": _lacking_result(grades),
+        "gone": _lacking_submission(grades),
+        "not_graded_yet": _waiting(grades),
+        "not_gradable": [grade for grade in grades if grade.handed_in and not grade.gradable],
+        "to_decide": [grade for grade in grades if grade.waits_for == "choice"],
+    }
     absent = not_brought_in(course, grades)
     return {
         "strangers": [stranger.to_dict() for stranger in strangers(course, {grade.chapter for grade in grades})],
@@ -107,6 +114,31 @@ def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
         for chapter in _chapters(grades)
         for source, files in unowned_files(course, chapter).items()
     ]
+
+
+def is_work_without_grade(gaps: Mapping[str, Sequence[object]]) -> bool:
+    """Return whether the result of :func:`gaps` names work that has no grade, or of which it is open whose it is."""
+    kinds = ("strangers", "unowned", "not_brought_in", "not_graded_yet", "not_gradable", "to_decide")
+    return any(gaps[kind] for kind in kinds)
+
+
+def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per chapter on the submissions that have not been graded, and how to grade them."""
+    ordered = sorted(_waiting(grades), key=lambda grade: grade.chapter)
+    lines = []
+    for chapter, several in groupby(ordered, lambda grade: grade.chapter):
+        absent = {*_failed_students(course, chapter), *(item.student for item in missing(course, chapter))}
+        if students := [grade.student for grade in several if grade.student not in absent]:
+            are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
+            again = shell_command(course, "autograde", chapter)
+            lines.append(
+                f"{_count(students)} of {chapter} {are} not graded yet and {have} no points: {_some(students)}. Grade {them}: {again}"
+            )
+    return lines
+
+
+def _waiting(grades: Iterable[Grade]) -> list[Grade]:
+    return [grade for grade in grades if grade.waits_for == "grading" and not grade.handed_in_by]
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:

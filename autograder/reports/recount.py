@@ -65,7 +65,7 @@ def recount(course: Course, chapter: str) -> Recount:
     if not rules:
         return Recount(chapter, {}, (), 0)
     before = {grade.student: grade for grade in read_grades(course, [chapter], by_rules=False)}
-    after = [grade for grade in read_grades(course, [chapter]) if grade.handed_in]
+    after = [grade for grade in read_grades(course, [chapter]) if grade.handed_in and not grade.waits_for]
     moves = tuple(
         (before[grade.student], grade)
         for grade in after

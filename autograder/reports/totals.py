@@ -90,9 +90,9 @@ def _total(
 
 
 def _share(grade: Grade) -> float | None:
-    if not grade.best or _is_missing(grade):
+    if not grade.best or _is_missing(grade) or grade.waits_for == "grading":
         return None
-    if not grade.handed_in or not grade.decided:
+    if not grade.handed_in or grade.waits_for:
         return 0.0
     return min(1.0, grade.score / grade.best)
 
@@ -102,7 +102,7 @@ def _is_missing(grade: Grade) -> bool:
 
 
 def _is_open(grade: Grade) -> bool:
-    return grade.handed_in and (grade.pending > 0 or not grade.decided or not grade.gradable)
+    return grade.handed_in and (grade.pending > 0 or bool(grade.waits_for) or not grade.gradable)
 
 
 def in_each_grade(overall: Sequence[Total]) -> str:

@@ -50,7 +50,7 @@ def _grade(of_chapter: Grade, name: str, best: float, submission: Any) -> Grade:
         handed_in=submission is not None,
         gradable=True,
         has_result=True,
-        decided=True,
+        waits_for="",
         in_place=True,
         handed_in_by="",
         viva=True,
