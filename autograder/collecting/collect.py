@@ -38,6 +38,7 @@ from autograder.collecting.store import (
     write,
 )
 from autograder.collecting.student_ids import by_student
+from autograder.collecting.teams import entries_of_teams, refuse_teams, teams_in, with_groups_of_today
 from autograder.collecting.uploads import Upload, other_files, owners_elsewhere, uploads_of
 from autograder.course.folder import Course
 from autograder.course.known_names import known_assignments
@@ -113,6 +114,8 @@ def collect(
         for student, student_uploads in everybody.items()
     }
     collection.problems += same_names
+    teams = teams_in([*uploads, *files], roster, chapter)
+    refuse_teams(course, chapter, teams)
     with_files = {student: everybody[student] for student, student_uploads in owned.items() if not student_uploads}
     students = _bring_files(course, chapter, with_files, collection)
     chosen = _chosen(course, owned, manifest, collection, entries, trust_dates)
@@ -129,6 +132,8 @@ def collect(
             collection.problems.append(_not_brought_in(course, chapter, item, error))
             continue
         students.append(_student_of(item.student, item.upload, chapter))
+    students = [student for student in students if student.id not in teams]
+    students += entries_of_teams(roster, chapter, teams)
     try:
         note_late(course, chapter, collection.late, collection.students)
         note_unowned(course, chapter, submissions, collection.problems)
@@ -141,7 +146,7 @@ def collect(
         course, chapter, [item for item in collection.missing if item.student not in failed]
     )
     try:
-        write_roster(course, merged(roster, students))
+        write_roster(course, with_groups_of_today(course, chapter, merged(roster, students)))
     except OSError as error:
         text = f"Names and numbers of this download are not kept: the list of students could not be written ({error.strerror or error})."
         do = what_to_do(error, "See to it that the course folder can be written, then collect again.")

@@ -1,6 +1,7 @@
 """Parse the file names in platforms' downloads; the owner of a file is read from the platform's part of the name.
 
-- Moodle: ``Full name_NUMBER_assignsubmission_file_FILE``. Every underscore in a full name becomes a space (``mod/assign``).
+- Moodle: ``Full name_NUMBER_assignsubmission_file_FILE``. Every underscore in a full name becomes a space (``mod/assign``). Where teams
+  hand in, name and number are the team's; that of all students without a team has no number.
 - Canvas: ``sortablename_NUMBER_UPLOAD_FILE``. A late submission has ``LATE`` before the number; an anonymous course has ``anon_ID`` instead
   of name and number. Underscores in a name are kept, except around a number (``lib/content_zipper.rb``).
 - Blackboard: ``Assignment_LOGIN_attempt_2026-10-24-18-00-00_FILE``, and the same name with ``.txt`` for the receipt of each attempt.
@@ -28,7 +29,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
 
-_MOODLE = re.compile(r"_([0-9]+)_assignsubmission_(?:file|onlinetext)(?:_|$)")
+# Students without a team hand in as one, which has no number.
+_MOODLE = re.compile(r"(?:_([0-9]+))?_assignsubmission_(?:file|onlinetext)(?:_|$)")
 _CANVAS = re.compile(r"_(LATE_)?([0-9]+)_([0-9]+)_(?=.)", re.DOTALL)
 _BLACKBOARD = re.compile(
     r"(?P<head>.+?)_attempt_(?P<time>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[0-9]{2}){3})(?:_(?P<file>.+)|\.txt)", re.DOTALL
@@ -124,9 +126,10 @@ def own_name(name: str) -> str:
 
 def _moodle(name: str) -> list[PlatformName]:
     matches = [
-        PlatformName("moodle", name[: match.start()], "", match[1], name[match.end() :])
+        PlatformName("moodle", name[: match.start()], "", match[1] or "", name[match.end() :])
         for match in _overlapping(_MOODLE, name)
     ]
+    matches = [match for match in matches if match.upload] or matches
     # Moodle itself leaves no underscore in a name; where a person has put one, there must be no second way to read it.
     return matches[:1] if matches and "_" not in matches[0].owner else matches
 

@@ -24,7 +24,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autograder.collecting.uploads import Upload
 from autograder.roster.name_spellings import listed_spelling
-from autograder.roster.roster import Student, folded_name, groups_of, is_called, is_safe, names_of, safe_id
+from autograder.roster.roster import (
+    Student,
+    folded_name,
+    groups_of,
+    is_called,
+    is_safe,
+    names_of,
+    safe_id,
+    team_members,
+)
 from autograder.submission.problem import Problem
 
 # What makes two uploads one student's: a platform and its number, or a spelling of a name and the id that it would be by itself.
@@ -109,9 +118,11 @@ def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity
     for student in roster.values():
         if student.user:
             ids["canvas", student.user] = student.id
-        if student.platform_of(chapter) == "moodle" and chapter in student.uploads:
-            ids["moodle", student.uploads[chapter]] = student.id
-    return ids
+        if number := student.number_on_moodle(chapter):
+            ids["moodle", number] = student.id
+    # The worksheet knows better than a download, whose number may be a team's.
+    worksheet = {("moodle", s.participants[chapter]): s.id for s in roster.values() if chapter in s.participants}
+    return ids | worksheet
 
 
 def _ids(
@@ -138,8 +149,15 @@ def _matched(
 ) -> tuple[dict[Identity, str], dict[Identity, list[str]]]:
     """Return the ids of those whom the roster has, and the students of those for whom it has several."""
     owners = {_identity(upload): upload.owner for upload in uploads}
-    matched = {identity: student for identity, student in _ids_by_number(roster, chapter).items() if identity in owners}
+    matched: dict[Identity, str] = {}
     ambiguous: dict[Identity, list[str]] = {}
+    for identity, student in _ids_by_number(roster, chapter).items():
+        # The number of a team may be that of a participant, too, who need not be one of its members.
+        if identity in owners and _is_numbered_so(roster[student], identity, owners[identity]):
+            matched[identity] = student
+    for identity, owner in owners.items():
+        if identity[0] == "moodle" and identity not in matched and (members := team_members(roster, owner, chapter)):
+            matched[identity] = members[0]
     listed = [student for student in roster.values() if student.enrolled]
     respelled = {owner: listed_spelling(owner, listed) for owner in set(owners.values()) if not owner.isascii()}
     for keys in (_words, _spelling, _listed_names):
@@ -165,6 +183,11 @@ def _matched(
                 # Also somebody on the class list whom several display names claim: one of them is borrowed.
                 ambiguous[identity] = several
     return matched, {identity: several for identity, several in ambiguous.items() if identity not in matched}
+
+
+def _is_numbered_so(student: Student, identity: Identity, owner: str) -> bool:
+    """Return whether the number of a platform's name is that of a student who is called so, too, as far as their name is known."""
+    return identity[0] != "moodle" or not student.name or owner == "Participant" or is_called(student, owner)
 
 
 def _candidates(
@@ -224,7 +247,7 @@ def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
         return False
     if identity[0] == "brightspace":
         return True
-    number = student.uploads.get(chapter, "") if identity[0] == "moodle" else student.user
+    number = student.number_on_moodle(chapter) if identity[0] == "moodle" else student.user
     return number in ("", identity[1])
 
 
@@ -287,7 +310,7 @@ def _may_have(student: Student | None, identity: Identity, owner: str, chapter: 
     if identity[0] == "canvas":
         return student.platform in ("", "canvas") and student.user in ("", identity[1])
     same_name = not student.name or safe_id(student.name) == safe_id(owner)
-    return student.platform != "canvas" and same_name and student.uploads.get(chapter) in (None, identity[1])
+    return student.platform != "canvas" and same_name and student.number_on_moodle(chapter) in ("", identity[1])
 
 
 def _same_name_message(identity: Identity, owner: str, student: str) -> tuple[str, str]:

@@ -27,9 +27,7 @@ def needs_action(result: Mapping[str, Any]) -> bool:
     """Return whether a person must act before a submission has the grade of its last version, or its author a page."""
     from autograder.feedback.pages import KIND as NO_FEEDBACK
 
-    return result["status"] == "not recorded" or any(
-        problem["kind"] == NO_FEEDBACK for problem in result["problems"]
-    )
+    return result["status"] == "not recorded" or any(problem["kind"] == NO_FEEDBACK for problem in result["problems"])
 
 
 def settings_for(

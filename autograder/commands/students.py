@@ -227,6 +227,11 @@ def _changes(enrolment: Enrolment, dry_run: bool) -> str:
     if enrolment.withdrawn:
         who = ", ".join(enrolment.withdrawn)
         lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")
+    for name, chapters in enrolment.kept_groups.items():
+        lines.append(
+            f"{name} is in another group, and keeps the grade of the former one in {', '.join(chapters)} "
+            f"(to change that: the same list with --chapter)"
+        )
     if dry_run:
         lines.append("this was a dry run: nothing was written")
     return "\n".join([*lines, *map(str, enrolment.problems)])

@@ -32,6 +32,7 @@ from autograder.errors import CourseError
 from autograder.roster.roster import (
     Student,
     folded_name,
+    groups_of,
     is_safe,
     read_roster,
     roster_path,
@@ -58,6 +59,7 @@ class Enrolment:
         departed: students whom ``remove_missing`` has marked as withdrawn, because they handed in something.
         removed: students whom ``remove_missing`` has removed, because they handed in nothing; by id with their name.
         withdrawn: students on this list who have withdrawn, according to the course.
+        kept_groups: students who are in another group than the one they handed in a chapter with, which stays; with those chapters.
         problems: lines that were left out, and students whose submissions could not be determined.
     """
 
@@ -69,6 +71,7 @@ class Enrolment:
     departed: tuple[str, ...] = ()
     removed: Mapping[str, str] = field(default_factory=dict)
     withdrawn: tuple[str, ...] = ()
+    kept_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
 
@@ -164,8 +167,17 @@ def summary(class_list: ClassList, merge: Merge, before: Mapping[str, Student]) 
         updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
         unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
         withdrawn=tuple(sorted(name for name in entries if entries[name].state)),
+        kept_groups={name: kept for name in sorted(entries) if (kept := _kept_groups(entries[name], before.get(name)))},
         problems=(*class_list.problems, *merge.problems),
     )
+
+
+def _kept_groups(student: Student, before: Student | None) -> tuple[str, ...]:
+    """Return the chapters that a student handed in with the group of before, which the list has changed."""
+    if before is None or folded_name(student.group) == folded_name(before.group):
+        return ()
+    now = groups_of(student)
+    return tuple(sorted(chapter for chapter, team in student.teams.items() if folded_name(team) not in now))
 
 
 def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:
@@ -191,11 +203,11 @@ def group_submitters(
     present = frozenset(submitters)
     by_group: dict[str, list[str]] = defaultdict(list)
     for name in present & roster.keys():
-        by_group[folded_name(roster[name].group)].append(name)
+        by_group[roster[name].team(chapter)].append(name)
     return {
         name: by_group[group][0]
         for name, student in enrolled_students(roster).items()
-        if (group := folded_name(student.group)) and name not in present and len(by_group[group]) == 1
+        if (group := student.team(chapter)) and name not in present and len(by_group[group]) == 1
     }
 
 
@@ -270,8 +282,8 @@ def _by_text(student: Student) -> Iterable[str]:
 
 
 def _by_participant(student: Student) -> Iterable[str]:
-    on_moodle = (chapter for chapter in student.uploads if student.platform_of(chapter) == "moodle")
-    return [f"{chapter}:{student.uploads[chapter]}" for chapter in on_moodle]
+    chapters = {*student.participants, *student.uploads}
+    return [f"{chapter}:{number}" for chapter in chapters if (number := student.number_on_moodle(chapter))]
 
 
 def _by_name(student: Student) -> Iterable[str]:
@@ -376,9 +388,11 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     if student.platform and student.uploads:
         # The numbers of the uploads are that platform's, whichever one the list comes from.
         texts["platform"] = student.platform
-    # Canvas's list of groups has whole names. The surname of a name that is the same is still known.
-    is_same_name = not member.name or folded_name(member.name) == folded_name(student.name)
-    surname = member.surname or (student.surname if is_same_name else "")
+    surname = member.surname
+    first, last = member.first_and_last_name
+    # Worksheets and Canvas's list of groups have whole names, which do not tell surnames, nor that "Smith, Jr." is one.
+    if folded_name(student.name) in {folded_name(name) for name in (member.name, f"{last}, {first}")} or not member.name:
+        texts["name"], surname = student.name, student.surname or surname
     return replace(student, **texts, surname=surname, enrolled=True)
 
 

@@ -1,4 +1,4 @@
-"""Read a list that belongs to one assignment: Moodle's grading worksheet, or a table of student and time.
+"""Read a list that belongs to one assignment: Moodle's grading worksheet, a table of student and time, or the groups that hand in.
 
 The worksheet has a participant's number in the assignment, beside name, ID number and address. So it tells apart two students of one name,
 whose downloads Moodle tells apart by that number alone. It adds students, and never removes any.
@@ -18,7 +18,7 @@ from autograder.enrolment.enrol import Enrolment, merge_list, save_roster, summa
 from autograder.enrolment.find_student import called, matching_students
 from autograder.enrolment.times import course_zone, platform_time, record_times
 from autograder.errors import CourseError
-from autograder.roster.roster import Student, merged, read_roster, submitted_folders
+from autograder.roster.roster import Student, folded_name, merged, read_roster, submitted_folders
 from autograder.submission.problem import Problem
 
 
@@ -52,11 +52,11 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
         CourseError: if the list cannot be read, or has neither participants nor times.
     """
     class_list = read_class_list(path)
-    if not class_list.of_one_chapter:
+    if not (class_list.of_one_chapter or "group" in class_list.fields):
         raise CourseError(
-            "this list has neither participant numbers nor submission times",
+            "this list has neither participant numbers nor submission times nor groups",
             where=path,
-            do="Read it without --chapter. Moodle's worksheet: the assignment, View all submissions, Download grading worksheet.",
+            do="Read it without --chapter. Moodle's worksheet: the assignment, Submissions, Actions, Download grading worksheet.",
         )
     if class_list.only_times:
         ids: Mapping[int, str]
@@ -77,16 +77,21 @@ def _enrolled(
     before = read_roster(course)
     numbers = class_list.participants
     members = {
-        line: replace(member, uploads={chapter: numbers[line]}) if line in numbers else member
+        line: replace(member, participants={chapter: numbers[line]}, group="") if line in numbers else member
         for line, member in class_list.members.items()
     }
-    merge = merge_list(course, replace(class_list, members=members), file)
-    numbered = [
-        Student(name, platform="moodle", uploads={chapter: numbers[line]})
+    # The column says with whom a student hands in here; a class list may name other groups.
+    merge = merge_list(course, replace(class_list, members=members, fields=class_list.fields - {"group"}), file)
+    in_chapter = [
+        Student(
+            name,
+            platform="moodle" if line in numbers else "",
+            participants={chapter: numbers[line]} if line in numbers else {},
+            teams={chapter: class_list.members[line].group} if "group" in class_list.fields else {},
+        )
         for line, name in merge.ids.items()
-        if line in numbers
     ]
-    roster = merged({**before, **merge.entries}, numbered)
+    roster = merged({**before, **merge.entries}, in_chapter)
     merge = replace(merge, entries={name: roster[name] for name in merge.entries})
     if not dry_run:
         save_roster(course, roster)
@@ -99,18 +104,20 @@ def _shared_numbers(
     course: Course, chapter: str, roster: Mapping[str, Student], entries: Mapping[str, Student]
 ) -> list[Problem]:
     """Name the submissions that were collected under another id before the worksheet said whose they are."""
-    owners = {student.uploads[chapter]: student for student in entries.values() if chapter in student.uploads}
-    others = (student for student in roster.values() if student.id not in entries)
-    return [
-        Problem(
-            "same number",
-            f"Participant {other.uploads[chapter]} of {chapter} is {called(owner)}, and was collected as {called(other)}.",
-            f"submitted/{other.id}/{chapter}",
-            f"Give the work to its owner: {shell_command(course, 'students', '--same', other.id, owner.id)}",
-        )
-        for other in others
-        if other.platform_of(chapter) == "moodle" and (owner := owners.get(other.uploads.get(chapter, ""))) is not None
-    ]
+    owners = {student.participants[chapter]: student for student in entries.values() if chapter in student.participants}
+    teams = {student.team(chapter) for student in entries.values()}
+    problems = []
+    for other in roster.values():
+        owner = owners.get(other.number_on_moodle(chapter))
+        if owner is None or other.id in entries:
+            continue
+        message = f"Participant {owner.participants[chapter]} of {chapter} is {called(owner)}, and was collected as {called(other)}."
+        do = f"Give the work to its owner: {shell_command(course, 'students', '--same', other.id, owner.id)}"
+        if folded_name(other.name) in teams:
+            message = f"{called(other)} is a team, and was collected as a student, before the course knew its members."
+            do = f"Remove submitted/{other.id}/{chapter}, and collect the download again."
+        problems.append(Problem("same number", message, f"submitted/{other.id}/{chapter}", do))
+    return problems
 
 
 def _listed(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:

@@ -132,7 +132,9 @@ def _pages(
     pages_of_members = member_pages(course, chapter, [member for names in members.values() for member in names])
     for name, page in by_name.items():
         submitter = roster.get(name, Student(name))
-        recipients = [submitter, *(_with_upload_of(submitter, roster[member], chapter) for member in members[name])]
+        recipients = [submitter]
+        if not _is_teams(submitter, chapter):  # Moodle gives a team's page to all members
+            recipients += [_with_upload_of(submitter, roster[member], chapter) for member in members[name]]
         for student in recipients:
             content = page.read_bytes() if student is submitter else pages_of_members.get(student.id)
             if content is not None and _is_reachable(student, platform, chapter):
@@ -151,8 +153,17 @@ def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Studen
 
 
 def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
-    handed_in = student.platform_of(chapter) == platform and chapter in student.uploads
-    return handed_in and (platform == "moodle" or bool(student.user))
+    if student.platform_of(chapter) != platform:
+        return False
+    if platform == "moodle":
+        return _is_teams(student, chapter) or bool(student.number_on_moodle(chapter))
+    return chapter in student.uploads and bool(student.user)
+
+
+def _is_teams(student: Student, chapter: str) -> bool:
+    """Return whether a student has the work of a team on Moodle."""
+    upload = student.uploads.get(chapter, "")
+    return student.platform_of(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
 
 
 def _packed(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
@@ -180,8 +191,10 @@ def _zipped(entries: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def _moodle_name(student: Student, chapter: str) -> str:
+    if _is_teams(student, chapter):
+        return f"{student.uploads[chapter]}_assignsubmission_file/{chapter}.html"
     name = _UNSAFE.sub(" ", student.name).strip(" .~") or "student"
-    return f"{name}_{student.uploads[chapter]}_assignsubmission_file/{chapter}.html"
+    return f"{name}_{student.number_on_moodle(chapter)}_assignsubmission_file/{chapter}.html"
 
 
 def _canvas_name(student: Student, chapter: str) -> str:

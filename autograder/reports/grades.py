@@ -305,7 +305,7 @@ def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, wa
         platform=platform,
         # The lecturer's entry in the gradebook takes precedence over the name in a download.
         canvas_id="" if on_moodle and not known_as.user else student.lms_user_id or known_as.user,
-        moodle_id=known_as.uploads.get(assignment.name, "") if on_moodle else "",
+        moodle_id=known_as.participants.get(assignment.name, "") if on_moodle else "",
         chapter=assignment.name,
         submitted=submission.timestamp if submission else None,
         due=submission.duedate if submission else assignment.duedate,

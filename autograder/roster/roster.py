@@ -20,6 +20,7 @@ from autograder.errors import CourseError
 # Latin letters that are no letter with an accent.
 _LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
 _SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,98}[A-Za-z0-9_@-])?")
+_NOT_IN_FILE_NAMES = re.compile(r"""[&<>"'`|:*?/\\]""")
 # The fields that every entry of the file has.
 _ALWAYS = frozenset({"name", "platform", "user", "uploads"})
 # Characters that nbgrader's columns hold; PostgreSQL refuses more.
@@ -37,7 +38,8 @@ class Student:
         name: their name, or empty.
         platform: ``"canvas"``, ``"moodle"``, or empty.
         user: their number on Canvas, which is the same for every assignment, or empty.
-        uploads: by chapter, the number that the platform gave this submission, or its participant in this assignment.
+        uploads: by chapter, what the platform's download calls this submission by: on Canvas the number of the upload; on Moodle the number
+            of its participant or, where teams hand in, the team's name and number (``Team 5_7``).
         surname: the part of the name that they are sorted by, or empty if no class list names it.
         email: their email address, or empty.
         number: their number at the institution (Canvas's SIS User ID, Moodle's ID number), or empty.
@@ -45,6 +47,8 @@ class Student:
         group: the group that they hand in with; several are separated by commas; empty for none.
         section: their section on Canvas, or empty.
         enrolled: whether the class list has them. A student who is only known by a submission is not enrolled.
+        participants: by chapter, the student's number in the assignment on Moodle, from its grading worksheet.
+        teams: by chapter, the group that the student handed in with. A later class list does not change it.
         other_platforms: by chapter, the platform of an upload if it differs from ``platform``.
         state: ``"withdrawn"`` for a student who left the class, ``"ignored"`` for a submitter who is not a student (a test account),
             else empty. The work of both is kept, and counts nowhere.
@@ -64,6 +68,8 @@ class Student:
     group: str = ""
     section: str = ""
     enrolled: bool = False
+    participants: Mapping[str, str] = field(default_factory=dict)
+    teams: Mapping[str, str] = field(default_factory=dict)
     other_platforms: Mapping[str, str] = field(default_factory=dict)
     state: str = ""
     excused: tuple[str, ...] = ()
@@ -77,6 +83,15 @@ class Student:
     def platform_of(self, chapter: str) -> str:
         """Return the platform on which the student hands in a chapter; empty if none is known."""
         return self.other_platforms.get(chapter, self.platform)
+
+    def number_on_moodle(self, chapter: str) -> str:
+        """Return the student's number in a chapter's assignment on Moodle; empty if it is not known."""
+        seen = self.uploads.get(chapter, "") if self.platform_of(chapter) == "moodle" else ""
+        return self.participants.get(chapter) or (seen if seen.isdecimal() else "")
+
+    def team(self, chapter: str) -> str:
+        """Return the group that the student hands in a chapter with, as it is compared; empty for none."""
+        return folded_name(self.teams.get(chapter, self.group))
 
     @property
     def first_and_last_name(self) -> tuple[str, str]:
@@ -103,8 +118,12 @@ def safe_id(text: str) -> str:
 
 
 def folded_name(name: str) -> str:
-    """Return a name as it is compared: without case, the form of Unicode and needless blanks; Moodle writes blanks for underscores."""
-    return unicodedata.normalize("NFC", " ".join(name.replace("_", " ").split())).casefold()
+    """Return a name as it is compared: without case, the form of Unicode, needless blanks, and the signs that no file name may hold.
+
+    Moodle leaves these signs out of the names of folders, and writes blanks for underscores.
+    """
+    kept = _NOT_IN_FILE_NAMES.sub("", name).replace("_", " ")
+    return unicodedata.normalize("NFC", " ".join(kept.split())).casefold()
 
 
 def names_of(student: Student) -> set[str]:
@@ -123,6 +142,26 @@ def is_called(student: Student, owner: str) -> bool:
 def groups_of(student: Student) -> set[str]:
     """Return a student's groups as they are compared: the cell as a whole, and its parts between commas, for Moodle lists several."""
     return {folded_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
+
+
+def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> list[str]:
+    """Return the members of the team that the owner of a submission is, the one who has its work first; empty if it is no team.
+
+    Args:
+        roster: the students that the course knows.
+        owner: the name in a download of Moodle's.
+        chapter: the chapter.
+    """
+    name = folded_name(owner)
+    students = [student for student in roster.values() if student.enrolled]
+    if any(name in names_of(student) for student in students):
+        return []
+    members = [
+        student
+        for student in students
+        if name in ({folded_name(student.teams[chapter])} if chapter in student.teams else groups_of(student))
+    ]
+    return [student.id for student in sorted(members, key=lambda one: (chapter not in one.uploads, one.id))]
 
 
 def _letters(name: str) -> str:
@@ -194,9 +233,10 @@ def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[
     for student in collected:
         entry = everyone.get(student.id, Student(student.id))
         platform = entry.platform or student.platform
-        others = {chapter: name for chapter, name in entry.other_platforms.items() if chapter not in student.uploads}
+        numbered = {**student.uploads, **student.participants}
+        others = {chapter: name for chapter, name in entry.other_platforms.items() if chapter not in numbered}
         if student.platform not in ("", platform):
-            others |= dict.fromkeys(student.uploads, student.platform)
+            others |= dict.fromkeys(numbered, student.platform)
         everyone[student.id] = replace(
             entry,
             # A class list spells a name as people do; Canvas's downloads run it together.
@@ -204,6 +244,8 @@ def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[
             platform=platform,
             user=student.user or entry.user,
             uploads={**entry.uploads, **student.uploads},
+            participants={**entry.participants, **student.participants},
+            teams={**entry.teams, **student.teams},
             other_platforms=others,
         )
     return everyone

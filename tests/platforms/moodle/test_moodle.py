@@ -1,0 +1,102 @@
+"""What a real Moodle 4.5 wrote: its lists, its worksheets and its downloads, with invented names. Who gets what, and what goes back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autograder.collecting.collect import collect
+from autograder.collecting.collection import Collection
+from autograder.course.course_file import course_file_path
+from autograder.course.folder import Course
+from autograder.enrolment.enrol import enrol, group_submitters
+from autograder.enrolment.worksheet import enrol_worksheet
+from autograder.errors import CourseError
+from autograder.reports.grades import read_grades
+from autograder.roster.roster import read_roster
+from tests.corpus.conftest import release
+
+FILES = Path(__file__).parent
+CHAPTER = "03_scaled_dot_product"
+TEAMS = f"[chapters.{CHAPTER}]\ngroups = true\n"
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course in which the chapter is released. Do not write into it."""
+    root = tmp_path_factory.mktemp("moodle") / "course"
+    release(root, {CHAPTER: ("soft_lookup", "causal_mask", "padding_mask")}, wheels=False)
+    return root
+
+
+@pytest.fixture
+def course(pristine: Path, tmp_path: Path) -> Course:
+    """A course of one's own, with Moodle's list of participants."""
+    course = Course.open(Path(shutil.copytree(pristine, tmp_path / "course")))
+    enrol(course, FILES / "participants_en.csv")
+    return course
+
+
+def told(collection: Collection) -> list[str]:
+    return sorted(f"{problem.kind}: {problem.where}" for problem in collection.problems)
+
+
+def holders(course: Course) -> list[str]:
+    return sorted(path.parent.name for path in course.folder("submitted").glob(f"*/{CHAPTER}"))
+
+
+def test_a_teams_work_is_its_members_and_no_participant_has_the_teams_number(course: Course) -> None:
+    enrol_worksheet(course, FILES / "worksheet_teams_en.csv", CHAPTER)
+    course_file_path(course.root).write_text(TEAMS)
+    collected = collect(course, CHAPTER, FILES / "teams_folders_cut.zip")
+    assert told(collected) == []
+    # Team 5; Team_2 Ünï; Team Z, whose number is that of a participant of another team; students without a team.
+    assert holders(course) == ["dora-draft", "emil-leer", "john-smith-jr", "u96f7-u674e"]
+    roster = read_roster(course)
+    assert {name: roster[name].uploads[CHAPTER] for name in holders(course)} == {
+        "dora-draft": "Team Z_100",
+        "emil-leer": "Default group",
+        "john-smith-jr": "Team 5_7",
+        "u96f7-u674e": "Team 2 Ünï_4",
+    }
+    members = group_submitters(course, CHAPTER, roster, holders(course))
+    assert members == {
+        "maria-del-carmen-garcia-lopez-hernandez": "john-smith-jr",
+        "nora-nichts": "emil-leer",
+        "petra-papier": "dora-draft",
+        "van-a-nguyen": "u96f7-u674e",
+    }
+    grades = {grade.student: grade for grade in read_grades(course, [CHAPTER])}
+    waiting = {name: grade.moodle_id for name, grade in grades.items() if grade.waits_for == "grading"}
+    assert waiting == {
+        "dora-draft": "101",
+        "petra-papier": "108",
+        "john-smith-jr": "112",
+        "maria-del-carmen-garcia-lopez-hernandez": "111",
+        "emil-leer": "88",
+        "nora-nichts": "90",
+        "u96f7-u674e": "87",
+        "van-a-nguyen": "109",
+    }
+    # Another list of the class, with all groups of everybody, and a second collection: nobody's grade moves.
+    enrol(course, FILES / "participants_en.csv")
+    again = collect(course, CHAPTER, FILES / "teams_folders_cut.zip")
+    assert (again.new, again.replaced, read_grades(course, [CHAPTER])) == ([], [], list(grades.values()))
+
+
+def test_without_a_worksheet_nobody_has_a_number_that_grades_go_back_to(pristine: Path, tmp_path: Path) -> None:
+    course = Course.open(Path(shutil.copytree(pristine, tmp_path / "course")))
+    collect(course, CHAPTER, FILES / "teams_folders_cut.zip")
+    grades = read_grades(course, [CHAPTER])
+    assert len(grades) == 4
+    assert {grade.moodle_id for grade in grades} == {""}
+
+
+def test_teams_are_refused_where_everybody_hands_in_alone(course: Course) -> None:
+    enrol_worksheet(course, FILES / "worksheet_teams_en.csv", CHAPTER)
+    with pytest.raises(CourseError) as error:
+        collect(course, CHAPTER, FILES / "teams_folders_cut.zip")
+    assert "groups = true" in error.value.do
+    assert holders(course) == []
