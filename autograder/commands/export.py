@@ -56,7 +56,7 @@ def export(
     from autograder.reports.export import HINTS, absent_lines, handed_in_nothing, not_begun, open_choices, undecided
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
-    from autograder.reports.missing import gaps, is_work_without_grade, missing_messages, unclear
+    from autograder.reports.missing import gaps, is_work_without_grade, missing_messages, some, unclear
     from autograder.reports.viva.grades import missing_conversations, read_viva_grades
 
     course = Course.open(course_folder(course_dir))
@@ -71,11 +71,16 @@ def export(
     vivas = read_viva_grades(course, grades)
     plan = read_course_file(course.root)
     files = export_grades([*grades, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total)
-    lines = [*charged, *(str(file.path) for file in files)]
+    lines = [*charged, *(str(file.path) for file in files if file.students)]
     for file in files:
-        if file.left_out:
-            who = ", ".join(file.left_out)
-            lines.append(f"not in {file.path.name}, because their number on the platform is unknown: {who}")
+        if file.left_out and file.students:
+            lines.append(
+                f"not in {file.path.name}, because their number on the platform is unknown: {some(file.left_out)}"
+            )
+        elif file.left_out:
+            lines.append(
+                f"no {file.path.name}: read the assignment's worksheet first (tfcourse students WORKSHEET.csv --chapter)"
+            )
     lines += absent_lines(grades, form)
     lines += missing_conversations(vivas, form) if form != "moodle" else _vivas_left_out(vivas)
     if empty := not_begun(grades):
@@ -120,11 +125,12 @@ def _export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, renewed: Sequence[str]
 ) -> CommandResult:
     from autograder.reports.feedback_archive import HINTS, export_feedback
+    from autograder.reports.missing import some
 
     archives = export_feedback(course, chapters, platform, folder)
     lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]
     lines += [
-        f"{archive.chapter}: left out, because their number on {platform.capitalize()} is unknown: {', '.join(archive.left_out)}"
+        f"{archive.chapter}: left out, because their number on {platform.capitalize()} is unknown: {some(archive.left_out)}"
         for archive in archives
         if archive.left_out
     ]

@@ -391,7 +391,10 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     surname = member.surname
     first, last = member.first_and_last_name
     # Worksheets and Canvas's list of groups have whole names, which do not tell surnames, nor that "Smith, Jr." is one.
-    if folded_name(student.name) in {folded_name(name) for name in (member.name, f"{last}, {first}")} or not member.name:
+    if (
+        folded_name(student.name) in {folded_name(name) for name in (member.name, f"{last}, {first}")}
+        or not member.name
+    ):
         texts["name"], surname = student.name, student.surname or surname
     return replace(student, **texts, surname=surname, enrolled=True)
 

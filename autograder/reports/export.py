@@ -113,7 +113,7 @@ def export(
     if form == "canvas":
         tables = [replace(table, header=[columns.get(title, title) for title in table.header]) for table in tables]
     try:
-        write_all_or_none({folder / table.name: table.text.encode() for table in tables})
+        write_all_or_none({folder / table.name: table.text.encode() for table in tables if table.rows})
         if form == "canvas":
             _remove_earlier(folder, {table.name for table in tables}, {grade.chapter for grade in grades})
     except CourseError as error:
@@ -320,7 +320,8 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
     """Return Moodle's worksheets; Moodle requires Identifier, Grade and Last modified (grade).
 
     The last is empty, so that Moodle overwrites existing grades only on request. There is no column for comments, because Moodle would
-    delete its own. A row without a participant number would break the import.
+    delete its own. A row without a participant number would break the import. Numbers come from the assignment's own worksheet alone:
+    those in a download of submissions may be numbers of teams, and other students'. A chapter without any has no file.
     """
     header = [
         "Identifier",
@@ -337,15 +338,15 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
     for chapter, group in groupby(_graded(grades), key=lambda grade: grade.chapter):
         chapter_grades = list(group)
         numbered = [grade for grade in chapter_grades if grade.moodle_id]
-        if not numbered:
-            raise CourseError(
-                f"no student's Moodle number for {chapter} is known: they come with Moodle's own download of the submissions",
-                do="Grade that download (tfcourse autograde CHAPTER --submissions ZIP); or use --format csv and Moodle's grade "
-                "import, which finds students by their email address.",
-            )
         rows = [_moodle_row(grade) for grade in numbered]
         left_out = [grade for grade in chapter_grades if not grade.moodle_id]
         tables.append(_Table(f"moodle-{chapter}.csv", header, rows, numbered, left_out))
+    if not any(table.rows for table in tables):
+        chapters = ", ".join(dict.fromkeys(grade.chapter for grade in grades))
+        raise CourseError(
+            f"no student's number in Moodle's assignment is known for {chapters}: they come from its grading worksheet",
+            do="Download it (the assignment, Submissions, Actions) and read it: tfcourse students WORKSHEET.csv --chapter CHAPTER",
+        )
     return tables
 
 

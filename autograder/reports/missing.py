@@ -99,7 +99,7 @@ def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return a sentence per chapter on students without a late penalty because their submission time is unknown."""
     return [
         f"{_count(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
-        f"{_some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
+        f"{some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
         f"Write the time into submitted/STUDENT/{chapter}/timestamp.txt."
         for chapter, problems_by_student in _open_times(course, grades).items()
         if problems_by_student
@@ -110,7 +110,7 @@ def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per download on the files that no student got."""
     return [
         f"{len(files)} file{'' if len(files) == 1 else 's'} of {chapter} in {source} belong{'s' if len(files) == 1 else ''} to no student: "
-        f"{_some(files)}. Rename them there and collect again; or, if this is settled, remove {unowned_path(course, chapter)}."
+        f"{some(files)}. Rename them there and collect again; or, if this is settled, remove {unowned_path(course, chapter)}."
         for chapter in _chapters(grades)
         for source, files in unowned_files(course, chapter).items()
     ]
@@ -132,7 +132,7 @@ def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:
             are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
             again = shell_command(course, "autograde", chapter)
             lines.append(
-                f"{_count(students)} of {chapter} {are} not graded yet and {have} no points: {_some(students)}. Grade {them}: {again}"
+                f"{_count(students)} of {chapter} {are} not graded yet and {have} no points: {some(students)}. Grade {them}: {again}"
             )
     return lines
 
@@ -164,7 +164,7 @@ def without_result(course: Course, grades: Iterable[Grade]) -> list[str]:
 def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
     are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
     return (
-        f"{_count(students)} of {chapter} {are} in the gradebook and {have} no result: {_some(students)}. "
+        f"{_count(students)} of {chapter} {are} in the gradebook and {have} no result: {some(students)}. "
         f"Grade {them} again: {again}"
     )
 
@@ -189,7 +189,7 @@ def _failed_students(course: Course, chapter: str) -> list[str]:
 def _failed(chapter: str, students: Sequence[str], again: str) -> str:
     return (
         f"{_count(students)} of {chapter} could not be graded, and a grade that is there is of an earlier attempt: "
-        f"{_some(students)}. Grade again: {again}"
+        f"{some(students)}. Grade again: {again}"
     )
 
 
@@ -226,9 +226,10 @@ def _count(submissions: Sequence[object]) -> str:
 
 
 def _named(grades: Sequence[Grade]) -> str:
-    return _some([f"{grade.student} ({grade.chapter})" for grade in grades])
+    return some([f"{grade.student} ({grade.chapter})" for grade in grades])
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """Return the first ten names, and the number of the others."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
