@@ -15,7 +15,6 @@ from autograder.course.paths import course_folder
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
-    from autograder.reports.grades import Grade
 
 
 @click.command()
@@ -53,7 +52,15 @@ def export(
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
     from autograder.record.viva_scores import write_viva_scores
-    from autograder.reports.export import HINTS, absent_lines, handed_in_nothing, not_begun, open_choices, undecided
+    from autograder.reports.export import (
+        HINTS,
+        IMPORT,
+        absent_lines,
+        handed_in_nothing,
+        not_begun,
+        open_choices,
+        undecided,
+    )
     from autograder.reports.export import export as export_grades
     from autograder.reports.grades import read_grades
     from autograder.reports.missing import gaps, is_work_without_grade, missing_messages, some, unclear
@@ -73,16 +80,12 @@ def export(
     files = export_grades([*grades, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total)
     lines = [*charged, *(str(file.path) for file in files if file.students)]
     for file in files:
-        if file.left_out and file.students:
+        if file.left_out:
             lines.append(
                 f"not in {file.path.name}, because their number on the platform is unknown: {some(file.left_out)}"
             )
-        elif file.left_out:
-            lines.append(
-                f"no {file.path.name}: read the assignment's worksheet first (tfcourse students WORKSHEET.csv --chapter)"
-            )
     lines += absent_lines(grades, form)
-    lines += missing_conversations(vivas, form) if form != "moodle" else _vivas_left_out(vivas)
+    lines += missing_conversations(vivas, form)
     if empty := not_begun(grades):
         lines.append(empty)
     if open_ := open_choices(grades):
@@ -97,6 +100,7 @@ def export(
     if begun := [f"{grade.student} ({grade.chapter})" for grade in vivas if grade.pending]:
         lines.append(f"conversations with unanswered questions, which count as wrong: {', '.join(begun)}")
     lines += [HINTS[form]] if form in HINTS else []
+    lines += [HINTS[IMPORT]] if any(file.path.name.startswith(IMPORT) for file in files) else []
     missing_data = gaps(course, grades)
     data = {
         "files": [vars(file) for file in files],
@@ -110,15 +114,6 @@ def export(
         **missing_data,
     }
     return CommandResult(data, "\n".join(lines), EXIT_FAILED if is_work_without_grade(missing_data) else 0)
-
-
-def _vivas_left_out(vivas: Sequence[Grade]) -> list[str]:
-    """Return a line on the conversations, for which Moodle's worksheets have no place."""
-    if not vivas:
-        return []
-    names = ", ".join(dict.fromkeys(grade.chapter for grade in vivas))
-    do = "use --format csv and Moodle's grade import, which finds students by their email address"
-    return [f"not in Moodle's worksheets, because conversations have no assignment there: {names}; {do}"]
 
 
 def _export_feedback(

@@ -25,14 +25,18 @@ FORMATS = ("csv", "canvas", "moodle")
 # Half a class may be missing; nobody reads all their names.
 _NAMED = 10
 
+# The beginning of the names of tables for the import of Moodle's gradebook.
+IMPORT = "moodle-import-"
 # Instructions for the import on each platform.
 HINTS = {
     "canvas": "In Canvas: Grades, Import, one file after the other: no file has an empty cell, which would delete a grade on Canvas. An "
     "assignment is found by its name, which must be the chapter's; Canvas offers to make one that it does not find, and shows every "
     "change before it is made.",
-    "moodle": "In Moodle, with its language set to English: the assignment, View all submissions, Upload grading worksheet. The "
+    "moodle": "In Moodle, with its language set to English: the assignment, Submissions, Actions, Upload grading worksheet. The "
     "assignment's maximum grade must be the one in the file. To send grades a second time, tick 'Allow updating records that have "
     "been modified more recently in Moodle than in the spreadsheet'.",
+    IMPORT: "A table moodle-import-… is for Moodle's gradebook: Grades, Import, CSV file; map email to Email address, and score to the "
+    "assignment or grade item of the same name. These cells become overridden: an assignment's worksheet does not change them any more.",
 }
 
 
@@ -80,7 +84,8 @@ def export(
         grades: the result of :func:`autograder.reports.grades.read_grades`. Chapters without submissions are omitted, because a platform
             would read empty cells as grades.
         form: ``"csv"``: one file with nbgrader's columns. ``"canvas"``: one gradebook to import. ``"moodle"``: an offline grading worksheet
-            per chapter, as Moodle's assignment exports and imports it.
+            per chapter, as Moodle's assignment exports and imports it; where its numbers are unknown, and for conversations, a table of
+            the decided grades for the import of Moodle's gradebook.
         folder: the folder to write to; created if it is missing.
         weights: the weight of each chapter. With weights, ``"csv"`` has a second file with each student's total.
         columns: Canvas's column headings that differ from the chapter's name, such as ``Chapter 01 (88121)``.
@@ -114,8 +119,7 @@ def export(
         tables = [replace(table, header=[columns.get(title, title) for title in table.header]) for table in tables]
     try:
         write_all_or_none({folder / table.name: table.text.encode() for table in tables if table.rows})
-        if form == "canvas":
-            _remove_earlier(folder, {table.name for table in tables}, {grade.chapter for grade in grades})
+        _remove_earlier(folder, form, {table.name for table in tables}, {grade.chapter for grade in grades})
     except CourseError as error:
         raise CourseError(
             error.what, where=error.where, do="Nothing was written. Choose another folder with --to."
@@ -124,19 +128,18 @@ def export(
 
 
 def _may_go_to(form: str, grade: Grade) -> bool:
-    """Return whether a grade belongs on a platform: what was handed in on one platform is not sent to another.
-
-    Moodle's worksheets need a participant's number for each assignment, which a conversation does not have.
-    """
-    if grade.viva and form == "moodle":
-        return False
+    """Return whether a grade belongs on a platform: what was handed in on one platform is not sent to another."""
     other = {"canvas": "moodle", "moodle": "canvas"}.get(form)
     return grade.platform != other or other is None
 
 
-def _remove_earlier(folder: Path, written: Container[str], chapters: Iterable[str]) -> None:
+def _remove_earlier(folder: Path, form: str, written: Container[str], chapters: Iterable[str]) -> None:
     """Remove the tables of an earlier export that this one does not have, so that nobody imports outdated grades beside the new ones."""
-    for name in ("canvas.csv", *(_canvas_name(chapter) for chapter in chapters)):
+    names = {
+        "canvas": ["canvas.csv", *(_canvas_name(chapter) for chapter in chapters)],
+        "moodle": [f"{kind}{chapter}.csv" for chapter in chapters for kind in ("moodle-", IMPORT)],
+    }
+    for name in names.get(form, ()):
         if name not in written:
             (folder / name).unlink(missing_ok=True)
 
@@ -321,7 +324,8 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
 
     The last is empty, so that Moodle overwrites existing grades only on request. There is no column for comments, because Moodle would
     delete its own. A row without a participant number would break the import. Numbers come from the assignment's own worksheet alone:
-    those in a download of submissions may be numbers of teams, and other students'. A chapter without any has no file.
+    those in a download of submissions may be numbers of teams, and other students'. A chapter without any, and a conversation, which
+    has no assignment, get a table for the import of Moodle's gradebook.
     """
     header = [
         "Identifier",
@@ -338,14 +342,20 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
     for chapter, group in groupby(_graded(grades), key=lambda grade: grade.chapter):
         chapter_grades = list(group)
         numbered = [grade for grade in chapter_grades if grade.moodle_id]
-        rows = [_moodle_row(grade) for grade in numbered]
-        left_out = [grade for grade in chapter_grades if not grade.moodle_id]
-        tables.append(_Table(f"moodle-{chapter}.csv", header, rows, numbered, left_out))
+        if numbered:
+            left_out = [grade for grade in chapter_grades if not grade.moodle_id]
+            rows = [_moodle_row(grade) for grade in numbered]
+            tables.append(_Table(f"moodle-{chapter}.csv", header, rows, numbered, left_out))
+            continue
+        known = [grade for grade in chapter_grades if grade.email or grade.number]
+        left_out = [grade for grade in chapter_grades if not (grade.email or grade.number)]
+        rows = [[grade.email, grade.number, _number(grade.score)] for grade in known]
+        tables.append(_Table(f"{IMPORT}{chapter}.csv", ["email", "idnumber", "score"], rows, known, left_out))
     if not any(table.rows for table in tables):
-        chapters = ", ".join(dict.fromkeys(grade.chapter for grade in grades))
         raise CourseError(
-            f"no student's number in Moodle's assignment is known for {chapters}: they come from its grading worksheet",
-            do="Download it (the assignment, Submissions, Actions) and read it: tfcourse students WORKSHEET.csv --chapter CHAPTER",
+            "these students can be told apart neither by a number in Moodle's assignment nor by an address",
+            do="Read the assignment's grading worksheet (Submissions, Actions, Download grading worksheet): "
+            "tfcourse students WORKSHEET.csv --chapter CHAPTER",
         )
     return tables
 
