@@ -116,6 +116,9 @@ def collect(
     collection.problems += same_names
     teams = teams_in([*uploads, *files], roster, chapter)
     refuse_teams(course, chapter, teams)
+    drafts = [student for student in everybody if student in roster and chapter in roster[student].drafts]
+    collection.problems += [_draft(course, chapter, student, everybody.pop(student)[0]) for student in drafts]
+    owned = {student: student_uploads for student, student_uploads in owned.items() if student in everybody}
     with_files = {student: everybody[student] for student, student_uploads in owned.items() if not student_uploads}
     students = _bring_files(course, chapter, with_files, collection)
     chosen = _chosen(course, owned, manifest, collection, entries, trust_dates)
@@ -152,6 +155,13 @@ def collect(
         do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
         collection.problems.append(Problem("list not written", text, roster_path(course).name, do))
     return collection
+
+
+def _draft(course: Course, chapter: str, student: str, upload: Upload) -> Problem:
+    message = f"Moodle has this as a draft that {upload.owner} did not hand in, so it was not brought in."
+    do = "When it is handed in, read the grading worksheet and collect again. "
+    do += f"If it counts as it is, put it into submitted/{student}/{chapter}/{chapter}.ipynb."
+    return Problem("draft", message, str(upload.entry.path), do)
 
 
 def _owner_key(upload: Upload) -> tuple[str, str, str]:

@@ -104,8 +104,16 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
         if chapter:
             worksheet = enrol_worksheet(course, file, released_chapters(course, [chapter])[0], dry_run=dry_run)
             enrolment = worksheet.enrolment
-            data = {"chapter": worksheet.chapter, "times": worksheet.times, "timed": worksheet.timed}
+            data = {
+                "chapter": worksheet.chapter,
+                "times": worksheet.times,
+                "timed": worksheet.timed,
+                "extended": worksheet.extended,
+            }
             lines.append(_timed(worksheet))
+            lines += [
+                f"extension of {name} until {until}: into course.toml" for name, until in worksheet.extended.items()
+            ]
         else:
             enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
     data |= asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}

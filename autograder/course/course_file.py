@@ -243,6 +243,24 @@ def set_selection(
     write_atomically(path, tomlkit.dumps(document).encode())
 
 
+def set_extension(root: Path, student: str, chapter: str, until: datetime) -> None:
+    """Write a student's extension for a chapter. Comments and other keys are kept.
+
+    Args:
+        root: the course folder.
+        student: the student's id.
+        chapter: the chapter's name.
+        until: its end.
+    """
+    path = course_file_path(root)
+    document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else TEMPLATE)
+    table = document.setdefault("extensions", tomlkit.table(is_super_table=True)).setdefault(student, tomlkit.table())
+    for key in [key for key in table if matching_chapters(key, [chapter])]:
+        del table[key]
+    table[chapter] = until.replace(tzinfo=None) if str(until.tzinfo) == document.get("time_zone", "UTC") else until
+    write_atomically(path, tomlkit.dumps(document).encode())
+
+
 @contextmanager
 def course_file_or_before(root: Path) -> Iterator[None]:
     """Restore ``course.toml`` if the block fails, so that a choice that could not be released is dropped."""

@@ -58,6 +58,7 @@ _HEADINGS = {
     "group number": ("canvas_group_id",),
     "section": ("section", "sections"),
     "participant": ("identifier",),
+    "status": ("status", "statut", "estado", "stato"),
     "time": (
         *("time", "submitted", "timestamp", "submission time", "last modified (submission)"),
         *(
@@ -82,6 +83,7 @@ class ClassList:
         problems: the lines that are no student's, and why.
         participants: in a grading worksheet, each line's number of the participant in the assignment.
         times: in a worksheet or a table of times, the submission time of each line.
+        statuses: in a worksheet, what Moodle says of each line's submission, in its language.
     """
 
     platform: str
@@ -90,6 +92,7 @@ class ClassList:
     problems: Sequence[Problem] = ()
     participants: Mapping[int, str] = field(default_factory=dict)
     times: Mapping[int, str] = field(default_factory=dict)
+    statuses: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def of_one_chapter(self) -> bool:
@@ -122,6 +125,7 @@ def read_class_list(path: Path) -> ClassList:
     groups: dict[str, dict[str, int]] = defaultdict(dict)
     participants: dict[int, str] = {}
     times: dict[int, str] = {}
+    statuses: dict[int, str] = {}
     for line, cells in lines:
         values = {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
         if not any(values.values()) or _is_no_person(platform, values):
@@ -133,12 +137,13 @@ def read_class_list(path: Path) -> ClassList:
             members[line] = member
             participants |= {line: number[0]} if (number := _NUMBER.findall(values.get("participant", ""))) else {}
             times |= {line: values["time"]} if values.get("time", "-") != "-" else {}
+            statuses[line] = values.get("status", "")
             groups[folded_name(member.group)].setdefault(values.get("group number", ""), line)
     _refuse_shared_ids(path, members)
     _refuse_shared_groups(path, groups)
     if not members and not problems:
         raise CourseError("there is no student in this list", where=path, do=_COLUMNS)
-    return ClassList(platform, members, frozenset(fields) - {""}, problems, participants, times)
+    return ClassList(platform, members, frozenset(fields) - {""}, problems, participants, times, statuses)
 
 
 def _read(path: Path) -> bytes:

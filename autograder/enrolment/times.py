@@ -37,6 +37,8 @@ _MONTHS = (
     ("november", "novembre", "listopada", "listopad"),
     ("december", "dezember", "décembre", "grudnia", "grudzień"),
 )
+# How Moodle calls a draft in English, German, French, Spanish, Italian, Dutch and Polish.
+_DRAFT = ("draft", "entwurf", "brouillon", "borrador", "bozza", "concept", "klad", "szkic", "wersja robocza")
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
 
 
@@ -71,6 +73,21 @@ def _of_moodle(match: re.Match[str]) -> datetime | None:
         )
     except ValueError:
         return None
+
+
+def extension_in(status: str, zone: str) -> datetime | None:
+    """Return until when Moodle has granted an extension, as the status in a worksheet tells in any language; None without one.
+
+    It is the only status with a date: work that is late or missing has a duration.
+    """
+    match = _MOODLE.search(" ".join(status.replace("\u202f", " ").split()))
+    time = _of_moodle(match) if match else None
+    return None if time is None else time.replace(tzinfo=ZoneInfo(zone))
+
+
+def is_draft(status: str) -> bool:
+    """Return whether the status in a worksheet says that the work is a draft, which was not handed in."""
+    return status.casefold().startswith(_DRAFT)
 
 
 def record_times(course: Course, chapter: str, times: Mapping[str, datetime]) -> list[str]:

@@ -7,16 +7,17 @@ whose downloads Moodle tells apart by that number alone. It adds students, and n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from autograder.course.course_file import read_course_file, set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.enrolment.class_list import ClassList, read_class_list
 from autograder.enrolment.enrol import Enrolment, merge_list, save_roster, summary
 from autograder.enrolment.find_student import called, matching_students
-from autograder.enrolment.times import course_zone, platform_time, record_times
+from autograder.enrolment.times import course_zone, extension_in, is_draft, platform_time, record_times
 from autograder.errors import CourseError
 from autograder.roster.roster import Student, folded_name, merged, read_roster, submitted_folders
 from autograder.submission.problem import Problem
@@ -31,12 +32,14 @@ class Worksheet:
         enrolment: what it has changed in the class.
         times: the submission times that it has, by student.
         timed: the students whose submission has got its time; the other times wait for the collection.
+        extended: the students to whom Moodle has granted an extension that ``course.toml`` did not have, with its end.
     """
 
     chapter: str
     enrolment: Enrolment
     times: Mapping[str, str]
     timed: tuple[str, ...] = ()
+    extended: Mapping[str, str] = field(default_factory=dict)
 
 
 def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool = False) -> Worksheet:
@@ -66,8 +69,24 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
         ids, enrolment = _enrolled(course, class_list, chapter, path.name, dry_run)
     times, unread = _times(course, class_list, ids, path.name)
     timed = [] if dry_run or not times else record_times(course, chapter, times)
+    extended = _extensions(course, class_list, ids, chapter)
+    if not dry_run:
+        for student, until in extended.items():
+            set_extension(course.root, student, chapter, until)
     enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
-    return Worksheet(chapter, enrolment, {name: time.isoformat(" ") for name, time in times.items()}, tuple(timed))
+    spelled = [{name: time.isoformat(" ") for name, time in table.items()} for table in (times, extended)]
+    return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1])
+
+
+def _extensions(course: Course, class_list: ClassList, ids: Mapping[int, str], chapter: str) -> dict[str, datetime]:
+    """Return the extensions that a worksheet has, by student, where they end later than the deadline that the course has for them."""
+    plan, zone = read_course_file(course.root), course_zone(course)
+    granted = {ids[line]: extension_in(status, zone) for line, status in class_list.statuses.items() if line in ids}
+    return {
+        student: until
+        for student, until in granted.items()
+        if until is not None and (due := plan.due(chapter, student)) is not None and due < until
+    }
 
 
 def _enrolled(
@@ -92,12 +111,30 @@ def _enrolled(
         for line, name in merge.ids.items()
     ]
     roster = merged({**before, **merge.entries}, in_chapter)
+    for line, name in merge.ids.items():
+        drafts = {*roster[name].drafts} - {chapter} | ({chapter} if is_draft(class_list.statuses[line]) else set())
+        roster[name] = replace(roster[name], drafts=tuple(sorted(drafts)))
     merge = replace(merge, entries={name: roster[name] for name in merge.entries})
     if not dry_run:
         save_roster(course, roster)
     enrolment = summary(class_list, merge, before)
     shared = _shared_numbers(course, chapter, roster, merge.entries)
-    return merge.ids, replace(enrolment, problems=(*enrolment.problems, *shared))
+    drafts = _drafts(course, chapter, merge.entries)
+    return merge.ids, replace(enrolment, problems=(*enrolment.problems, *shared, *drafts))
+
+
+def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
+    """Name the drafts that were brought in before the worksheet said that they are drafts."""
+    return [
+        Problem(
+            "draft",
+            f"Moodle has the work of {called(student)} as a draft that was not handed in, and it was brought in before.",
+            f"submitted/{student.id}/{chapter}",
+            "Remove the folder, unless it counts as it is.",
+        )
+        for student in entries.values()
+        if chapter in student.drafts and course.folder("submitted", student.id, chapter).is_dir()
+    ]
 
 
 def _shared_numbers(

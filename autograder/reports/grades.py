@@ -25,7 +25,7 @@ from autograder.record.results import Status, read_results
 from autograder.reports.counting import counted, ruled_cells
 from autograder.roster.roster import Student, read_roster, roster_path
 
-WaitsFor = Literal["", "choice", "grading"]
+WaitsFor = Literal["", "choice", "grading", "hand-in"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Grade:
             result that would give the reason is missing.
         has_result: False if a submission in the gradebook has no readable result of ``tfcourse``.
         waits_for: ``"choice"`` if there are several notebooks and none has been chosen, ``"grading"`` if the work lies in ``submitted/``
-            or in a download and has not been graded; the student then has no points. Else empty.
+            or in a download and has not been graded, ``"hand-in"`` if Moodle has a draft alone; the student then has no points. Else
+            empty.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
         handed_in_by: the group member whose submission this is; empty for the student's own submission.
         number: the student's number at the institution, from the class list, or empty.
@@ -162,6 +163,8 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                     grade = replace(grade, handed_in=True, waits_for="choice")
                 elif submission is None and student.id in present[chapter]:
                     grade = replace(grade, handed_in=True, waits_for="grading")
+                elif submission is None and chapter in known_as.drafts:
+                    grade = replace(grade, handed_in=True, waits_for="hand-in")
                 elif submission is not None:
                     status = results.get(student.id) if ours else "graded"
                     grade = replace(

@@ -37,6 +37,7 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
         *messages,
         *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
         *not_graded_yet(course, grades),
+        *_drafts(grades),
         *without_result(course, grades),
         *failed(course, grades),
         *filter(None, [removed_submissions(grades)]),
@@ -124,7 +125,8 @@ def is_work_without_grade(gaps: Mapping[str, Sequence[object]]) -> bool:
 
 def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per chapter on the submissions that have not been graded, and how to grade them."""
-    ordered = sorted(_waiting(grades), key=lambda grade: grade.chapter)
+    waiting = (grade for grade in _waiting(grades) if grade.waits_for == "grading")
+    ordered = sorted(waiting, key=lambda grade: grade.chapter)
     lines = []
     for chapter, several in groupby(ordered, lambda grade: grade.chapter):
         absent = {*_failed_students(course, chapter), *(item.student for item in missing(course, chapter))}
@@ -138,7 +140,13 @@ def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:
 
 
 def _waiting(grades: Iterable[Grade]) -> list[Grade]:
-    return [grade for grade in grades if grade.waits_for == "grading" and not grade.handed_in_by]
+    return [grade for grade in grades if grade.waits_for in ("grading", "hand-in") and not grade.handed_in_by]
+
+
+def _drafts(grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence on drafts on Moodle that nobody has handed in."""
+    drafts = [grade for grade in grades if grade.waits_for == "hand-in" and not grade.handed_in_by]
+    return [f"{_named(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:

@@ -55,7 +55,9 @@ def _with_points_by_hand(course: Course, chapter: str, results: Iterable[GradeRe
 def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
     page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
     if result is None:
-        return Work(grade, recorded=grade.gradable is not None and grade.waits_for != "grading", feedback=page)
+        return Work(
+            grade, recorded=grade.gradable is not None and grade.waits_for not in ("grading", "hand-in"), feedback=page
+        )
     gradable = result.status != "not gradable"
     return Work(
         grade=replace(grade, handed_in=True),

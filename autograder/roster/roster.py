@@ -53,6 +53,7 @@ class Student:
         state: ``"withdrawn"`` for a student who left the class, ``"ignored"`` for a submitter who is not a student (a test account),
             else empty. The work of both is kept, and counts nowhere.
         excused: the chapters that do not count for this student.
+        drafts: the chapters that Moodle has as a draft, which the student has not handed in.
         joined: the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
     """
 
@@ -73,6 +74,7 @@ class Student:
     other_platforms: Mapping[str, str] = field(default_factory=dict)
     state: str = ""
     excused: tuple[str, ...] = ()
+    drafts: tuple[str, ...] = ()
     joined: str = ""
 
     @property
@@ -205,7 +207,8 @@ def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
 
 
 def _student(student: str, entry: Mapping[str, Any]) -> Student:
-    return Student(id=student, **{**entry, "excused": tuple(entry.get("excused", ()))})
+    lists = {name: tuple(entry.get(name, ())) for name in ("excused", "drafts")}
+    return Student(id=student, **{**entry, **lists})
 
 
 def _entry(student: Student) -> dict[str, Any]:

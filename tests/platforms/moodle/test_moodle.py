@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
-from autograder.course.course_file import course_file_path
+from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.folder import Course
 from autograder.enrolment.enrol import enrol, group_submitters
 from autograder.enrolment.worksheet import enrol_worksheet
@@ -100,3 +102,35 @@ def test_teams_are_refused_where_everybody_hands_in_alone(course: Course) -> Non
         collect(course, CHAPTER, FILES / "teams_folders_cut.zip")
     assert "groups = true" in error.value.do
     assert holders(course) == []
+
+
+def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> None:
+    course_file_path(course.root).write_text(
+        "# ours\ntime_zone = 'Europe/Warsaw'\n[chapters.03]\ndue = 2026-11-16T23:59:00\n"
+    )
+    sheet = enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
+    anna = next(name for name, student in read_roster(course).items() if student.number == "300105")
+    assert list(sheet.extended) == [anna]
+    assert read_course_file(course.root).due(CHAPTER, anna) == datetime(
+        2026, 11, 20, 23, 59, tzinfo=ZoneInfo("Europe/Warsaw")
+    )
+    assert "# ours" in course_file_path(course.root).read_text()
+    assert enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER).extended == {}
+    collected = collect(course, CHAPTER, FILES / "individual_folders_cut.zip")
+    assert told(collected) == [
+        "draft: Dora Draft_4_assignsubmission_file/03_scaled_dot_product.ipynb",
+        "no notebook: Sukarno -_18_assignsubmission_onlinetext/onlinetext.html",
+    ]
+    assert "dora-draft" not in holders(course)
+    assert anna in holders(course)
+    dora = next(grade for grade in read_grades(course, [CHAPTER]) if grade.student == "dora-draft")
+    assert (dora.handed_in, dora.waits_for) == (True, "hand-in")
+
+
+@pytest.mark.parametrize("worksheet", [False, True])
+def test_names_are_found_without_the_signs_that_moodle_leaves_out(course: Course, worksheet: bool) -> None:
+    if worksheet:
+        enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
+    collect(course, CHAPTER, FILES / "individual_folders_cut.zip")
+    assert {"sean-o-brien", "kim-lee-park", "john-smith-jr", "dwayne-the-rock-johnson"} <= set(holders(course))
+    assert ("dora-draft" in holders(course)) != worksheet
