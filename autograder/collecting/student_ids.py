@@ -151,10 +151,10 @@ def _matched(
     owners = {_identity(upload): upload.owner for upload in uploads}
     matched: dict[Identity, str] = {}
     ambiguous: dict[Identity, list[str]] = {}
-    for identity, student in _ids_by_number(roster, chapter).items():
+    for identity, numbered in _ids_by_number(roster, chapter).items():
         # The number of a team may be that of a participant, too, who need not be one of its members.
-        if identity in owners and _is_numbered_so(roster[student], identity, owners[identity]):
-            matched[identity] = student
+        if identity in owners and _is_numbered_so(roster[numbered], identity, owners[identity]):
+            matched[identity] = numbered
     for identity, owner in owners.items():
         if identity[0] == "moodle" and identity not in matched and (members := team_members(roster, owner, chapter)):
             matched[identity] = members[0]

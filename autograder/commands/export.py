@@ -49,6 +49,7 @@ def export(
     """
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
+    from autograder.enrolment.worksheet import worksheet_form
     from autograder.gradebook.reader import released_chapters
     from autograder.record.results import waiting
     from autograder.record.viva_scores import write_viva_scores
@@ -59,6 +60,7 @@ def export(
         handed_in_nothing,
         not_begun,
         open_choices,
+        other_maxima,
         undecided,
     )
     from autograder.reports.export import export as export_grades
@@ -77,13 +79,17 @@ def export(
     grades = read_grades(course, named)
     vivas = read_viva_grades(course, grades)
     plan = read_course_file(course.root)
-    files = export_grades([*grades, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total)
+    forms = {name: worksheet_form(course, name) for name in named} if form == "moodle" else {}
+    files = export_grades(
+        [*grades, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total, forms
+    )
     lines = [*charged, *(str(file.path) for file in files if file.students)]
     for file in files:
         if file.left_out:
             lines.append(
                 f"not in {file.path.name}, because their number on the platform is unknown: {some(file.left_out)}"
             )
+    lines += other_maxima(grades, forms)
     lines += absent_lines(grades, form)
     lines += missing_conversations(vivas, form)
     if empty := not_begun(grades):

@@ -26,13 +26,16 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from autograder.errors import CourseError
 from autograder.roster.roster import Student, folded_name, is_safe
 from autograder.submission.problem import Problem
 
+_POINTS = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
 _NUMBER = re.compile(r"[0-9]+$")
+_PARTICIPANT = re.compile(r"\s*[0-9]+$")
 _LARGEST = 20_000_000
 _SAVE_AS_CSV = "In your spreadsheet program, choose Save as, CSV UTF-8; or export the list from the platform once more."
 _COLUMNS = "The first line names the columns: those of Canvas's gradebook or of Moodle's participants, or id,name,email,number,group."
@@ -57,6 +60,7 @@ _HEADINGS = {
     "group": ("group", "groups", "group_name", "gruppe", "gruppen", "groupe", "groupes", "grupa", "grupy"),
     "group number": ("canvas_group_id",),
     "section": ("section", "sections"),
+    # In a grading worksheet columns are found by their cells, too, whatever their headings: see _worksheet_fields.
     "participant": ("identifier",),
     "status": ("status", "statut", "estado", "stato"),
     "time": (
@@ -73,6 +77,25 @@ _CANVAS = frozenset({"sis user id", "sis login id", "canvas_user_id"})
 
 
 @dataclass(frozen=True)
+class WorksheetForm:
+    """What a grading worksheet must have for Moodle to read it: words in the language of whoever uploads it.
+
+    Attributes:
+        identifier: the heading of the participants' numbers.
+        prefix: what stands before each number, such as ``"Participant "`` or ``"Teilnehmer/in"``.
+        grade: the heading of the grades.
+        changed: the heading of the time at which a grade was changed.
+        maximum: the assignment's maximum grade.
+    """
+
+    identifier: str = "Identifier"
+    prefix: str = "Participant "
+    grade: str = "Grade"
+    changed: str = "Last modified (grade)"
+    maximum: float | None = None
+
+
+@dataclass(frozen=True)
 class ClassList:
     """A class list.
 
@@ -84,6 +107,7 @@ class ClassList:
         participants: in a grading worksheet, each line's number of the participant in the assignment.
         times: in a worksheet or a table of times, the submission time of each line.
         statuses: in a worksheet, what Moodle says of each line's submission, in its language.
+        form: the words and the maximum of a worksheet; None if the list is none, or they cannot be told.
     """
 
     platform: str
@@ -93,6 +117,7 @@ class ClassList:
     participants: Mapping[int, str] = field(default_factory=dict)
     times: Mapping[int, str] = field(default_factory=dict)
     statuses: Mapping[int, str] = field(default_factory=dict)
+    form: WorksheetForm | None = None
 
     @property
     def of_one_chapter(self) -> bool:
@@ -119,7 +144,16 @@ def read_class_list(path: Path) -> ClassList:
     (_, header), *lines = rows
     headings = [_heading(cell) for cell in header]
     platform = _platform(headings)
-    fields = _columns(path, header, headings)
+    worksheet = _worksheet_fields(headings, [cells for _, cells in lines])
+    platform = "moodle" if worksheet else platform
+    fields = worksheet or _columns(path, header, headings)
+    form = _form(header, [cells for _, cells in lines], fields)
+    if "participant" in fields and "name" not in fields:
+        raise CourseError(
+            "this worksheet is anonymous: it has participants' numbers and no names",
+            where=path,
+            do="In Moodle, reveal the students' identities (the assignment, Actions), and download it again.",
+        )
     members: dict[int, Student] = {}
     problems: list[Problem] = []
     groups: dict[str, dict[str, int]] = defaultdict(dict)
@@ -143,7 +177,7 @@ def read_class_list(path: Path) -> ClassList:
     _refuse_shared_groups(path, groups)
     if not members and not problems:
         raise CourseError("there is no student in this list", where=path, do=_COLUMNS)
-    return ClassList(platform, members, frozenset(fields) - {""}, problems, participants, times, statuses)
+    return ClassList(platform, members, frozenset(fields) - {""}, problems, participants, times, statuses, form)
 
 
 def _read(path: Path) -> bytes:
@@ -219,6 +253,66 @@ def _columns(path: Path, header: Sequence[str], headings: Sequence[str]) -> list
         raise CourseError(f"no column names the students; the first line is: {shown}", where=path, do=_COLUMNS)
     # Assignments follow in a gradebook, and one may be called like a column.
     return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
+
+
+def _worksheet_fields(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the field of each column of Moodle's grading worksheet, which is in the language of whoever downloaded it; else nothing.
+
+    Its first column numbers the participants (``Participant 95``, ``Teilnehmer/in95``). Name, address and ID number come next, unless the
+    students are anonymous. Grade and maximum, of which every row has the same, are followed by two dates whose headings begin alike: of the
+    submission, and of the grade.
+    """
+    columns = [
+        [_plain_text(row[number]) if number < len(row) else "" for row in rows] for number in range(len(headings))
+    ]
+    dates = [number for number, heading in enumerate(headings) if "(" in heading]
+    pairs = [
+        (one, two) for one, two in pairwise(dates) if headings[one].partition("(")[0] == headings[two].partition("(")[0]
+    ]
+    if not (
+        rows
+        and pairs
+        and len({_PARTICIPANT.sub("", cell) for cell in columns[0]}) == 1
+        and all(map(_NUMBER.search, columns[0]))
+    ):
+        return []
+    fields = [_FIELDS.get(heading, "") for heading in headings]
+    states = [number for number, cells in enumerate(columns) if all(" - " in cell for cell in cells)]
+    fields[0], fields[pairs[0][0]], fields[pairs[0][1]] = "participant", "time", ""
+    for number in states[:1]:
+        fields[number] = "status"
+        for column in range(1, number):
+            fields[column] = (
+                "email" if any("@" in cell for cell in columns[column]) else "name" if column == 1 else fields[column]
+            )
+    return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
+
+
+def _form(header: Sequence[str], rows: Sequence[Sequence[str]], fields: Sequence[str]) -> WorksheetForm | None:
+    """Return the words of a worksheet: the grade's column comes before that of the maximum, which is the same in every row."""
+    if "participant" not in fields or "time" not in fields:
+        return None
+    columns = [{_plain_text(row[number]) for row in rows if number < len(row)} for number in range(len(header))]
+    maximum = next(
+        (
+            number
+            for number in range(2, len(header))
+            if len(columns[number]) == 1 and _POINTS.fullmatch(next(iter(columns[number])))
+        ),
+        0,
+    )
+    begin = header[fields.index("time")].partition("(")[0]
+    changed = [heading for heading in header if heading.partition("(")[0] == begin]
+    if not maximum or len(changed) != 2:
+        return None
+    first = fields.index("participant")
+    return WorksheetForm(
+        identifier=_plain_text(header[first]),
+        prefix=_NUMBER.sub("", rows[0][first].strip()),
+        grade=_plain_text(header[maximum - 1]),
+        changed=_plain_text(changed[1]),
+        maximum=float(next(iter(columns[maximum])).replace(",", ".")),
+    )
 
 
 def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:

@@ -18,24 +18,25 @@ from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 
-# How Moodle writes a time in the languages whose lists are read: 24 October 2026, 6:00 PM; Samstag, 24. Oktober 2026, 18:00.
+# How Moodle writes a time in the languages whose lists are read: 24 October 2026, 6:00 PM; Samstag, 24. Oktober 2026, 18:00;
+# sábado, 24 de octubre de 2026, 18:00.
 _MOODLE = re.compile(
-    r"(?:[^\W\d]+\.?,? )?(?P<day>\d{1,2})\.? (?P<month>[^\W\d]+)\.? (?P<year>\d{4}),? "
+    r"(?:[^\W\d]+\.?,? )?(?P<day>\d{1,2})\.? (?:de )?(?P<month>[^\W\d]+)\.? (?:de )?(?P<year>\d{4}),? "
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))? ?(?P<half>[AaPp][Mm])?"
 )
 _MONTHS = (
-    ("january", "januar", "janvier", "stycznia", "styczeń"),
-    ("february", "februar", "février", "lutego", "luty"),
-    ("march", "märz", "mars", "marca", "marzec"),
-    ("april", "avril", "kwietnia", "kwiecień"),
-    ("may", "mai", "maja", "maj"),
-    ("june", "juni", "juin", "czerwca", "czerwiec"),
-    ("july", "juli", "juillet", "lipca", "lipiec"),
-    ("august", "août", "sierpnia", "sierpień"),
-    ("september", "septembre", "września", "wrzesień"),
-    ("october", "oktober", "octobre", "października", "październik"),
-    ("november", "novembre", "listopada", "listopad"),
-    ("december", "dezember", "décembre", "grudnia", "grudzień"),
+    ("january", "januar", "janvier", "stycznia", "styczeń", "enero", "gennaio", "januari"),
+    ("february", "februar", "février", "lutego", "luty", "febrero", "febbraio", "februari"),
+    ("march", "märz", "mars", "marca", "marzec", "marzo", "maart"),
+    ("april", "avril", "kwietnia", "kwiecień", "abril", "aprile"),
+    ("may", "mai", "maja", "maj", "mayo", "maggio", "mei"),
+    ("june", "juni", "juin", "czerwca", "czerwiec", "junio", "giugno"),
+    ("july", "juli", "juillet", "lipca", "lipiec", "julio", "luglio"),
+    ("august", "août", "sierpnia", "sierpień", "agosto", "augustus"),
+    ("september", "septembre", "września", "wrzesień", "septiembre", "settembre"),
+    ("october", "oktober", "octobre", "października", "październik", "octubre", "ottobre"),
+    ("november", "novembre", "listopada", "listopad", "noviembre"),
+    ("december", "dezember", "décembre", "grudnia", "grudzień", "diciembre", "dicembre"),
 )
 # How Moodle calls a draft in English, German, French, Spanish, Italian, Dutch and Polish.
 _DRAFT = ("draft", "entwurf", "brouillon", "borrador", "bozza", "concept", "klad", "szkic", "wersja robocza")
@@ -46,7 +47,7 @@ def platform_time(text: str, zone: str) -> datetime | None:
     """Return a time as a platform or a table writes it; None if it is in no form that has one meaning.
 
     Args:
-        text: ISO 8601, or as Moodle writes it in English, German, French or Polish.
+        text: ISO 8601, or as Moodle writes it in English, German, French, Spanish, Italian, Dutch or Polish.
         zone: the time zone of a time without an offset.
     """
     plain = " ".join(text.replace("\u202f", " ").split())

@@ -6,15 +6,17 @@ whose downloads Moodle tells apart by that number alone. It adds students, and n
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from autograder.atomic_files import write_atomically
 from autograder.course.course_file import read_course_file, set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.enrolment.class_list import ClassList, read_class_list
+from autograder.enrolment.class_list import ClassList, WorksheetForm, read_class_list
 from autograder.enrolment.enrol import Enrolment, merge_list, save_roster, summary
 from autograder.enrolment.find_student import called, matching_students
 from autograder.enrolment.times import course_zone, extension_in, is_draft, platform_time, record_times
@@ -69,6 +71,11 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
         ids, enrolment = _enrolled(course, class_list, chapter, path.name, dry_run)
     times, unread = _times(course, class_list, ids, path.name)
     timed = [] if dry_run or not times else record_times(course, chapter, times)
+    if class_list.form is not None and not dry_run:
+        write_atomically(
+            _form_path(course, chapter),
+            (json.dumps(asdict(class_list.form), indent=1, ensure_ascii=False) + "\n").encode(),
+        )
     extended = _extensions(course, class_list, ids, chapter)
     if not dry_run:
         for student, until in extended.items():
@@ -76,6 +83,26 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
     enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
     spelled = [{name: time.isoformat(" ") for name, time in table.items()} for table in (times, extended)]
     return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1])
+
+
+def worksheet_form(course: Course, chapter: str) -> WorksheetForm:
+    """Return the form of the worksheet that was read for a chapter; that of Moodle in English if none was.
+
+    Raises:
+        CourseError: if it cannot be read.
+    """
+    path = _form_path(course, chapter)
+    try:
+        return WorksheetForm(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return WorksheetForm()
+    except (OSError, ValueError, TypeError) as error:
+        do = "Remove the file, and read the worksheet again."
+        raise CourseError(f"the form of this worksheet cannot be read ({error})", where=path, do=do) from error
+
+
+def _form_path(course: Course, chapter: str) -> Path:
+    return course.root / "worksheets" / f"{chapter}.json"
 
 
 def _extensions(course: Course, class_list: ClassList, ids: Mapping[int, str], chapter: str) -> dict[str, datetime]:
@@ -112,8 +139,8 @@ def _enrolled(
     ]
     roster = merged({**before, **merge.entries}, in_chapter)
     for line, name in merge.ids.items():
-        drafts = {*roster[name].drafts} - {chapter} | ({chapter} if is_draft(class_list.statuses[line]) else set())
-        roster[name] = replace(roster[name], drafts=tuple(sorted(drafts)))
+        open_ = {*roster[name].drafts} - {chapter} | ({chapter} if is_draft(class_list.statuses[line]) else set())
+        roster[name] = replace(roster[name], drafts=tuple(sorted(open_)))
     merge = replace(merge, entries={name: roster[name] for name in merge.entries})
     if not dry_run:
         save_roster(course, roster)

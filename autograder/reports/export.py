@@ -16,6 +16,7 @@ from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
 from autograder.course.total_rule import TotalRule
+from autograder.enrolment.class_list import WorksheetForm
 from autograder.errors import CourseError
 from autograder.reports.grades import Grade
 from autograder.reports.spreadsheet import csv_text
@@ -32,9 +33,9 @@ HINTS = {
     "canvas": "In Canvas: Grades, Import, one file after the other: no file has an empty cell, which would delete a grade on Canvas. An "
     "assignment is found by its name, which must be the chapter's; Canvas offers to make one that it does not find, and shows every "
     "change before it is made.",
-    "moodle": "In Moodle, with its language set to English: the assignment, Submissions, Actions, Upload grading worksheet. The "
-    "assignment's maximum grade must be the one in the file. To send grades a second time, tick 'Allow updating records that have "
-    "been modified more recently in Moodle than in the spreadsheet'.",
+    "moodle": "In Moodle, in the language of the worksheet that was read: the assignment, Submissions (of all participants), Actions, "
+    "Upload grading worksheet. The assignment's maximum grade must be the one in the file. To send grades a second time, tick 'Allow "
+    "updating records that have been modified more recently in Moodle than in the spreadsheet'.",
     IMPORT: "A table moodle-import-… is for Moodle's gradebook: Grades, Import, CSV file; map email to Email address, and score to the "
     "assignment or grade item of the same name. These cells become overridden: an assignment's worksheet does not change them any more.",
 }
@@ -77,6 +78,7 @@ def export(
     weights: Mapping[str, float] | None = None,
     columns: Mapping[str, str] = {},
     rule: TotalRule | None = None,
+    forms: Mapping[str, WorksheetForm] = {},
 ) -> list[Exported]:
     """Write grades and return the files.
 
@@ -90,11 +92,12 @@ def export(
         weights: the weight of each chapter. With weights, ``"csv"`` has a second file with each student's total.
         columns: Canvas's column headings that differ from the chapter's name, such as ``Chapter 01 (88121)``.
         rule: the rule that converts a total to a grade, for the file of totals.
+        forms: by chapter, the form in which Moodle reads a worksheet.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
     """
-    if form not in _WRITERS:
+    if form not in FORMATS:
         raise CourseError(
             f"there is no export format {form!r}; there are: {', '.join(FORMATS)}", do="Choose one with --format."
         )
@@ -112,7 +115,8 @@ def export(
             f"nothing of these chapters was handed in on {form.capitalize()}",
             do="Choose the other platform with --format.",
         )
-    tables = _WRITERS[form](sorted(included, key=lambda grade: (grade.chapter, grade.student)))
+    ordered = sorted(included, key=lambda grade: (grade.chapter, grade.student))
+    tables = _moodle(ordered, forms) if form == "moodle" else _WRITERS[form](ordered)
     if form == "csv" and weights:
         tables += _totals(included, weights, rule)
     if form == "canvas":
@@ -176,6 +180,17 @@ def not_begun(grades: Iterable[Grade]) -> str:
         begun[grade.chapter] = begun.get(grade.chapter, False) or grade.handed_in
     empty = sorted(chapter for chapter, anything in begun.items() if not anything)
     return f"left out, because nothing was handed in: {', '.join(empty)}" if empty else ""
+
+
+def other_maxima(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[str]:
+    """Return a sentence for each chapter whose assignment on Moodle has another maximum than the chapter: Moodle scales nothing."""
+    ours = {grade.chapter: grade.best for grade in grades}
+    return [
+        f"{chapter} has {ours[chapter]:g} points and Moodle's assignment a maximum of {form.maximum:g}: set it to {ours[chapter]:g} there, "
+        "or these grades are taken as they are"
+        for chapter, form in forms.items()
+        if chapter in ours and form.maximum not in (None, ours[chapter])
+    ]
 
 
 def handed_in_nothing(grades: Iterable[Grade]) -> list[Grade]:
@@ -319,7 +334,7 @@ def _canvas_table(name: str, chapters: Sequence[str], by_student: Mapping[str, M
     return _Table(name, header, rows, grades)
 
 
-def _moodle(grades: Sequence[Grade]) -> list[_Table]:
+def _moodle(grades: Sequence[Grade], forms: Mapping[str, WorksheetForm]) -> list[_Table]:
     """Return Moodle's worksheets; Moodle requires Identifier, Grade and Last modified (grade).
 
     The last is empty, so that Moodle overwrites existing grades only on request. There is no column for comments, because Moodle would
@@ -327,24 +342,16 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
     those in a download of submissions may be numbers of teams, and other students'. A chapter without any, and a conversation, which
     has no assignment, get a table for the import of Moodle's gradebook.
     """
-    header = [
-        "Identifier",
-        "Full name",
-        "Email address",
-        "Status",
-        "Grade",
-        "Maximum grade",
-        "Grade can be changed",
-        "Last modified (submission)",
-        "Last modified (grade)",
-    ]
     tables = []
     for chapter, group in groupby(_graded(grades), key=lambda grade: grade.chapter):
         chapter_grades = list(group)
         numbered = [grade for grade in chapter_grades if grade.moodle_id]
         if numbered:
             left_out = [grade for grade in chapter_grades if not grade.moodle_id]
-            rows = [_moodle_row(grade) for grade in numbered]
+            form = forms.get(chapter, WorksheetForm())
+            header = [form.identifier, "Full name", "Email address", "Status", form.grade, "Maximum grade"]
+            header += ["Grade can be changed", "Last modified (submission)", form.changed]
+            rows = [_moodle_row(grade, form.prefix) for grade in numbered]
             tables.append(_Table(f"moodle-{chapter}.csv", header, rows, numbered, left_out))
             continue
         known = [grade for grade in chapter_grades if grade.email or grade.number]
@@ -360,9 +367,9 @@ def _moodle(grades: Sequence[Grade]) -> list[_Table]:
     return tables
 
 
-def _moodle_row(grade: Grade) -> list[object]:
+def _moodle_row(grade: Grade, prefix: str) -> list[object]:
     return [
-        f"Participant {grade.moodle_id}",
+        f"{prefix}{grade.moodle_id}",
         grade.full_name,
         grade.email,
         "Submitted for grading",
@@ -374,4 +381,4 @@ def _moodle_row(grade: Grade) -> list[object]:
     ]
 
 
-_WRITERS: dict[str, Callable[[Sequence[Grade]], list[_Table]]] = {"csv": _csv, "canvas": _canvas, "moodle": _moodle}
+_WRITERS: dict[str, Callable[[Sequence[Grade]], list[_Table]]] = {"csv": _csv, "canvas": _canvas}

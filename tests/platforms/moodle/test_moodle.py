@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -13,9 +15,11 @@ from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
 from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.folder import Course
+from autograder.enrolment.class_list import WorksheetForm
 from autograder.enrolment.enrol import enrol, group_submitters
-from autograder.enrolment.worksheet import enrol_worksheet
+from autograder.enrolment.worksheet import enrol_worksheet, worksheet_form
 from autograder.errors import CourseError
+from autograder.reports.export import export, other_maxima
 from autograder.reports.grades import read_grades
 from autograder.roster.roster import read_roster
 from tests.corpus.conftest import release
@@ -134,3 +138,16 @@ def test_names_are_found_without_the_signs_that_moodle_leaves_out(course: Course
     collect(course, CHAPTER, FILES / "individual_folders_cut.zip")
     assert {"sean-o-brien", "kim-lee-park", "john-smith-jr", "dwayne-the-rock-johnson"} <= set(holders(course))
     assert ("dora-draft" in holders(course)) != worksheet
+
+
+def test_a_worksheet_in_another_language_is_read_and_goes_back_in_it(course: Course, tmp_path: Path) -> None:
+    sheet = enrol_worksheet(course, FILES / "worksheet_de.csv", CHAPTER)
+    assert (len(sheet.times), sheet.enrolment.added, sheet.enrolment.problems) == (27, (), ())
+    assert {student.participants[CHAPTER] for student in read_roster(course).values()} == set(map(str, range(1, 29)))
+    form = worksheet_form(course, CHAPTER)
+    assert form == WorksheetForm("ID", "Teilnehmer/in", "Bewertung", "Zuletzt geändert (Bewertung)", 21.0)
+    jose = next(grade for grade in read_grades(course, [CHAPTER]) if grade.email == "jnunez@example.org")
+    (written,) = export([replace(jose, handed_in=True, raw=15.5)], "moodle", tmp_path, forms={CHAPTER: form})
+    (row,) = csv.DictReader(written.path.open(encoding="utf-8"))
+    assert (row["ID"], row["Bewertung"], row["Zuletzt geändert (Bewertung)"]) == ("Teilnehmer/in6", "15.50", "")
+    assert "21" in "".join(other_maxima([jose], {CHAPTER: form}))
