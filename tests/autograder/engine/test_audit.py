@@ -151,17 +151,3 @@ def test_who_takes_the_connection_away_and_is_watched_again_ends(zygote: ZygoteC
             room.run("eval('1')")
         assert caught.value.kind == "kernel died", away
         room.child.close()
-
-
-def test_copies_and_programs_are_refused_in_words_and_threads_work(zygote: ZygoteClient) -> None:
-    room = Room(zygote)
-    for source in (
-        "import os\nos.fork()",
-        "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import torch'])",
-    ):
-        room.run(source)
-        assert room.outputs[-1]["ename"] == "ProgramError"
-    assert room.run("import threading\nthread = threading.Thread(target=int)\nthread.start()\nthread.join()")
-    room.run("import ctypes\nlibrary = ctypes.CDLL(None, use_errno=True)\nprint(library.fork(), ctypes.get_errno())")
-    assert room.outputs[-1]["text"] == "-1 1\n", "past Python"
-    room.child.close()

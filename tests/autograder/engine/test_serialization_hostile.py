@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 import struct
 import tracemalloc
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from autograder.engine.transport import serialization
 from autograder.engine.transport.serialization import MAX_DEPTH, Opaque, ProtocolError, Reference, pack, unpack
 
+from .confined import in_child
 from .values import Pair, examples
 
 _LIST, _DICT, _SET, _INTEGER, _RECORD = (
@@ -204,22 +204,15 @@ def test_a_tensor_takes_no_more_than_a_few_times_its_bytes() -> None:
 
 
 def test_all_that_is_hostile_together_leaves_the_process_as_large_as_it_was() -> None:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
+    def grown() -> int:
         tracemalloc.stop()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for data in HOSTILE.values():
             with contextlib.suppress(ProtocolError):
                 unpack(data)
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        os.write(writing, str(grown).encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        grown = int(answer.read())
-    os.waitpid(child, 0)
-    assert grown < 64 * 1024, f"{grown} KiB"
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+
+    assert in_child(grown) < 64 * 1024, "KiB"
 
 
 SOUND = [

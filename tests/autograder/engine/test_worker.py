@@ -31,7 +31,6 @@ from nbgrader.utils import determine_grade
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.engine import as_ungradable
 from autograder.engine.workers.executor import KILLED, STOPPED, WorkerExecutor, WorkerPool, executor_for
 from autograder.submission.problem import Problem, problems_of
 
@@ -221,17 +220,6 @@ def test_a_submission_gets_what_its_row_says(
     assert all(word in said[name] for name, word in row.get("errors", {}).items())
     assert all(graded.printed(int(index)) == text for index, text in row.get("printed", {}).items())
     assert all(len(str(cell.outputs)) < 2 * SETTINGS.flood_output for cell in graded.notebook.cells)
-
-
-def test_a_submission_that_was_given_up_says_so_in_every_question_and_wants_a_person() -> None:
-    done = nbformat.reads(as_ungradable(submission(*BEFORE).notebook, "DeadlineError"), as_version=4)
-    question = done.cells[-1]
-    assert determine_grade(question)[0] == 0
-    assert question.outputs[0].evalue == (
-        "Grading it did not come to an end, again and again (DeadlineError); it was given no points."
-    )
-    (problem,) = problems_of(done)
-    assert (problem.kind, problem.fatal) == ("grading stopped", True)
 
 
 DRAW = (
@@ -459,13 +447,6 @@ def _names(pids: list[int]) -> list[str]:
         with suppress(OSError):
             found.append(Path(f"/proc/{pid}/comm").read_text().strip())
     return found
-
-
-def test_closing_twice_or_before_anything_was_run_is_nothing() -> None:
-    made = WorkerExecutor(SETTINGS)
-    made.close()
-    made.close()
-    assert made._process is None
 
 
 def wheel(folder: Path, chapter: str) -> str:
