@@ -47,5 +47,5 @@ def test_a_lesson_without_expressions_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("written", ["{{x}}", "{{:.2f}}", "{{x[1:2]}}", "{{x:.2f} and {y:.2f}}"])
 def test_an_expression_without_a_format_is_refused(written: str) -> None:
-    with pytest.raises(ValueError, match="expression with a format"):
+    with pytest.raises(ValueError, match="format"):
         with_values_cell(written)

@@ -29,12 +29,6 @@ def declare(**changes):
     )
 
 
-def test_name_and_points_come_from_reference_and_aspects(exercise):
-    assert exercise.name == "blend"
-    assert exercise.points == 6.5
-    assert declare().points == 2.5
-
-
 def test_forbidding_needs_something_to_look_at():
     with pytest.raises(ValueError, match="same forbids softmax, lerp but gives no rule_case"):
         declare(forbidden=("softmax", "lerp"))
@@ -56,12 +50,6 @@ def test_a_mistake_that_cannot_be_made_any_more_is_left_out_with_a_warning_and_s
         verdict = decide(sheet, LocalSubject(lambda x: x + 1))
     assert verdict.score == 0
     assert not verdict.diagnoses
-
-
-def test_a_misconception_is_told_in_one_line(exercise):
-    mistake = exercise.misconceptions[0]
-    assert mistake.explanation == "The factor of two is missing."
-    assert (mistake.diagnosis.name, mistake.diagnosis.read) == ("not doubled", "here")
 
 
 def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise):

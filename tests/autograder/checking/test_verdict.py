@@ -19,7 +19,7 @@ def make(*points, passed=(), message="off by <1> & more", diagnosis=None):
         "soft<max>",
         "03_<topic>",
         tuple(
-            Finding(f"a{i}", f"Title <{i}>", p, i in passed, "as it should be" if i in passed else message, diagnosis)
+            Finding(f"a{i}", f"Title <{i}>", p, i in passed, "fine" if i in passed else message, diagnosis)
             for i, p in enumerate(points)
         ),
     )
@@ -50,17 +50,6 @@ def test_a_late_verdict_is_reached_once_and_not_before_somebody_looks():
     assert len(reached) == 1
 
 
-@pytest.mark.parametrize(
-    ("points", "passed", "score"),
-    [((1, 2, 0.5), {0, 1, 2}, 3.5), ((1, 2, 0.5), {0, 2}, 1.5), ((1, 2), set(), 0.0), ((0.5,), {0}, 0.5)],
-)
-def test_the_score_is_the_sum_of_what_passed(points, passed, score):
-    verdict = make(*points, passed=passed)
-    assert (verdict.score, verdict.max_score) == (score, sum(points))
-    assert verdict.passed is (len(passed) == len(points))
-    assert float(repr(verdict)) == score
-
-
 @pytest.mark.parametrize(("passed", "score"), [({0, 1, 2}, 3.5), ({1}, 2.0), ({2}, 0.5), (set(), 0.0)])
 def test_nbgrader_reads_the_text_form_as_partial_credit(passed, score):
     utils = importlib.import_module("nbgrader.utils")
@@ -84,7 +73,7 @@ def test_the_printed_form_names_every_aspect_the_mistake_and_what_to_read():
     lines = str(make(1, 0.5, passed={0}, diagnosis=DIAGNOSIS)).splitlines()
     assert lines == [
         "soft<max>: 1 of 1.5 points",
-        "  [x] 1/1  Title <0>: as it should be",
+        "  [x] 1/1  Title <0>: fine",
         "  [ ] 0/0.5  Title <1>: off by <1> & more",
         "  Looks like: The scores are <b>not</b> divided & so on.",
         "  Read again: lesson 03_<topic>, “why scale”",
@@ -154,9 +143,8 @@ def test_the_table_can_be_read_without_seeing_it():
 def test_a_diagnosis_is_told_once_however_many_aspects_it_explains():
     verdict = make(1, 2, 0.5, diagnosis=DIAGNOSIS)
     assert verdict.diagnoses == (DIAGNOSIS,)
-    assert verdict._repr_html_().count("This looks like") == 1
-    assert str(verdict).count("Looks like") == 1
-    assert "This looks like" not in make(1, 2)._repr_html_()
+    told = [text.lower().count("looks like") for text in (verdict._repr_html_(), str(verdict), make(1, 2)._repr_html_())]
+    assert told == [1, 1, 0]
 
 
 # -------------------------------------------------------------------------------------------------------------- scripts
@@ -175,7 +163,7 @@ def test_many_aspects_that_failed_in_the_same_way_are_one_line_and_their_points_
     assert lines[1:] == [
         "  [ ] 0/3  3 rows: it raised RuntimeError: no",
         *(f"        - Title <{i}>" for i in (0, 2, 3)),
-        "  [x] 2/2  Title <1>: as it should be",
+        "  [x] 2/2  Title <1>: fine",
     ]
     assert str(make(1, 2, message="no")).count("no") == 2, "two are told one by one"
 
@@ -220,18 +208,18 @@ def test_an_example_keeps_its_columns():
 
 def test_reduced_rows_show_what_they_are_worth_and_one_line_says_what_they_pay():
     findings = (
-        Finding("a", "Numbers", 2, True, "as it should be"),
+        Finding("a", "Numbers", 2, True, "fine"),
         Finding("b", "Mask", 2, False, "wrong"),
-        Finding("c", "Inputs", 1, True, "as it should be", earned=0.5),
-        Finding("d", "Loops", 1, True, "as it should be", earned=0.5),
+        Finding("c", "Inputs", 1, True, "fine", earned=0.5),
+        Finding("d", "Loops", 1, True, "fine", earned=0.5),
         Finding("e", "Memory", 1, False, NOT_JUDGED),
     )
     verdict = Verdict("f", "03", findings)
     assert str(verdict).splitlines()[1:] == [
-        "  [x] 2/2  Numbers: as it should be",
+        "  [x] 2/2  Numbers: fine",
         "  [ ] 0/2  Mask: wrong",
-        "  [x] (1)  Inputs: as it should be",
-        "  [x] (1)  Loops: as it should be",
+        "  [x] (1)  Inputs: fine",
+        "  [x] (1)  Loops: fine",
         "      These 2 rows pay in proportion to the right numbers: 1 of 2 points.",
         f"  [-] 0/1  Memory: {NOT_JUDGED}",
     ]
