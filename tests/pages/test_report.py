@@ -128,15 +128,6 @@ def test_answers_that_wait_lead_to_the_command_that_marks_them(page, report: Pat
         assert page.locator(".marking code", has_text=f"tfcourse mark {chapter}").is_visible()
 
 
-def test_light_and_dark_differ(page, report: Path) -> None:
-    colours = set()
-    for theme in THEMES:
-        page.emulate_media(color_scheme=theme)
-        page.goto(report.as_uri())
-        colours.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    assert len(colours) == 2
-
-
 def test_a_number_opens_by_keyboard_to_students_who_link_to_their_feedback(page, report: Path) -> None:
     page.goto(report.as_uri())
     row = page.locator("details", has=page.locator("summary", has_text="scaled_dot_product_attention")).first
