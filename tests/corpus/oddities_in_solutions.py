@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from .material import Work
-from .oddities import EVERYTHING, EXERCISES, FUNCTIONS, Loss, Oddity, indented, plain
+from .oddities import EVERYTHING, EXERCISES, FUNCTIONS, Loss, Oddity, indented, plain, table
 
 SOLUTIONS: list[Oddity] = []
 
@@ -179,7 +179,6 @@ decorated(
     "errors told and raised",
     wrapper("try:\n    f(*args, **kwargs)\nexcept Exception as error:\n    print(error)\n    raise"),
 )
-decorated("enable_grad", "mine = torch.enable_grad()")
 for _mode in ("no_grad", "inference_mode"):
     decorated(
         _mode,
@@ -187,69 +186,6 @@ for _mode in ("no_grad", "inference_mode"):
         lost={"scaled_dot_product_attention": ("axes", "empty row"), "FeedForward": ("gradients",)},
         why="no gradient flows back through such a function",
     )
-decorated("named for the profiler", "mine = torch.profiler.record_function('mine')")
-decorated("torch.compile", "mine = torch.compile")
-decorated("torch.compile with arguments", "mine = torch.compile(dynamic=True, fullgraph=True)")
-decorated("not to be compiled", "mine = torch.compiler.disable")
-decorated("torch.jit.ignore", "mine = torch.jit.ignore")
-decorated("torch.jit.script_if_tracing", "mine = torch.jit.script_if_tracing")
-decorated("cached", "import functools\nmine = functools.lru_cache(maxsize=None)")
-decorated("cached with a size", "from functools import lru_cache\nmine = lru_cache(maxsize=8)")
-decorated(
-    "remembered by the identity of arguments",
-    """
-    import functools
-
-
-    def mine(f):
-        seen = {}
-
-        @functools.wraps(f)
-        def wrapped(*args, **kwargs):
-            key = (*map(id, args), *map(id, kwargs.values()))
-            seen[key] = f(*args, **kwargs)
-            return seen[key]
-
-        return wrapped
-    """,
-)
-decorated(
-    "an object in its place",
-    """
-    import functools
-
-
-    class mine:
-        def __init__(self, f):
-            functools.update_wrapper(self, f)
-            self.f = f
-
-        def __call__(self, *args, **kwargs):
-            return self.f(*args, **kwargs)
-
-        def __get__(self, owner, kind=None):
-            return functools.partial(self, owner)
-    """,
-)
-decorated("types not checked", "import typing\nmine = typing.no_type_check")
-decorated("lambda upon lambda", "once = lambda f: lambda *a, **k: f(*a, **k)\nmine = lambda f: once(once(f))")
-decorated("registered", "ALL = {}\n\n\ndef mine(f):\n    ALL[f.__name__] = f\n    return f")
-decorated(
-    "random numbers set aside",
-    """
-    import contextlib
-
-
-    @contextlib.contextmanager
-    def seeded():
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            yield
-
-
-    mine = seeded()
-    """,
-)
 decorated(
     "torch.jit.script",
     "mine = torch.jit.script",
@@ -286,7 +222,6 @@ MASK = "def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torc
 BY_NAME = "the check gives arguments by name, as the exercises say above the first of them"
 
 written("by hand", "causal_mask", MASK)
-written("a lambda", "causal_mask", "causal_mask = lambda T, device=None: torch.ones(T, T, device=device).tril().bool()")
 written("another name for it", "causal_mask", MASK.replace("causal", "my_causal") + "\n\ncausal_mask = my_causal_mask")
 written("with attributes", "causal_mask", MASK + "\n\ncausal_mask.__doc__ = 'Mine.'\ncausal_mask.calls = 0")
 written("called below", "causal_mask", MASK + "\n\nassert causal_mask(3).sum() == 6\ncausal_mask(3)")
@@ -304,93 +239,7 @@ written(
     "lines continued", "causal_mask", MASK.replace("return ", "return \\\n        ").replace(", dtype", ",\n\n  dtype")
 )
 written(
-    "names in Greek",
-    "causal_mask",
-    "def causal_mask(T, device=None):\n    μ = torch.ones(T, T, device=device)\n    return μ.tril() > 0",
-)
-written(
     "length by position only", "causal_mask", MASK.replace("T, device", "T, /, device"), lost=EVERYTHING, why=BY_NAME
-)
-written(
-    "arguments in a tuple",
-    "causal_mask",
-    "def causal_mask(*args):\n    return torch.ones(args[0], args[0]).tril() > 0",
-    lost=EVERYTHING,
-    why=BY_NAME,
-)
-written(
-    "arguments renamed",
-    "causal_mask",
-    "def causal_mask(length, device=None):\n    return torch.ones(length, length, device=device).tril() > 0",
-    lost=EVERYTHING,
-    why=BY_NAME,
-)
-written(
-    "arguments in a dictionary",
-    "causal_mask",
-    "def causal_mask(**kw):\n    return torch.ones(kw['T'], kw['T'], device=kw.get('device')).tril() > 0",
-)
-written(
-    "places compared",
-    "causal_mask",
-    "def causal_mask(T, device=None):\n    i = torch.arange(T, device=device)\n    return i[:, None] >= i",
-)
-written(
-    "upper triangle",
-    "causal_mask",
-    "def causal_mask(T, device=None):\n    return torch.ones(T, T, device=device).triu(diagonal=1) == 0",
-)
-written(
-    "match",
-    "causal_mask",
-    """
-    def causal_mask(T, device=None):
-        match device:
-            case None:
-                mask = torch.ones(T, T)
-            case _:
-                mask = torch.ones(T, T, device=device)
-        return mask.tril().bool()
-    """,
-)
-written(
-    "NumPy",
-    "causal_mask",
-    """
-    import numpy as np
-
-
-    def causal_mask(T, device=None):
-        mask = torch.from_numpy(np.tril(np.ones((T, T), dtype=bool)))
-        return mask if device is None else mask.to(device)
-    """,
-)
-written(
-    "kept in a dictionary",
-    "causal_mask",
-    """
-    _masks = {}
-
-
-    def causal_mask(T, device=None):
-        if (T, device) not in _masks:
-            _masks[T, device] = torch.ones(T, T, dtype=torch.bool, device=device).tril()
-        return _masks[T, device]
-    """,
-)
-written(
-    "a partial",
-    "causal_mask",
-    """
-    from functools import partial
-
-
-    def _mask(T, device=None, *, diagonal):
-        return torch.ones(T, T, dtype=torch.bool, device=device).tril(diagonal)
-
-
-    causal_mask = partial(_mask, diagonal=0)
-    """,
 )
 written(
     "made by a function",
@@ -418,38 +267,10 @@ written(
     f"class CausalMask:\n{indented(MASK.replace('causal_mask(T, d', '__call__(self, T, d'))}\n\ncausal_mask = CausalMask()",
 )
 written(
-    "a layer that can be called",
-    "causal_mask",
-    """
-    class Mask(nn.Module):
-        def __init__(self, longest=128):
-            super().__init__()
-            self.register_buffer("mask", torch.ones(longest, longest).tril().bool())
-
-        def forward(self, T, device=None):
-            return self.mask[:T, :T].to(device or "cpu")
-
-
-    causal_mask = Mask()
-    """,
-)
-written(
     "overloads",
     "causal_mask",
     "from typing import overload\n\n\n@overload\ndef causal_mask(T: int) -> Tensor: ...\n@overload\n"
     f"def causal_mask(T: int, device: str) -> Tensor: ...\n{MASK}",
-)
-written(
-    "scripted as TorchScript likes it",
-    "causal_mask",
-    """
-    from typing import Optional
-
-
-    @torch.jit.script
-    def causal_mask(T: int, device: Optional[torch.device] = None) -> torch.Tensor:
-        return torch.ones(T, T, dtype=torch.bool, device=device).tril()
-    """,
 )
 written(
     "device of the machine by default",
@@ -497,55 +318,6 @@ def looking(name: str, text: str, *, lost: tuple[str, ...] = (), told: Iterable[
     attention(name, ATTENTION.replace(RETURN, f"{indented(plain(text))}\n{RETURN}"), lost=lost, told=told, why=why)
 
 
-looking("by hand", "pass")
-looking("shapes asserted", "assert weights.shape[-2:] == (q.shape[-2], k.shape[-2]), weights.shape")
-looking("NaN excluded", "assert not torch.isnan(weights).any(), weights")
-looking("NaN warned about", "if torch.isnan(scores).any():\n    print('NaN!')")
-looking("asserted by PyTorch", "torch._assert(weights.ndim == scores.ndim, 'ndim')")
-looking("types asserted", "assert isinstance(q, torch.Tensor) and q.is_floating_point() and q.dtype == k.dtype")
-looking("shapes printed", "print(f'{scores.shape=} {weights.shape=} {mask.shape if mask is not None else None}')")
-looking("tensors printed", "print(scores, weights)\nprint(f'{weights}')")
-looking("a number printed", "print(f'largest weight {weights.max().item():.3f}')")
-looking("a number printed without item", "print(f'{weights.max():.3f}', float(weights.sum()))")
-looking("a list printed", "print(weights.tolist())")
-looking("an array printed", "print(weights.detach().cpu().numpy())")
-looking("a walrus printed", "print(f'{(largest := weights.amax(-1))} of {len(weights)}')")
-looking("weights kept", "global last_weights\nlast_weights = weights")
-looking("weights kept aside", "scaled_dot_product_attention.weights = weights.detach().cpu()")
-looking(
-    "weights plotted",
-    "import matplotlib.pyplot as plt\nplt.imshow(weights.detach().cpu().float().reshape(-1, weights.shape[-1]))\nplt.close()",
-)
-looking("weights shown", "from IPython.display import display\ndisplay(weights)")
-looking("mask looked at", "if mask is not None and mask.all():\n    print('nothing is masked')")
-looking("entropy under no_grad", "with torch.no_grad():\n    entropy = -(weights * (weights + 1e-9).log()).sum(-1)")
-looking("autocast switched off", "with torch.autocast('cpu', enabled=False):\n    weights = weights * 1")
-looking("named for the profiler", "with torch.profiler.record_function('attention'):\n    weights = weights * 1")
-looking(
-    "nothing dropped", "weights = torch.nn.functional.dropout(weights, 0.0)\nweights = nn.Dropout(0.1).eval()(weights)"
-)
-looking("temporaries deleted", "del scores, wide")
-looking("moved to where it is", "weights = weights.to(q.device).contiguous().clone()")
-looking("loop with a progress bar", "from tqdm import tqdm\nfor _ in tqdm(range(2), leave=False):\n    pass")
-looking("asked whether gradients are on", "if torch.is_grad_enabled():\n    weights = weights * 1.0")
-looking(
-    "an array printed from the device",
-    "print(weights.detach().numpy())",
-    lost=("inputs and device",),
-    why="numpy() raises wherever a tensor is not on the CPU",
-)
-looking(
-    "computed on the CPU",
-    "weights, v = weights.cpu(), v.cpu()",
-    lost=("inputs and device",),
-    why="the result is on the CPU, wherever the inputs are",
-)
-looking(
-    "compared with PyTorch",
-    "import torch.nn.functional as F\nprint(F.scaled_dot_product_attention(q, k, v).shape)",
-    lost=EVERYTHING,
-    why="the ready-made function is forbidden in there, and it is called",
-)
 attention("more arguments", ATTENTION.replace("mask=None", "mask=None, scale=None, dropout_p=0.0, is_causal=False"))
 attention("mask by keyword only", ATTENTION.replace("mask=None", "*, mask=None"))
 attention("any arguments more", ATTENTION.replace("mask=None", "mask=None, *args, **kwargs"))
@@ -554,51 +326,6 @@ attention(
     "def scaled_dot_product_attention(q, k, v, mask=None):\n    try:\n"
     + indented(ATTENTION.partition("None):\n")[2])
     + "    except RuntimeError as error:\n        print('shapes?', q.shape, k.shape, error)\n        raise",
-)
-attention(
-    "einsum and where",
-    """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        wide = torch.promote_types(q.dtype, torch.float32)
-        scores = torch.einsum("...td,...sd->...ts", q.to(wide), k.to(wide)) * q.shape[-1] ** -0.5
-        if mask is not None:
-            scores = torch.where(mask, scores, torch.finfo(wide).min)
-        weights = scores.softmax(-1)
-        if mask is not None:
-            weights = torch.where(mask, weights, 0)
-        return torch.einsum("...ts,...sv->...tv", weights.to(v.dtype), v)
-    """,
-)
-attention(
-    "in place on its own tensors",
-    """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        wide = torch.promote_types(q.dtype, torch.float32)
-        scores = torch.matmul(q.to(wide), k.to(wide).mT)
-        scores /= math.sqrt(q.size(-1))
-        if mask is not None:
-            scores.masked_fill_(~mask, torch.finfo(wide).min)
-        weights = scores.softmax(-1)
-        if mask is not None:
-            weights = weights * mask
-        return weights.to(v.dtype).matmul(v)
-    """,
-)
-attention(
-    "softmax by hand",
-    """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        def softmax(x):
-            e = torch.exp(x - x.amax(-1, keepdim=True))
-            return e / e.sum(-1, keepdim=True)
-
-        wide = torch.promote_types(q.dtype, torch.float32)
-        scores = q.to(wide) @ k.to(wide).transpose(-2, -1) / math.sqrt(q.shape[-1])
-        if mask is None:
-            return softmax(scores).to(v.dtype) @ v
-        weights = softmax(scores.masked_fill(~mask, torch.finfo(wide).min)) * mask
-        return weights.to(v.dtype) @ v
-    """,
 )
 attention(
     "a function of autograd's",
@@ -709,78 +436,14 @@ def layer(name: str, old: str = "", new: str = "", *, below: str = "", told: Ite
     written(name, "FeedForward", LAYER.replace(old, new, 1) + below, told=told)
 
 
-layer("by hand")
-layer("super with arguments", "super()", "super(FeedForward, self)")
 layer("on a base of one's own", LAYER, "class Base(nn.Module):\n    pass\n" + LAYER.replace("nn.Module", "Base"))
-layer("called directly", "def forward", "def __call__")
-layer("more arguments", "forward(self, x)", "forward(self, x, mask=None, **unused)")
-layer("activation by position", "*, activation", "activation")
-layer(
-    "printed as it likes",
-    "    def forward",
-    "    def extra_repr(self):\n        return self.activation\n\n    def forward",
-)
-layer(
-    "with what learns nothing",
-    "        self.up_proj",
-    "        self.drop = nn.Dropout(0.0)\n        self.register_buffer('n', torch.zeros(()))\n        self.up_proj",
-)
-layer("that counts", "        act", "        self.calls = getattr(self, 'calls', 0) + 1\n        act")
-layer("that prints", "        act", "        print(self, x.shape, self.up_proj.weight.std().item())\n        act")
-layer("seeded", "        super()", "        torch.manual_seed(0)\n        super()")
-layer(
-    "initialised by hand",
-    "\n    def forward",
-    "        nn.init.xavier_uniform_(self.up_proj.weight)\n\n    def forward",
-)
-layer("made on a device", "(d_model, d_ff)\n", "(d_model, d_ff, device='cpu')\n")
-layer(
-    "moved to a device",
-    below="\n\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'\nmodel = FeedForward(2, 4).to(device)",
-)
-layer(
-    "a table of functions",
-    "self.activation = activation",
-    "self.activation = activation\n        self.acts = nn.ModuleDict({'relu': nn.ReLU(), 'gelu': nn.GELU()})",
-)
-layer(
-    "compiled in itself",
-    "        self.activation",
-    "        self.forward = torch.compile(self.forward)\n        self.activation",
-)
 layer(
     "made by a function",
     LAYER,
     LAYER.replace("FeedForward", "_Layer")
     + "\n\ndef FeedForward(d_model, d_ff, *, activation='relu'):\n    return _Layer(d_model, d_ff, activation=activation)\n",
 )
-layer("a method put in later", "def forward", "def _later", below="\n\nFeedForward.forward = FeedForward._later")
-layer(
-    "tried below",
-    below="\n\nlayer = FeedForward(2, 4)\nlayer(torch.ones(3, 2)).sum().backward()\nprint(layer, layer.state_dict())",
-)
-written(
-    "a data class",
-    "FeedForward",
-    """
-    from dataclasses import KW_ONLY, dataclass
 
-
-    @dataclass(eq=False)
-    class FeedForward(nn.Module):
-        d_model: int
-        d_ff: int
-        _: KW_ONLY
-        activation: str = "relu"
-
-        def __post_init__(self):
-            super().__init__()
-            if self.activation not in ("relu", "gelu"):
-                raise ValueError(self.activation)
-            self.up_proj = nn.Linear(self.d_model, self.d_ff)
-            self.down_proj = nn.Linear(self.d_ff, self.d_model)
-
-        def forward(self, x):
-            return self.down_proj(getattr(nn.functional, self.activation)(self.up_proj(x)))
-    """,
-)
+for _name, _rows in table(__file__).items():
+    for _row in _rows:
+        globals()[_name](**_row)
