@@ -50,7 +50,7 @@ def no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_parser")
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_nested_brackets_do_not_reach_the_parser(text: str) -> None:
-    with pytest.raises(UnreadableCellError, match="nested too deep"):
+    with pytest.raises(UnreadableCellError, match="deep"):
         parse_text(text)
     with pytest.raises(UnreadableCellError):
         parse_cell(f"{text}\nx = 1")
