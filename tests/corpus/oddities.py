@@ -116,23 +116,8 @@ def table(file: str) -> dict[str, list[dict[str, Any]]]:
 
 for _row in table(__file__)["cell"]:
     cell(_row.pop("name"), _row.pop("source"), *[globals()[place] for place in _row.pop("places", ())], **_row)
-cell(
-    "all names cleared",
-    "%reset -f",
-    first,
-    lost={name: EVERYTHING for name in EXERCISES if name != "attention_cost"},
-    told=["cell error"],
-    why="torch is imported above and forgotten again: what needs it cannot even be defined",
-)
 
 
-cell(
-    "star of the course's attention",
-    "from tfcourse.attention import *",
-    tests,
-    lost={name: EVERYTHING for name in EXERCISES if name != "FeedForward"},
-    why="students have stubs of this chapter's functions, and these have taken the place of their own",
-)
 for _star in ("from torch import *", "from numpy import *", "%pylab inline"):
     cell(
         f"star: {_star}",
@@ -140,6 +125,3 @@ for _star in ("from torch import *", "from numpy import *", "%pylab inline"):
         lost={"scaled_dot_product_attention": EVERYTHING},
         why="any() of this solution is no longer Python's, and the other one does not take a generator",
     )
-
-
-cell("everything deleted", f"del {', '.join(EXERCISES)}, torch", last)
