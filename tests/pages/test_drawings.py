@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from tfcourse.lessons.figures.boxes import box
 from tfcourse.lessons.figures.geometry import Rect
 
 from ..tfcourse.lessons.figures.every_scene import SCENES, draw
+from .conftest import theme_styles
 
 pytestmark = pytest.mark.browser
 
@@ -98,11 +98,9 @@ def open_page(page: Any, tmp_path: Path) -> Open:
     """Open a page from the disk that shows drawings, as a lesson's page would."""
 
     def open_it(drawings: Mapping[str, Drawing], *, theme: str = "light", size: tuple[int, int] = PAGE) -> Any:
-        spec = importlib.util.find_spec("pydata_sphinx_theme")
-        assert spec is not None
-        assert spec.origin is not None
-        theme_style = Path(spec.origin).parent / "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"
-        links = "".join(f'<link rel="stylesheet" href="{f.as_uri()}">' for f in (theme_style, STATIC / "custom.css"))
+        links = "".join(
+            f'<link rel="stylesheet" href="{f.as_uri()}">' for f in (*theme_styles(), STATIC / "custom.css")
+        )
         linked = dict.fromkeys(target for drawing in drawings.values() for target in drawing.links)
         targets = "".join(f'<h2 id="{target[1:]}">{target}</h2>' for target in linked)
         cells = "".join(

@@ -20,7 +20,7 @@ BLOCK = re.compile(
     r"^<!-- (?P<marker>.+?) -->\n(?P<fence>`{3,})\w+\n(?P<content>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE
 )
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NAME, CHAPTER = "attention_entropy", "03_scaled_dot_product"
+NAME = "attention_entropy"
 
 
 def apply(root: Path, marker: str, content: str) -> Path:

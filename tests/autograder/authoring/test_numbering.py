@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autograder.authoring.chapter import chapters
 from autograder.authoring.numbering import with_numbered_headings
 from autograder.authoring.sync import sync
-
-ROOT = Path(__file__).parents[3]
 
 
 def test_headings_are_numbered_in_order_and_nothing_else_changes() -> None:

@@ -214,16 +214,3 @@ def test_an_accident_of_the_graders_leaves_no_process(bench: Bench, monkeypatch:
     with pytest.raises(RuntimeError, match="ours"):
         bench.run("1", graded("pass"))
     assert bench.rooms[0].closed
-
-
-def test_files_lie_beside_the_notebook(bench: Bench, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    made = bench.run("print(open('sub/a').read())", files={"sub/a": b"content"})
-    assert text(made.cells[0]) == "content\n"
-
-
-def test_the_layers_of_the_process_are_told(bench: Bench) -> None:
-    checker = bench.checker()
-    assert (checker.layers, checker.isolation) == ((), "none")
-    checker.run(new_notebook(cells=[student("1")]))
-    assert checker.layers == Room.layers

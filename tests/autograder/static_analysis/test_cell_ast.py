@@ -118,12 +118,6 @@ def test_magics_that_nothing_closes_have_a_budget(line: str, monkeypatch: pytest
     assert find_suspicious([cell]) == ("a cell that cannot be read",)
 
 
-def test_six_hundred_lines_for_the_shell_are_read() -> None:
-    cell = parse_cell("!ls\n" * 600)
-    assert cell is not None
-    assert len(cell.body) == 600
-
-
 def test_nothing_is_said_about_escapes() -> None:
     parse_cell.cache_clear()
     with warnings.catch_warnings():
