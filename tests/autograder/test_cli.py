@@ -17,8 +17,6 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.course.folder import Course
-from autograder.errors import CourseError
-from tests.autograder.conftest import refused
 
 Run = Callable[..., Result]
 Snapshot = Callable[[Path], dict[str, str]]
@@ -290,20 +288,3 @@ def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
         return put(course, chapter, who, *more)  # type: ignore[arg-type]
 
     patch.setattr(store, "put", put_or_not)
-
-
-def test_a_disk_that_is_full_for_grading_too_does_not_hide_who_was_not_brought_in(
-    course_dir: Path, tmp_path: Path, notebook: Text, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handed_in = tmp_path / "handed_in"
-    handed_in.mkdir()
-    for student in ("ada", "bo"):
-        (handed_in / f"{student}.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
-    full_for(monkeypatch, "bo")
-
-    def full(*words: object, **more: object) -> None:
-        raise CourseError("no space left on device", where=course_dir, do="Free some space.")
-
-    monkeypatch.setattr("autograder.grading.autograde.autograde", full)
-    result = run("autograde", "04", "--submissions", handed_in, "--course", course_dir, "--allow-weaker-isolation")
-    refused(result, "no space left on device", f"not brought in, 1 of {CHAPTER}: bo", "Free some space.")

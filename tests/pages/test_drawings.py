@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from tfcourse.lessons.figures import Drawing
-from tfcourse.lessons.figures.boxes import box
-from tfcourse.lessons.figures.geometry import Rect
 
 from ..tfcourse.lessons.figures.every_scene import SCENES, draw
 from .conftest import theme_styles
@@ -168,15 +166,3 @@ def test_every_part_of_the_map_is_reached_by_keyboard(open_page: Open) -> None:
     assert reached == draw("transformer_map").links
     page.keyboard.press("Enter")
     assert page.url.endswith(reached[-1])
-
-
-def test_a_drawing_that_is_wide_scrolls_in_its_own_box(open_page: Open, axe: Any) -> None:
-    drawing = Drawing(600, 80)
-    box(drawing, "far right", Rect(440, 20, 150, 40))
-    page = open_page({"wide": drawing}, size=PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    assert page.evaluate(SMALLEST_TEXT)["wide"] >= 12
-    page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelector('.tfcourse-drawing').scrollLeft > 0")
-    assert axe.run(page, options={"preload": False}).response["violations"] == []

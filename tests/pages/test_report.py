@@ -122,7 +122,7 @@ def test_all_chapters_of_the_course_fit_a_wide_screen(page, tmp_path: Path) -> N
 
 def test_answers_that_wait_lead_to_the_command_that_marks_them(page, report: Path) -> None:
     page.goto(report.as_uri())
-    page.get_by_role("link", name="answers to mark").first.click()
+    page.get_by_role("link", name="to mark").first.click()
     assert page.url.endswith("#marking")
     for chapter in CHAPTERS:
         assert page.locator(".marking code", has_text=f"tfcourse mark {chapter}").is_visible()

@@ -5,8 +5,6 @@ The table is asked of CUDA too, where there is one: then it says whether the pre
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -104,7 +102,6 @@ REFUSED: dict[str, tuple[Call, str]] = {
         "generator",
     ),
     "its memory as NumPy's": (lambda d: ones(2, device=d).numpy(), "type tensor to numpy"),
-    "a fork": (lambda d: in_a_fork(lambda: ones(2, device=d)), "forked subprocess"),
 }
 ACCEPTED: dict[str, Call] = {
     "a number of Python": lambda d: ones(2, device=d) * 2.0,
@@ -131,24 +128,6 @@ ACCEPTED: dict[str, Call] = {
 }
 
 
-def in_a_fork(attempt: Callable[[], Any]) -> None:
-    """Raise what an attempt raises in a forked child."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            attempt()
-        except RuntimeError as error:
-            os.write(writing, str(error).encode()[:2000])
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as said:
-        text = said.read()
-    os.waitpid(child, 0)
-    if text:
-        raise RuntimeError(text)
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_tensors_of_two_devices_are_refused(name: str, accelerator: str) -> None:
     ones(1, device=accelerator)
@@ -160,45 +139,3 @@ def test_tensors_of_two_devices_are_refused(name: str, accelerator: str) -> None
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_numbers_and_indices_of_the_cpu_are_accepted(name: str, accelerator: str) -> None:
     assert ACCEPTED[name](accelerator).device.type == accelerator
-
-
-def test_views_share_their_memory_and_nothing_warns(accelerator: str) -> None:
-    x = torch.zeros(3, 4, device=accelerator)
-    views: list[Callable[[], Tensor]] = [
-        lambda: x.view(4, 3), lambda: x.reshape(2, 6), lambda: x.t(), lambda: x[1], lambda: x[:, 1:3], lambda: x.unfold(1, 2, 1),
-        lambda: x.expand(2, 3, 4), lambda: x.unsqueeze(0), lambda: x.flatten(), lambda: x.chunk(2)[1], lambda: x.diagonal(),
-        lambda: x.unflatten(1, (2, 2)), lambda: x.transpose(0, 1).unfold(0, 3, 1), lambda: x.detach(), lambda: x.as_strided((2,), (5,)),
-    ]  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for make in views:
-            x.zero_()
-            view = make()
-            assert view.device.type == accelerator
-            x.add_(1.0)
-            assert view.eq(1.0).all(), "the view does not see what is written to what it is a view of"
-
-
-def test_random_numbers_follow_their_seed_and_are_not_those_of_the_cpu(accelerator: str) -> None:
-    draws = []
-    for _ in range(2):
-        torch.manual_seed(5)
-        on_cpu = torch.rand(4)
-        draws.append((F.dropout(ones(64, device=accelerator)), torch.rand(4, device=accelerator)))
-        assert torch.equal(on_cpu, torch.rand(4, generator=torch.Generator().manual_seed(5)))
-    assert all(torch.equal(first, second) for first, second in zip(*draws, strict=True))
-    state = torch.get_device_module(accelerator).get_rng_state()
-    before = torch.rand(4, device=accelerator)
-    torch.get_device_module(accelerator).set_rng_state(state)
-    assert torch.equal(before, torch.rand(4, device=accelerator))
-
-
-def test_memory_is_counted_and_given_back(accelerator: str) -> None:
-    memory = torch.get_device_module(accelerator)
-    before = memory.memory_allocated()
-    memory.reset_peak_memory_stats()
-    x = ones(1024, 1024, device=accelerator)
-    assert memory.memory_allocated() - before >= 4 * 2**20
-    del x
-    assert memory.memory_allocated() == before
-    assert memory.max_memory_allocated() - before >= 4 * 2**20

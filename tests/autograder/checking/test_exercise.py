@@ -34,12 +34,6 @@ def test_forbidding_needs_something_to_look_at():
         declare(forbidden=("softmax", "lerp"))
 
 
-def test_one_rule_case_or_several_are_asked():
-    assert len(declare(forbidden=("lerp",), rule_case=case).sheet().rules) == 1
-    assert len(declare(forbidden=("lerp",), rule_case=(case, case)).sheet().rules) == 2
-    assert len(declare().sheet().rules) == 1, "stubs are looked for even where nothing is forbidden"
-
-
 def test_a_mistake_that_cannot_be_made_any_more_is_left_out_with_a_warning_and_stops_nothing():
     def gone():
         raise LookupError("the line is gone")

@@ -179,31 +179,12 @@ def test_optimisers_do_not_bring_pytorchs_compiler_along() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_weights_can_be_apart_each_in_a_group_with_a_rate_of_its_own() -> None:
-    made = built("SGD", apart=True)
-    groups = made["optimizer"].param_groups
-    assert [group["params"] for group in groups] == [[weight] for weight in made["model"].parameters()]
-    groups[3]["lr"] = 0.0
-    before = {name: weight.clone() for name, weight in made["model"].state_dict().items()}
-    made["model"](torch.ones(1, 3)).sum().backward()
-    made["optimizer"].step()
-    moved = {name for name, weight in made["model"].state_dict().items() if not torch.equal(weight, before[name])}
-    assert moved == {"first.weight", "first.bias", "second.weight"}
-
-
 def test_a_model_may_be_given_as_an_examination_has_left_it_and_drops_only_while_it_is_trained() -> None:
     init = {"inputs": 3, "hidden": 4, "outputs": 2, "dropout": 1.0}
     made = build({name: {"kind": "Perceptron", "init": init, "training": name == "a"} for name in ("a", "b")})
     assert [made[name].training for name in ("a", "b")] == [True, False]
     torch.testing.assert_close(made["a"](torch.ones(1, 3))[0], made["a"].second.bias)
     assert not torch.equal(made["b"](torch.ones(1, 3))[0], made["b"].second.bias)
-
-
-def test_a_schedule_knows_the_steps_from_1_and_goes_on_at_its_last_rate() -> None:
-    rate = build({"learning_rate": {"kind": "Rates", "init": {"rates": (0.1, 0.3, 0.2)}}})["learning_rate"]
-    assert [rate(step) for step in range(1, 6)] == [0.1, 0.3, 0.2, 0.2, 0.2]
-    with pytest.raises(ValueError, match="step 0"):
-        rate(0)
 
 
 def test_results_that_still_hang_on_a_graph_are_told_on_either_side_of_the_wire() -> None:

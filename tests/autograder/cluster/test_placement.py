@@ -50,21 +50,6 @@ def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
     assert work.losses == 0
 
 
-def test_a_failure_is_tried_on_another_worker_while_the_first_goes_on() -> None:
-    placement = Placement()
-    placement.look(["w1", "w2"])
-    fresh = works("abcd")
-    (_, _, a), (_, _, b), (_, _, c), (_, _, d) = given_out(placement, fresh)
-    assert placement.failed(a) is None
-    for key in (b, c, d):
-        placement.done(key)
-    # Both are idle; it has been on w1.
-    [(address, name, key)] = given_out(placement, works("e"))[:1]
-    assert (address, name) == ("w2", "a")
-    assert placement.failed(key) is not None
-    assert [address for address, *_ in given_out(placement, works("fg"))] == ["w2", "w1"]
-
-
 @given(
     st.lists(st.sampled_from(["done", "worker_lost", "failed", "again", "leave", "come"]), max_size=80),
     st.integers(1, 4),

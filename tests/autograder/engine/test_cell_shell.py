@@ -124,7 +124,7 @@ class TestCaps:
 
     def test_text_past_the_cap_is_left_out_and_that_is_said_once(self, run: Run) -> None:
         (found,) = run("for i in range(100):\n    print('x' * 99, flush=True)", kept=1000)
-        assert found["text"].count("what follows is left out") == 1
+        assert found["text"].count("left out") == 1
         assert 700 <= found["text"].count("x") <= 1000
 
     def test_a_result_and_an_error_are_kept_after_the_cap(self, run: Run) -> None:

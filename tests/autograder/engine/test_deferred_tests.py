@@ -57,7 +57,7 @@ def pages(notebook: Any) -> str:
 
 
 REMEMBERS = "seen.append(T)"
-TELLS = "' '.join(['it was asked', *map(str, seen), 'and no more'])"
+TELLS = "' '.join(['asked about', *map(str, seen), 'and no more'])"
 
 
 def lengths(*, hidden: bool) -> set[int]:
@@ -78,7 +78,7 @@ def test_no_visible_answer_tells_what_was_hidden(bench: Bench) -> None:
         f"raise type('Told', (Exception,), {{}})({TELLS})",
         settings=SETTINGS,
     )
-    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("it was asked ")[1:]]
+    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("asked about ")[1:]]
     assert hidden
     assert set().union(*told), "an error before the hidden questions is told in full"
     assert not hidden & set().union(*told)
@@ -138,11 +138,11 @@ def test_no_process_tells_what_another_one_was_asked_afterwards(bench: Bench, tm
         f"def note(T):\n    with open({str(file)!r}, 'a') as file: print(T, file=file)\n" + MASK.format("note(T)"),
         test_cell("causal_mask"),
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-        f"    raise ValueError('it was asked ' + ' '.join(open({str(file)!r}).read().split()) + ' and no more')",
+        f"    raise ValueError('asked about ' + ' '.join(open({str(file)!r}).read().split()) + ' and no more')",
         test_cell("scaled_dot_product_attention"),
         settings=SETTINGS,
     )
-    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("it was asked ")[1:]]
+    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("asked about ")[1:]]
     assert hidden <= set(map(int, file.read_text(encoding="utf-8").split())), "the hidden questions are asked"
     assert told
     assert not hidden & set().union(*told)

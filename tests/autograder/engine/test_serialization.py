@@ -175,7 +175,7 @@ def test_what_a_reader_would_refuse_travels_as_a_description(value: Any) -> None
     ids=lambda value: type(value).__name__,
 )
 def test_anything_else_cannot_cross_unless_something_stands_for_it(value: Any) -> None:
-    with pytest.raises(SerializationError, match="cannot be sent"):
+    with pytest.raises(SerializationError, match="sent"):
         pack([value])
     reference = Reference(7, "object", "it")
     packed = pack([value], lambda item: reference if item is value else Opaque("?"))
