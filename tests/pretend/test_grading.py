@@ -16,7 +16,7 @@ from autograder.engine.settings import GradingSettings, device_is_there, resolve
 from autograder.engine.transport import serialization
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
-from tests.autograder.engine.test_worker import Graded, submission
+from tests.autograder.engine.workers import Graded, submission
 
 pytestmark = pytest.mark.cuda
 
