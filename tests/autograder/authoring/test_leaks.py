@@ -265,18 +265,6 @@ def test_a_broken_recording_or_notebook_is_still_read(tmp_path: Path, secrets: S
         assert find_leaks([path], secrets) == []
 
 
-def test_what_lies_beside_an_archive_and_in_it_is_read_once(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("text")
-    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
-        archive.writestr("a.txt", "text")
-        archive.writestr("c.txt", "another")
-    read: set[bytes] = set()
-    labels = [label for name in ("a.txt", "b.zip") for label, _ in extract_texts(tmp_path / name, read)]
-    assert labels == [str(tmp_path / "a.txt"), f"{tmp_path / 'b.zip'}!c.txt"]
-    assert not list(extract_texts(tmp_path / "b.zip", read))
-    assert len(list(extract_texts(tmp_path / "b.zip"))) == 2
-
-
 def test_a_content_is_searched_for_those_from_whom_the_most_is_secret(secrets: Secrets, tmp_path: Path) -> None:
     solution = next(secret for secret in secrets.items if secret.kind == "solution")
     text = "\n".join(solution.parts)
