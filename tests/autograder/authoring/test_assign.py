@@ -290,3 +290,14 @@ def test_nbgraders_helper_program_is_found_where_the_environment_is_not_activate
     api.get_alembic_version.cache_clear()  # the program is called once for all tests
     assert assign(small.root, course, [FIRST])
     assert os.environ["PATH"] == os.defpath
+
+
+def test_what_sqlite_left_beside_a_gradebook_that_was_moved_away_is_not_played_into_the_next(
+    small: Any, course: Course
+) -> None:
+    assign(small.root, course, [FIRST])
+    (course.root / "gradebook.db").rename(course.root / "old.db")
+    (course.root / "gradebook.db-journal").write_bytes(b"of the old one")
+    assign(small.root, course, [FIRST])
+    assert not (course.root / "gradebook.db-journal").exists()
+    assert released_chapters(course) == [FIRST]

@@ -296,3 +296,9 @@ def test_a_package_and_the_notebook_beside_it_say_the_same_release_of_the_checks
     stamp = source_notebook(small.chapter(FIRST)).metadata["tfcourse"]["checks"]
     assert stamp.startswith("0.4.0+")
     assert f'STAMP = "{stamp}"' in contents(wheels[FIRST])["autograder/checking/stamp.py"].decode()
+
+
+def test_the_same_sources_give_the_same_bytes(small: Any, wheels: dict[str, Path], tmp_path: Path) -> None:
+    for name, wheel in wheels.items():
+        again = build_student_wheel(small.root, small.chapter(name), tmp_path / "again")
+        assert again.read_bytes() == wheel.read_bytes()

@@ -54,3 +54,9 @@ def test_students_see_no_secret_of_the_shell_and_draw_into_the_notebook(
     assert environment["MPLBACKEND"] == "module://matplotlib_inline.backend_inline"
     assert environment["TFCOURSE_DEVICE"] == "cpu"
     assert environment["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_nothing_that_reaches_a_students_process_tells_the_seed_of_the_hidden_questions(tmp_path: Path) -> None:
+    everything = f"{engine_settings(SETTINGS).to_dict()} {dict(student_environment(SETTINGS, tmp_path))}"
+    assert str(SETTINGS.seed) not in everything
+    assert str(SETTINGS.student_seed) in everything
