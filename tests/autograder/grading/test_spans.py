@@ -35,13 +35,6 @@ def test_what_is_walked_through_is_what_a_parser_reads(content: Any, indent: int
 
 
 @settings(deadline=None, max_examples=150)
-@given(JSON)
-def test_the_end_is_the_same_without_walking_through(content: Any) -> None:
-    data = json.dumps(content).encode()
-    assert value_at(data + b",[", 0).end == len(data)
-
-
-@settings(deadline=None, max_examples=150)
 @given(st.dictionaries(st.text(), JSON) | st.lists(JSON))
 def test_what_is_parsed_at_once_tells_the_same(content: Any) -> None:
     data = json.dumps(content).encode()
@@ -105,11 +98,6 @@ def test_depth_is_no_matter_where_nobody_looks() -> None:
     assert parts["a"].size == 200_000
     with pytest.raises(ValueError, match="deep"):
         parts["a"].value()
-
-
-def test_a_number_is_neither_a_list_nor_an_object() -> None:
-    assert list(value_at(b"12", 0).items()) == []
-    assert list(value_at(b"12", 0).members()) == []
 
 
 def test_letters_of_another_encoding_are_letters() -> None:

@@ -1,7 +1,5 @@
 """What to say next lecture is what cost the class most, counted from the verdicts and nothing else."""
 
-import pytest
-
 from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
 from autograder.record.results import ExerciseResult
 from autograder.reports.lecture_points import lecture_points
@@ -40,7 +38,7 @@ def test_one_mistake_in_two_exercises_is_one_thing() -> None:
 
 def test_the_most_expensive_comes_first_and_three_are_enough() -> None:
     def missed(cost):
-        return result(f"costs_{cost}", (cost, False, None, "off"), (1, True, None, "as it should be"))
+        return result(f"costs_{cost}", (cost, False, None, "off"), (1, True, None, "right"))
 
     class_ = {student: [missed(cost) for cost in (2, 5, 3, 4)] for student in ("s1", "s2")}
     assert [(point.exercises, point.points) for point in lecture_points(class_)] == [
@@ -66,7 +64,7 @@ def test_a_missed_row_carries_its_most_common_message() -> None:
 
 def test_an_exercise_where_all_fails_alike_is_one_thing() -> None:
     stub = result("f", *[(2, False, None, "it raised NameError: ")] * 3)
-    crashed = ExerciseResult("f", 0.0, 6.0, error="It was stopped after 60 s.")
+    crashed = ExerciseResult("f", 0.0, 6.0, error="stopped")
     (point,) = lecture_points({"s1": [stub], "s2": [stub], "s3": [crashed]})
     assert (point.kind, point.title, point.points) == ("exercise", "f", 18.0)
     assert (point.message, point.times) == ("it raised NameError", 2)
@@ -81,9 +79,3 @@ def test_rows_that_were_not_judged_cost_nothing() -> None:
 def test_exercises_that_nobody_wrote_are_no_mistake() -> None:
     empty = result("f", (4, False, None, NOT_WRITTEN), (2, False, None, NOT_WRITTEN))
     assert lecture_points({"s1": [empty], "s2": [empty]}) == ()
-
-
-def test_a_point_is_plain_data() -> None:
-    (point,) = lecture_points({"s1": [unscaled("attend")], "s2": [unscaled("attend")]})
-    assert point.to_dict()["points"] == pytest.approx(12.0)
-    assert "diagnosis" not in point.to_dict()
