@@ -189,7 +189,7 @@ def test_files_beside_a_notebook_over_the_limits_are_named(
     course: Course, tmp_path: Path, contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(companion_files, "MAX_FILES", 2)
-    monkeypatch.setattr(companion_files, "MAX_BYTES", 10)
+    monkeypatch.setattr(companion_files, "MAX_BYTES", 20)
     files = ["ada/a.ipynb", "ada/a.py = text", "ada/b.py = early", "ada/c.py = text", "ada/d.py = text", "bo/a.ipynb"]
     found = collect(course, CHAPTER, write(tmp_path / "s", files, contents))
     assert lying(course, contents) == ["ada = one", "ada/a.py = text", "ada/c.py = text", "bo = one"]

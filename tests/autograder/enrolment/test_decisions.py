@@ -10,7 +10,7 @@ import pytest
 from autograder.course.course_file import ChapterPlan, CourseFile
 from autograder.course.folder import Course
 from autograder.enrolment.decisions import add, excuse, ignore, withdraw
-from autograder.enrolment.enrol import Enrolment, nothing_handed_in
+from autograder.enrolment.enrol import Enrolment
 from autograder.enrolment.find_student import find_student, matching_students
 from autograder.enrolment.not_counted import NotCounted
 from autograder.enrolment.standing import counts_for, is_excused
@@ -26,15 +26,6 @@ CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 def class_of_two(enrolled: Callable[..., Enrolment]) -> None:
     """A class of two students."""
     enrolled("id,name\nada,Ada\nbo,Bo\n")
-
-
-@pytest.mark.usefixtures("class_of_two")
-def test_a_withdrawn_student_is_not_missed_and_can_come_back(course: Course) -> None:
-    withdraw(course, "bo")
-    assert nothing_handed_in(course, CHAPTER) == ["ada"]
-    assert read_roster(course)["bo"].enrolled
-    add(course, "bo")
-    assert nothing_handed_in(course, CHAPTER) == ["ada", "bo"]
 
 
 @pytest.mark.usefixtures("class_of_two")
@@ -142,12 +133,6 @@ def test_what_was_due_before_somebody_joined_does_not_count_unless_handed_in(
     student = Student("ada", enrolled=True, joined=joined)
     assert is_excused(student, CHAPTER, DUE, handed_in=handed_in) is excused
     assert not is_excused(student, CHAPTER, None)
-
-
-def test_work_of_an_excused_student_does_not_count() -> None:
-    student = Student("ada", enrolled=True, excused=(CHAPTER,))
-    assert is_excused(student, CHAPTER, DUE, handed_in=True)
-    assert not is_excused(student, OTHER, None)
 
 
 @pytest.mark.parametrize(

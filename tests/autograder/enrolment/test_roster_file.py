@@ -18,6 +18,8 @@ from autograder.enrolment.enrol import Enrolment, enrol, nothing_handed_in
 from autograder.errors import CourseError
 from autograder.roster.roster import Student, merged, read_roster, roster_path, write_roster
 
+from .conftest import moodle
+
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 CANVAS = """\
 Student,ID,SIS User ID,SIS Login ID,Section,Assignment 1 (77)
@@ -48,11 +50,6 @@ def table(rows: Sequence[Sequence[str]], header: str = "id,name") -> str:
     text = io.StringIO()
     csv.writer(text).writerows([header.split(","), *rows])
     return text.getvalue()
-
-
-def moodle(owner: str, number: str) -> Upload:
-    entry = Entry(PurePosixPath(f"{owner}_{number}_assignsubmission_file/a.ipynb"), None, bytes)
-    return Upload(entry, owner, "moodle", upload=number)
 
 
 def canvas(owner: str, user: str, upload: str) -> Upload:

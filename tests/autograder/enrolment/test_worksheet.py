@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
-from autograder.collecting.archive import Entry
 from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
 from autograder.enrolment.enrol import Enrolment, enrol
 from autograder.enrolment.times import apply_times, platform_time
 from autograder.enrolment.worksheet import Worksheet, enrol_worksheet
 from autograder.errors import CourseError
 from autograder.roster.roster import Student, merged, read_roster, roster_path, write_roster
+
+from .conftest import moodle
 
 CHAPTER = "03_scaled_dot_product"
 PARTICIPANTS = (
@@ -46,11 +46,6 @@ def worksheet(course: Course, tmp_path: Path) -> Read:
     return read
 
 
-def moodle(owner: str, number: str) -> Upload:
-    entry = Entry(PurePosixPath(f"{owner}_{number}_assignsubmission_file/a.ipynb"), None, bytes)
-    return Upload(entry, owner, "moodle", upload=number)
-
-
 def test_namesakes_get_their_own_work_and_nobody_is_removed(
     course: Course, enrolled: Callable[..., Enrolment], worksheet: Read
 ) -> None:
@@ -67,26 +62,6 @@ def test_namesakes_get_their_own_work_and_nobody_is_removed(
         "anna-schmidt-s1": "103",
         "anna-schmidt-s2": "104",
     }
-
-
-def test_times_are_written_beside_submissions_and_kept_for_later_ones(
-    course: Course, enrolled: Callable[..., Enrolment], worksheet: Read, hand_in: Callable[..., None]
-) -> None:
-    enrolled(PARTICIPANTS)
-    hand_in("anna-schmidt-s1")
-    result = worksheet(f"{HEADER}\n{ROWS}")
-    # In October, Warsaw is two hours ahead of UTC until the 25th at three o'clock, and one hour after that.
-    assert result.times == {
-        "anna-schmidt-s1": "2026-10-24 18:00:00+02:00",
-        "anna-schmidt-s2": "2026-10-25 08:05:00+01:00",
-    }
-    assert result.timed == ("anna-schmidt-s1",)
-    stamp = course.folder("submitted", "anna-schmidt-s1", CHAPTER) / "timestamp.txt"
-    assert stamp.read_text() == "2026-10-24 18:00:00+02:00"
-    hand_in("anna-schmidt-s2")
-    assert apply_times(course, CHAPTER) == ["anna-schmidt-s2"]
-    assert apply_times(course, CHAPTER) == []
-    assert not (course.root / "times" / f"{CHAPTER}.json").exists()
 
 
 def test_a_dry_run_writes_nothing(

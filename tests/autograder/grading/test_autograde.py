@@ -20,7 +20,6 @@ from autograder.record.results import GradeResult, read_result
 from autograder.selftest.sample_class import SampleStudent, sample_class
 
 from .conftest import CHAPTER
-from .scripted import Scripted
 
 STUDENTS = 7
 # The course's own seed; whatever isolation there is will do for submissions that we have made ourselves.
@@ -116,11 +115,6 @@ def test_results_say_what_the_gradebook_says(graded: Graded) -> None:
         assert [(q.name, q.answered) for q in result.questions] == [("question_root", bool(work.answered))]
         assert read_result(graded.course, CHAPTER, result.student) == replace(result, unchanged=True)
     assert named, "a known mistake has its name"
-
-
-def test_what_has_not_changed_is_not_graded_again(graded: Graded, monkeypatch: pytest.MonkeyPatch) -> None:
-    again = autograde(graded.course, CHAPTER, device="cpu", make_executor=Scripted())
-    assert again == [replace(result, unchanged=True) for result in graded.results]
 
 
 def written(root: Path, students: list[str]) -> dict[str, bytes]:

@@ -215,19 +215,6 @@ def class_of_six(tmp_path: Path, works: dict[str, bytes]) -> Path:
     return download(tmp_path / "six", **dict.fromkeys(STUDENTS, (works["A"], None)))
 
 
-def test_a_time_that_did_not_come_is_missing_too(
-    course: Course, tmp_path: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collect(course, CHAPTER, download(tmp_path / "1", amara=(works["A"], "01")))
-    source = download(tmp_path / "2", amara=(works["A"], "02"))
-    with monkeypatch.context() as patched:
-        full(patched, course.folder("submitted"), 3)
-        assert [item.student for item in collect(course, CHAPTER, source).missing] == ["amara"]
-    assert collect(course, CHAPTER).missing
-    assert collect(course, CHAPTER, source).missing == []
-    assert pair(course, "amara") == (works["A"], written("02"))
-
-
 def test_without_room_to_note_who_is_to_come_nobody_is_brought_in(
     course: Course, class_of_six: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

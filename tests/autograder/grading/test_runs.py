@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import shutil
 import sqlite3
@@ -334,26 +335,19 @@ def make(course: Course, **about: int) -> list[str]:
     return [student.id for student in sample_class(Path.cwd(), course, [CHAPTER], **{"students": 4, **about})]
 
 
-def stop_at(number: int, then: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
-    """Return a function that raises when it is called for the so-many-th time."""
-    calls = 0
-
-    def stopping(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == number:
-            raise error
-        return then(*arguments, **options)
-
-    return stopping
-
-
 def test_a_disk_that_is_full_leaves_no_half_of_a_file_and_says_what_to_do(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    done, replace = [], Path.replace
+
+    def full(path: Path, target: Path) -> Path:
+        done.append(path)
+        if len(done) == 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(path, target)
+
     with monkeypatch.context() as patch:
-        replace = stop_at(5, Path.replace, OSError(28, "No space left on device"))
-        patch.setattr(Path, "replace", lambda *arguments: replace(*arguments))
+        patch.setattr(Path, "replace", full)
         with pytest.raises(CourseError, match="No space"):
             make(course)
     for path in course.root.glob(f"submitted/*/*/{CHAPTER}.ipynb"):

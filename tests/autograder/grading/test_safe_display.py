@@ -64,12 +64,6 @@ def test_a_picture_stands_where_the_text_has_it_and_a_missing_one_is_said_to_be_
 # ---------------------------------------------------------------------------------------------------------- the page
 
 
-def test_a_mermaid_diagram_is_text() -> None:
-    html = markdown("```mermaid\n</pre><script>alert(1)</script>\n```")
-    assert "<script" not in html
-    assert "&lt;/pre&gt;&lt;script&gt;" in html
-
-
 def test_metadata_keep_the_marks_and_nothing_of_the_students() -> None:
     good = {"grade_id": "q", "points": 2, "grade": True, "solution": True, "locked": "yes", "own": "<x>"}
     notebook = shown(

@@ -89,14 +89,3 @@ def test_second_marker_gets_a_conflict(visit, course):
 
     visit(steps)
     assert [state.points for state in _states(course).values()] == [None, 3.0, None, None]
-
-
-def test_code_of_a_member_is_sent(visit):
-    async def steps(client):
-        _, groups = await client.page(EXERCISE)
-        answers = [json.loads((await client.ask(f"{PAGE}/code/{name}")).body) for name in groups[0]]
-        assert [len(answer["code"]) for answer in answers] == [2, 3, 2]
-        assert [bool(answer["difference"]) for answer in answers] == [False, True, True]
-        assert (await client.ask(f"{PAGE}/code/{'0' * 16}")).code == 404
-
-    visit(steps)

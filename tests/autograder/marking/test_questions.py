@@ -10,12 +10,6 @@ from autograder.marking.questions import notebook_cells, read_questions, unreada
 from .conftest import CHAPTER
 
 
-def test_blank_answers_are_counted_apart(course):
-    (question,) = read_questions(course, CHAPTER)
-    assert [answer.student for answer in question.answers] == ["ada", "bob", "cyd", "eve"]
-    assert question.blanks == 2
-
-
 def test_unreadable_notebooks_are_named(course):
     assert unreadable_notebooks(read_questions(course, CHAPTER)) == []
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
@@ -24,11 +18,6 @@ def test_unreadable_notebooks_are_named(course):
     assert [answer.student for answer in question.answers] == ["ada", "cyd", "eve"]
     assert (question.blanks, question.unreadable) == (1, ("bob", "dan"))
     assert unreadable_notebooks(chapter) == ["bob", "dan"]
-
-
-def test_identical_answers_form_one_group(course):
-    groups = group_identical(read_questions(course, CHAPTER)[0].answers)
-    assert [[answer.student for answer in group] for group in groups] == [["ada", "cyd"], ["eve"], ["bob"]]
 
 
 def test_an_answer_that_waits_is_not_grouped_with_a_marked_one(course):
