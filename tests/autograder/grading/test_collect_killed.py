@@ -148,8 +148,7 @@ def test_where_files_cannot_have_two_names_the_earlier_submission_is_copied(
     collect(course, CHAPTER, download(tmp_path / "1", amara=(works["A"], "01")))
     collect(course, CHAPTER, download(tmp_path / "2", amara=(works["B"], "02")))
     (kept,) = course.root.glob(f"replaced/{CHAPTER}/amara/*")
-    assert (kept / NOTEBOOK).read_bytes() == works["A"]
-    assert (kept / STAMP).read_bytes() == written("01")
+    assert [(kept / name).read_bytes() for name in (NOTEBOOK, STAMP)] == [works["A"], written("01")]
 
 
 def full(monkeypatch: pytest.MonkeyPatch, root: Path, left: int) -> None:
