@@ -15,7 +15,6 @@ HERE = Path(__file__).parent
 DEEP = (
     "attacks",
     "autograder/authoring/test_adding_an_exercise.py",
-    "autograder/authoring/test_changed_reference.py",
     "autograder/authoring/test_real_packages.py",
     "autograder/checks/test_diagnoses_with_second_faults.py",
     "autograder/checks/test_same_questions.py",

@@ -32,6 +32,7 @@ from autograder.checks import exercise
 from autograder.course.folder import Course
 from autograder.release.nbgrader_release import generate_assignment
 from autograder.release.student_build import build_student_wheel
+from tests.corpus.material import mark
 
 from .attack import Attack
 
@@ -464,24 +465,19 @@ c.Execute.interrupt_on_timeout = True
 
 def _source(exercises: Sequence[str]) -> Any:
     """Return the chapter's source notebook, made as ``tfcourse assign`` makes it."""
-    cells = [new_markdown_cell(f"# {CHAPTER}"), new_code_cell(SETUP, metadata=_mark("setup", locked=True))]
+    cells = [new_markdown_cell(f"# {CHAPTER}"), new_code_cell(SETUP, metadata=mark("setup", locked=True))]
     for name in exercises:
         about = exercise(name)
         hidden = f"# {CANARIES['the tests']}\ncheck({name}, hidden=True)"
         test = f"check({name})\n### BEGIN HIDDEN TESTS\n{hidden}\n### END HIDDEN TESTS"
         cells += [
-            new_code_cell(solution_source(about), metadata=_mark(name, solution=True)),
-            new_code_cell(test, metadata=_mark(f"test_{name}", grade=True, locked=True, points=about.points)),
+            new_code_cell(solution_source(about), metadata=mark(name, solution=True)),
+            new_code_cell(test, metadata=mark(f"test_{name}", grade=True, locked=True, points=about.points)),
         ]
     for number, cell in enumerate(cells):
         cell["id"] = f"source-{number}"
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})
-
-
-def _mark(name: str, **flags: Any) -> dict[str, Any]:
-    plain = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3, "grade_id": name}
-    return {"nbgrader": plain | flags}
 
 
 @contextmanager

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
+from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from tests.autograder.marking.conftest import (  # noqa: F401
     write_outcome,
 )
 from tests.nbgrader.hostile import ANSWERS, DO
+from tests.pages.conftest import listening
 
 LONG = "x" * 1_000_000
 REORDERED = "level = 'user\u202e \u2066# only admins\u2069 \u2066'\u200b\ufeff\x00"
@@ -66,16 +66,12 @@ def test_hostile_code_is_shown_and_never_runs(chromium, course: Course) -> None:
     requests: list[str] = []
     complaints: list[str] = []
 
-    async def listen() -> tuple[str, str]:
+    def start() -> list[Any]:
         application = MarkingApplication(course, CHAPTER, "a marker", dict)
-        return application.listen_locally()[1], LiveApplication(application.reader).listen_locally()[1]
+        return [application.listen_locally(), LiveApplication(application.reader).listen_locally()]
 
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    marking, live = asyncio.run_coroutine_threadsafe(listen(), loop).result()
-    context = chromium.new_context()
-    try:
+    with listening(start) as (marking, live):
+        context = chromium.new_context()
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: complaints.append(message.text))
@@ -95,9 +91,6 @@ def test_hostile_code_is_shown_and_never_runs(chromium, course: Course) -> None:
         page.locator("#detail article").wait_for()
         assert "hostile" not in page.content()
         assert page.evaluate("window.hostile") is None
-    finally:
         context.close()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
     assert [url for url in requests if not url.startswith(("http://127.0.0.1:", "data:"))] == []
     assert complaints == []

@@ -24,6 +24,7 @@ from autograder.course.folder import Course
 from autograder.release import student_build
 from autograder.release.nbgrader_release import generate_assignment
 from tests.autograder.made_once import made_once
+from tests.corpus.material import mark
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Two chapters, for a notebook may belong to the other one; one exercise each, so that nbgrader has little to do.
@@ -121,17 +122,12 @@ def _source(chapter: str, name: str) -> nbformat.NotebookNode:
     test = f"check({name})\n### BEGIN HIDDEN TESTS\ncheck({name}, hidden=True)\n### END HIDDEN TESTS"
     cells = [
         new_markdown_cell(f"# {chapter}", id="title"),
-        new_code_cell(setup, id="setup", metadata=_mark("setup", locked=True)),
-        new_code_cell(solution_source(about), id=name.replace("_", "-"), metadata=_mark(name, solution=True)),
-        new_code_cell(test, id="test", metadata=_mark(f"test_{name}", grade=True, locked=True, points=about.points)),
+        new_code_cell(setup, id="setup", metadata=mark("setup", locked=True)),
+        new_code_cell(solution_source(about), id=name.replace("_", "-"), metadata=mark(name, solution=True)),
+        new_code_cell(test, id="test", metadata=mark(f"test_{name}", grade=True, locked=True, points=about.points)),
     ]
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})
-
-
-def _mark(name: str, **flags: object) -> dict[str, object]:
-    plain = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3, "grade_id": name}
-    return {"nbgrader": plain | flags}
 
 
 @pytest.fixture

@@ -39,10 +39,6 @@ def test_the_order_is_fixed_and_every_lack_has_a_remedy() -> None:
     assert all(item.remedy for item in items if item.state == "missing")
 
 
-def test_a_package_is_told_with_its_version() -> None:
-    assert found("nbgrader", examine()) == Item("nbgrader", "ok", version("nbgrader"))
-
-
 def test_a_package_that_is_missing_says_what_for_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(name: str) -> str:
         raise PackageNotFoundError(name)
@@ -50,7 +46,6 @@ def test_a_package_that_is_missing_says_what_for_and_how_to_get_it(monkeypatch: 
     monkeypatch.setattr(doctor, "version", none)
     items = examine()
     assert found("nbgrader", items).state == "missing"
-    assert "assigning and grading" in found("nbgrader", items).detail
     assert "requirements.lock" in found("nbgrader", items).remedy
     # The tests are for those who change the course; everybody else can do without.
     assert found("hypothesis", items).state == "note"
@@ -60,7 +55,7 @@ def test_a_package_that_is_too_old_is_as_good_as_missing(monkeypatch: pytest.Mon
     monkeypatch.setattr(doctor, "version", lambda name: "0.5" if name == "nbgrader" else version(name))
     item = found("nbgrader", examine())
     assert item.state == "missing"
-    assert "0.5, and the course needs >=0.9" in item.detail
+    assert ">=0.9" in item.detail
 
 
 def test_a_folder_without_a_course_is_a_note_and_its_disk_does_not_matter(
@@ -138,17 +133,13 @@ def test_little_space_is_a_note_and_as_good_as_none_is_missing(
     assert bool(item.remedy) is (state != "ok")
 
 
-def test_what_isolation_there_is_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "available_layers", lambda: LAYERS)
+@pytest.mark.parametrize(
+    ("layers", "state", "words"), [(LAYERS, "ok", ("sandbox", *LAYERS)), ((), "note", ("none", "private root"))]
+)
+def test_isolation_is_told_with_what_is_missing_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, layers: tuple[str, ...], state: str, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(isolation, "available_layers", lambda: layers)
     item = found("isolation", examine())
-    assert (item.state, item.remedy) == ("ok", "")
-    assert item.detail == f"sandbox ({len(LAYERS)} layers: {', '.join(LAYERS)})"
-
-
-def test_less_isolation_is_said_with_what_is_missing_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "available_layers", lambda: ())
-    item = found("isolation", examine())
-    assert item.state == "note"
-    assert item.detail.startswith("none; missing: ")
-    assert "private root" in item.detail
-    assert "container" in item.remedy
+    assert (item.state, "container" in item.remedy) == (state, state != "ok")
+    assert all(word in item.detail for word in words)

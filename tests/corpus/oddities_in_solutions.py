@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from .material import Work
-from .oddities import EVERYTHING, EXERCISES, FUNCTIONS, Loss, Oddity, indented, plain
+from .oddities import EXERCISES, Loss, Oddity, indented, plain, table
 
 SOLUTIONS: list[Oddity] = []
 
@@ -49,27 +50,8 @@ def without_annotations(source: str) -> str:
     return re.sub(r"(?ms)^( *def (?!_)\w+)\((.*?)\)(?: -> [^:\n]+)?:$", bare, source)
 
 
-rewritten("cells timed", lambda s: f"%%time\n{s}")
-rewritten("cells captured", lambda s: f"%%capture\n{s}")
-rewritten(
-    "cells measured",
-    lambda s: f"%%timeit -n 1 -r 1\n{s}",
-    lost=dict.fromkeys(EXERCISES, EVERYTHING),
-    told=["exercise not defined"],
-    why="what %%timeit runs is the body of a function of its own, and nothing that is defined in there is left",
-)
-rewritten("checked in its own cell", lambda s: f"{s}\n\n\ncheck({defined_in(s)})", *FUNCTIONS)
-rewritten("under a condition", lambda s: f"if True:\n{indented(s)}")
-rewritten("under no_grad", lambda s: f"with torch.no_grad():\n{indented(s)}")
-rewritten("in a try", lambda s: f"try:\n{indented(s)}\nexcept Exception as error:\n    print(error)")
-rewritten("run as a program below", lambda s: f"{s}\n\n\nif __name__ == '__main__':\n    print('works')")
-rewritten("an error below", lambda s: f"{s}\n\n\nraise ValueError('stop')", told=["cell error"])
-rewritten("wrong first, right below", lambda s: f"def {defined_in(s)}(*args):\n    return 42\n\n\n{s}")
-rewritten("the same twice", lambda s: f"{s}\n\n\n{s}")
 rewritten("old version in comments", lambda s: re.sub("(?m)^", "# ", s) + f"\n\n\n{s}")
-rewritten("old version in a text", lambda s: f"'''\n{s}\n'''\n\n{s}")
 rewritten("without annotations", without_annotations)
-rewritten("annotations of the future in solutions", lambda s: f"from __future__ import annotations\n\n{s}")
 rewritten("annotations as texts", lambda s: re.sub(r": (Tensor(?: \| None)?)(?=[,)]| =)", r": '\1'", s))
 rewritten("torch.Tensor in annotations", lambda s: re.sub(r"(?<![.\w])Tensor\b", "torch.Tensor", s))
 rewritten("Optional", lambda s: f"from typing import Optional\n\n\n{s.replace('Tensor | None', 'Optional[Tensor]')}")
@@ -83,13 +65,7 @@ rewritten(
 rewritten("tabs in solutions", lambda s: re.sub(r"(?m)^(?: {4})+", lambda m: "\t" * (len(m[0]) // 4), s))
 rewritten("line ends of Windows in solutions", lambda s: s.replace("\n", "\r\n"))
 rewritten("trailing spaces", lambda s: re.sub("(?m)$", "   ", s))
-rewritten("output cleared in solutions", lambda s: f"from IPython.display import clear_output\nclear_output()\n{s}")
-rewritten("await in solutions", lambda s: f"async def g():\n    return 1\nawait g()\n{s}")
-rewritten(
-    "imports in solutions", lambda s: f"import math\nimport torch\nimport torch.nn as nn\nfrom torch import Tensor\n{s}"
-)
 rewritten("defined by exec", lambda s: f"exec({s!r})", told=["worth a look"])
-rewritten("the marker left in", lambda s: f"# YOUR CODE HERE\n{s}")
 
 
 def within(before: str, behind: str = "") -> Callable[[str], str]:
@@ -112,35 +88,22 @@ def within(before: str, behind: str = "") -> Callable[[str], str]:
     return rewrite
 
 
-rewritten("functions with docstrings", within('r"""Look up: $\\sqrt{d}$.\n\n>>> 1 + 1\n3\n"""'))
-rewritten("functions with Polish comments", within("# wagi: każdy wiersz sumuje się do 1 — też w połowie precyzji"))
-rewritten("functions with French comments", within("# où l'on pondère les valeurs, « à la main »"))
-rewritten("functions that print", within("print('here')", "print(f'returning from {__name__}')"))
-rewritten("functions that print what they have", within("print(locals())"))
-rewritten("functions that log", within("import logging\nlogging.getLogger(__name__).warning('called')"))
-rewritten("functions that warn", within("import warnings\nwarnings.warn('not tested')"))
-rewritten("functions that ignore warnings", within("import warnings\nwarnings.filterwarnings('ignore')"))
-rewritten(
-    "functions with a seed", within("import random\nimport numpy as np\ntorch.manual_seed(42)\nnp.random.seed(0)")
-)
-rewritten("functions that set print options", within("torch.set_printoptions(precision=2)"))
-rewritten("functions that set the default dtype", within("torch.set_default_dtype(torch.float32)"))
-rewritten("functions that switch gradients on", within("torch.set_grad_enabled(True)"))
-rewritten("functions that measure time", within("import time\nbegin = time.time()", "print(time.time() - begin)"))
+def begun(name: str, before: str, behind: str = "", **more: Any) -> None:
+    """Enter lines at the beginning of every public function's body, and before each of its returns."""
+    rewritten(name, within(before, behind), *more.pop("exercises", ()), **more)
+
+
+def around(name: str, template: str, **more: Any) -> None:
+    """Enter text around a SOLUTION, or around it INDENTED; NAME is what it defines."""
+
+    def rewrite(source: str) -> str:
+        text = template.replace("NAME", defined_in(source)).replace("INDENTED", indented(source))
+        return text.replace("SOLUTION", source)
+
+    rewritten(name, rewrite, *more.pop("exercises", ()), **more)
+
+
 rewritten("functions that count their calls", lambda s: "calls = 0\n\n\n" + within("global calls\ncalls += 1")(s))
-rewritten(
-    "functions that plot",
-    within("import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1))\nplt.close()"),
-    "attention_cost",
-)
-rewritten("functions that show a progress bar", within("from tqdm import tqdm\nfor _ in tqdm(range(2)): pass"))
-rewritten("functions that assert", within("assert True, 'shapes do not fit'"))
-rewritten(
-    "functions that import", within("import math, torch\nfrom torch import nn, Tensor\nimport torch.nn.functional as F")
-)
-rewritten("functions that display", within("from IPython.display import display\ndisplay('here')"))
-rewritten("functions that write a file", within("with open('log.txt', 'a') as f: f.write('called\\n')"))
-rewritten("functions that delete", within("temporary = [1]\ndel temporary"))
 
 
 def decorated(name: str, decorator: str, *, lost: Loss | None = None, told: Iterable[str] = (), why: str = "") -> None:
@@ -152,34 +115,6 @@ def decorated(name: str, decorator: str, *, lost: Loss | None = None, told: Iter
     rewritten(f"decorated: {name}", rewrite, lost=lost, told=told, why=why)
 
 
-def wrapper(before: str = "", after: str = "", *, wraps: str = "@functools.wraps(f)") -> str:
-    """Return a decorator that does something before and after each call."""
-    return (
-        f"import functools\nimport time\n\n\ndef mine(f):\n    {wraps}\n    def wrapped(*args, **kwargs):\n{indented(before, 8)}\n"
-        f"        result = f(*args, **kwargs)\n{indented(after, 8)}\n        return result\n\n    return wrapped"
-    )
-
-
-decorated("wrapped", wrapper())
-decorated("wrapped without functools.wraps", wrapper(wraps=""))
-decorated("timed", wrapper("begin = time.time()", "print(f'{f.__name__} took {time.time() - begin:.3f} s')"))
-decorated("arguments printed", wrapper("print('called with', args, kwargs)"))
-decorated("shapes printed", wrapper("print([tuple(a.shape) for a in kwargs.values() if isinstance(a, Tensor)])"))
-decorated("calls counted", wrapper("wrapped.calls = getattr(wrapped, 'calls', 0) + 1"))
-decorated("result checked", wrapper(after="assert result is not None, 'forgot to return'"))
-decorated("results kept", "history = []\n" + wrapper(after="history.append(result)"))
-decorated(
-    "types checked",
-    wrapper(
-        "for a in (*args, *kwargs.values()):\n    assert isinstance(a, (Tensor, int, str, torch.device, nn.Module, type(None)))"
-    ),
-)
-decorated("seeded", wrapper("torch.manual_seed(0)"))
-decorated(
-    "errors told and raised",
-    wrapper("try:\n    f(*args, **kwargs)\nexcept Exception as error:\n    print(error)\n    raise"),
-)
-decorated("enable_grad", "mine = torch.enable_grad()")
 for _mode in ("no_grad", "inference_mode"):
     decorated(
         _mode,
@@ -187,85 +122,6 @@ for _mode in ("no_grad", "inference_mode"):
         lost={"scaled_dot_product_attention": ("axes", "empty row"), "FeedForward": ("gradients",)},
         why="no gradient flows back through such a function",
     )
-decorated("named for the profiler", "mine = torch.profiler.record_function('mine')")
-decorated("torch.compile", "mine = torch.compile")
-decorated("torch.compile with arguments", "mine = torch.compile(dynamic=True, fullgraph=True)")
-decorated("not to be compiled", "mine = torch.compiler.disable")
-decorated("torch.jit.ignore", "mine = torch.jit.ignore")
-decorated("torch.jit.script_if_tracing", "mine = torch.jit.script_if_tracing")
-decorated("cached", "import functools\nmine = functools.lru_cache(maxsize=None)")
-decorated("cached with a size", "from functools import lru_cache\nmine = lru_cache(maxsize=8)")
-decorated(
-    "remembered by the identity of arguments",
-    """
-    import functools
-
-
-    def mine(f):
-        seen = {}
-
-        @functools.wraps(f)
-        def wrapped(*args, **kwargs):
-            key = (*map(id, args), *map(id, kwargs.values()))
-            seen[key] = f(*args, **kwargs)
-            return seen[key]
-
-        return wrapped
-    """,
-)
-decorated(
-    "an object in its place",
-    """
-    import functools
-
-
-    class mine:
-        def __init__(self, f):
-            functools.update_wrapper(self, f)
-            self.f = f
-
-        def __call__(self, *args, **kwargs):
-            return self.f(*args, **kwargs)
-
-        def __get__(self, owner, kind=None):
-            return functools.partial(self, owner)
-    """,
-)
-decorated("types not checked", "import typing\nmine = typing.no_type_check")
-decorated("lambda upon lambda", "once = lambda f: lambda *a, **k: f(*a, **k)\nmine = lambda f: once(once(f))")
-decorated("registered", "ALL = {}\n\n\ndef mine(f):\n    ALL[f.__name__] = f\n    return f")
-decorated(
-    "random numbers set aside",
-    """
-    import contextlib
-
-
-    @contextlib.contextmanager
-    def seeded():
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            yield
-
-
-    mine = seeded()
-    """,
-)
-decorated(
-    "torch.jit.script",
-    "mine = torch.jit.script",
-    lost={name: EVERYTHING for name in EXERCISES if name != "attention_cost"},
-    told=["cell error"],
-    why="TorchScript refuses these functions, so they are not defined",
-)
-decorated(
-    "dispatched by the type of the first argument",
-    "import functools\nmine = functools.singledispatch",
-    lost={name: EVERYTHING for name in EXERCISES if name != "FeedForward"},
-    why="singledispatch takes no arguments by name, and by name they are given",
-)
-
-
-# ------------------------------------------------------------------------------- the mask: ways of having a function
 
 
 def written(
@@ -280,195 +136,6 @@ def written(
         told=told,
         why=why,
     )
-
-
-MASK = "def causal_mask(T, device=None):\n    return torch.ones(T, T, dtype=torch.bool, device=device).tril()\n"
-BY_NAME = "the check gives arguments by name, as the exercises say above the first of them"
-
-written("by hand", "causal_mask", MASK)
-written("a lambda", "causal_mask", "causal_mask = lambda T, device=None: torch.ones(T, T, device=device).tril().bool()")
-written("another name for it", "causal_mask", MASK.replace("causal", "my_causal") + "\n\ncausal_mask = my_causal_mask")
-written("with attributes", "causal_mask", MASK + "\n\ncausal_mask.__doc__ = 'Mine.'\ncausal_mask.calls = 0")
-written("called below", "causal_mask", MASK + "\n\nassert causal_mask(3).sum() == 6\ncausal_mask(3)")
-written("called wrongly below", "causal_mask", MASK + "\n\ncausal_mask('three')", told=["cell error"])
-written(
-    "more arguments",
-    "causal_mask",
-    MASK.replace("device=None", "device=None, dtype=torch.bool, verbose=False, *, out=None"),
-)
-written("any arguments more", "causal_mask", MASK.replace("device=None", "device=None, *args, **kwargs"))
-written("device by keyword only", "causal_mask", MASK.replace("device=None", "*, device=None"))
-written("a cache among the arguments", "causal_mask", MASK.replace("device=None", "device=None, cache={}"))
-written("one line", "causal_mask", MASK.replace("\n    ", " "))
-written(
-    "lines continued", "causal_mask", MASK.replace("return ", "return \\\n        ").replace(", dtype", ",\n\n  dtype")
-)
-written(
-    "names in Greek",
-    "causal_mask",
-    "def causal_mask(T, device=None):\n    μ = torch.ones(T, T, device=device)\n    return μ.tril() > 0",
-)
-written(
-    "length by position only", "causal_mask", MASK.replace("T, device", "T, /, device"), lost=EVERYTHING, why=BY_NAME
-)
-written(
-    "arguments in a tuple",
-    "causal_mask",
-    "def causal_mask(*args):\n    return torch.ones(args[0], args[0]).tril() > 0",
-    lost=EVERYTHING,
-    why=BY_NAME,
-)
-written(
-    "arguments renamed",
-    "causal_mask",
-    "def causal_mask(length, device=None):\n    return torch.ones(length, length, device=device).tril() > 0",
-    lost=EVERYTHING,
-    why=BY_NAME,
-)
-written(
-    "arguments in a dictionary",
-    "causal_mask",
-    "def causal_mask(**kw):\n    return torch.ones(kw['T'], kw['T'], device=kw.get('device')).tril() > 0",
-)
-written(
-    "places compared",
-    "causal_mask",
-    "def causal_mask(T, device=None):\n    i = torch.arange(T, device=device)\n    return i[:, None] >= i",
-)
-written(
-    "upper triangle",
-    "causal_mask",
-    "def causal_mask(T, device=None):\n    return torch.ones(T, T, device=device).triu(diagonal=1) == 0",
-)
-written(
-    "match",
-    "causal_mask",
-    """
-    def causal_mask(T, device=None):
-        match device:
-            case None:
-                mask = torch.ones(T, T)
-            case _:
-                mask = torch.ones(T, T, device=device)
-        return mask.tril().bool()
-    """,
-)
-written(
-    "NumPy",
-    "causal_mask",
-    """
-    import numpy as np
-
-
-    def causal_mask(T, device=None):
-        mask = torch.from_numpy(np.tril(np.ones((T, T), dtype=bool)))
-        return mask if device is None else mask.to(device)
-    """,
-)
-written(
-    "kept in a dictionary",
-    "causal_mask",
-    """
-    _masks = {}
-
-
-    def causal_mask(T, device=None):
-        if (T, device) not in _masks:
-            _masks[T, device] = torch.ones(T, T, dtype=torch.bool, device=device).tril()
-        return _masks[T, device]
-    """,
-)
-written(
-    "a partial",
-    "causal_mask",
-    """
-    from functools import partial
-
-
-    def _mask(T, device=None, *, diagonal):
-        return torch.ones(T, T, dtype=torch.bool, device=device).tril(diagonal)
-
-
-    causal_mask = partial(_mask, diagonal=0)
-    """,
-)
-written(
-    "made by a function",
-    "causal_mask",
-    f"def make():\n{indented(MASK)}\n    return causal_mask\n\n\ncausal_mask = make()",
-)
-written(
-    "a static method",
-    "causal_mask",
-    f"class Masks:\n    @staticmethod\n{indented(MASK)}\n\ncausal_mask = Masks.causal_mask",
-)
-written(
-    "a class method",
-    "causal_mask",
-    f"class Masks:\n    @classmethod\n{indented(MASK.replace('(T, d', '(cls, T, d'))}\n\ncausal_mask = Masks.causal_mask",
-)
-written(
-    "a bound method",
-    "causal_mask",
-    f"class Masks:\n{indented(MASK.replace('(T, d', '(self, T, d'))}\n\ncausal_mask = Masks().causal_mask",
-)
-written(
-    "an object that can be called",
-    "causal_mask",
-    f"class CausalMask:\n{indented(MASK.replace('causal_mask(T, d', '__call__(self, T, d'))}\n\ncausal_mask = CausalMask()",
-)
-written(
-    "a layer that can be called",
-    "causal_mask",
-    """
-    class Mask(nn.Module):
-        def __init__(self, longest=128):
-            super().__init__()
-            self.register_buffer("mask", torch.ones(longest, longest).tril().bool())
-
-        def forward(self, T, device=None):
-            return self.mask[:T, :T].to(device or "cpu")
-
-
-    causal_mask = Mask()
-    """,
-)
-written(
-    "overloads",
-    "causal_mask",
-    "from typing import overload\n\n\n@overload\ndef causal_mask(T: int) -> Tensor: ...\n@overload\n"
-    f"def causal_mask(T: int, device: str) -> Tensor: ...\n{MASK}",
-)
-written(
-    "scripted as TorchScript likes it",
-    "causal_mask",
-    """
-    from typing import Optional
-
-
-    @torch.jit.script
-    def causal_mask(T: int, device: Optional[torch.device] = None) -> torch.Tensor:
-        return torch.ones(T, T, dtype=torch.bool, device=device).tril()
-    """,
-)
-written(
-    "device of the machine by default",
-    "causal_mask",
-    f"device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n\n\n{MASK.replace('device=None', 'device=device')}",
-)
-written(
-    "device constant",
-    "causal_mask",
-    f"DEVICE = 'cpu'\n\n\n{MASK.replace('device=device', 'device=DEVICE')}",
-    lost=("device",),
-    why="the caller's device is not asked for",
-)
-written(
-    "a module of one's own",
-    "causal_mask",
-    f"from pathlib import Path\n\nPath('masks.py').write_text({'import torch' + chr(10) + MASK!r})\n\nfrom masks import causal_mask",
-    told=["worth a look"],
-)
 
 
 # ------------------------------------------------------------------------ attention: what is done with a tensor aside
@@ -497,194 +164,6 @@ def looking(name: str, text: str, *, lost: tuple[str, ...] = (), told: Iterable[
     attention(name, ATTENTION.replace(RETURN, f"{indented(plain(text))}\n{RETURN}"), lost=lost, told=told, why=why)
 
 
-looking("by hand", "pass")
-looking("shapes asserted", "assert weights.shape[-2:] == (q.shape[-2], k.shape[-2]), weights.shape")
-looking("NaN excluded", "assert not torch.isnan(weights).any(), weights")
-looking("NaN warned about", "if torch.isnan(scores).any():\n    print('NaN!')")
-looking("asserted by PyTorch", "torch._assert(weights.ndim == scores.ndim, 'ndim')")
-looking("types asserted", "assert isinstance(q, torch.Tensor) and q.is_floating_point() and q.dtype == k.dtype")
-looking("shapes printed", "print(f'{scores.shape=} {weights.shape=} {mask.shape if mask is not None else None}')")
-looking("tensors printed", "print(scores, weights)\nprint(f'{weights}')")
-looking("a number printed", "print(f'largest weight {weights.max().item():.3f}')")
-looking("a number printed without item", "print(f'{weights.max():.3f}', float(weights.sum()))")
-looking("a list printed", "print(weights.tolist())")
-looking("an array printed", "print(weights.detach().cpu().numpy())")
-looking("a walrus printed", "print(f'{(largest := weights.amax(-1))} of {len(weights)}')")
-looking("weights kept", "global last_weights\nlast_weights = weights")
-looking("weights kept aside", "scaled_dot_product_attention.weights = weights.detach().cpu()")
-looking(
-    "weights plotted",
-    "import matplotlib.pyplot as plt\nplt.imshow(weights.detach().cpu().float().reshape(-1, weights.shape[-1]))\nplt.close()",
-)
-looking("weights shown", "from IPython.display import display\ndisplay(weights)")
-looking("mask looked at", "if mask is not None and mask.all():\n    print('nothing is masked')")
-looking("entropy under no_grad", "with torch.no_grad():\n    entropy = -(weights * (weights + 1e-9).log()).sum(-1)")
-looking("autocast switched off", "with torch.autocast('cpu', enabled=False):\n    weights = weights * 1")
-looking("named for the profiler", "with torch.profiler.record_function('attention'):\n    weights = weights * 1")
-looking(
-    "nothing dropped", "weights = torch.nn.functional.dropout(weights, 0.0)\nweights = nn.Dropout(0.1).eval()(weights)"
-)
-looking("temporaries deleted", "del scores, wide")
-looking("moved to where it is", "weights = weights.to(q.device).contiguous().clone()")
-looking("loop with a progress bar", "from tqdm import tqdm\nfor _ in tqdm(range(2), leave=False):\n    pass")
-looking("asked whether gradients are on", "if torch.is_grad_enabled():\n    weights = weights * 1.0")
-looking(
-    "an array printed from the device",
-    "print(weights.detach().numpy())",
-    lost=("inputs and device",),
-    why="numpy() raises wherever a tensor is not on the CPU",
-)
-looking(
-    "computed on the CPU",
-    "weights, v = weights.cpu(), v.cpu()",
-    lost=("inputs and device",),
-    why="the result is on the CPU, wherever the inputs are",
-)
-looking(
-    "compared with PyTorch",
-    "import torch.nn.functional as F\nprint(F.scaled_dot_product_attention(q, k, v).shape)",
-    lost=EVERYTHING,
-    why="the ready-made function is forbidden in there, and it is called",
-)
-attention("more arguments", ATTENTION.replace("mask=None", "mask=None, scale=None, dropout_p=0.0, is_causal=False"))
-attention("mask by keyword only", ATTENTION.replace("mask=None", "*, mask=None"))
-attention("any arguments more", ATTENTION.replace("mask=None", "mask=None, *args, **kwargs"))
-attention(
-    "errors told in the body",
-    "def scaled_dot_product_attention(q, k, v, mask=None):\n    try:\n"
-    + indented(ATTENTION.partition("None):\n")[2])
-    + "    except RuntimeError as error:\n        print('shapes?', q.shape, k.shape, error)\n        raise",
-)
-attention(
-    "einsum and where",
-    """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        wide = torch.promote_types(q.dtype, torch.float32)
-        scores = torch.einsum("...td,...sd->...ts", q.to(wide), k.to(wide)) * q.shape[-1] ** -0.5
-        if mask is not None:
-            scores = torch.where(mask, scores, torch.finfo(wide).min)
-        weights = scores.softmax(-1)
-        if mask is not None:
-            weights = torch.where(mask, weights, 0)
-        return torch.einsum("...ts,...sv->...tv", weights.to(v.dtype), v)
-    """,
-)
-attention(
-    "in place on its own tensors",
-    """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        wide = torch.promote_types(q.dtype, torch.float32)
-        scores = torch.matmul(q.to(wide), k.to(wide).mT)
-        scores /= math.sqrt(q.size(-1))
-        if mask is not None:
-            scores.masked_fill_(~mask, torch.finfo(wide).min)
-        weights = scores.softmax(-1)
-        if mask is not None:
-            weights = weights * mask
-        return weights.to(v.dtype).matmul(v)
-    """,
-)
-attention(
-    "softmax by hand",
-    """
-    def scaled_dot_product_attention(q, k, v, mask=None):
-        def softmax(x):
-            e = torch.exp(x - x.amax(-1, keepdim=True))
-            return e / e.sum(-1, keepdim=True)
-
-        wide = torch.promote_types(q.dtype, torch.float32)
-        scores = q.to(wide) @ k.to(wide).transpose(-2, -1) / math.sqrt(q.shape[-1])
-        if mask is None:
-            return softmax(scores).to(v.dtype) @ v
-        weights = softmax(scores.masked_fill(~mask, torch.finfo(wide).min)) * mask
-        return weights.to(v.dtype) @ v
-    """,
-)
-attention(
-    "a function of autograd's",
-    """
-    class _Product(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            ctx.save_for_backward(a, b)
-            return a @ b
-
-        @staticmethod
-        def backward(ctx, grad):
-            a, b = ctx.saved_tensors
-            return grad @ b.transpose(-2, -1), a.transpose(-2, -1) @ grad
-
-    """
-    + indented(ATTENTION.replace("weights.to(v.dtype) @ v", "_Product.apply(weights.to(v.dtype), v)")),
-)
-attention(
-    "checkpointed",
-    ATTENTION.replace("def scaled_dot_product", "def _scaled_dot_product")
-    + """
-
-from torch.utils.checkpoint import checkpoint
-
-
-def scaled_dot_product_attention(q, k, v, mask=None):
-    return checkpoint(_scaled_dot_product_attention, q, k, v, mask, use_reentrant=False)
-""",
-)
-LAYER_OF_ATTENTION = "class Attention(nn.Module):\n" + indented(
-    ATTENTION.replace("scaled_dot_product_attention(q", "forward(self, q").strip("\n")
-)
-attention("a layer in its place", f"{LAYER_OF_ATTENTION}\n\n\nscaled_dot_product_attention = Attention()")
-attention(
-    "a layer with weights in its place",
-    f"{LAYER_OF_ATTENTION}\n\n\nscaled_dot_product_attention = Attention()\nscaled_dot_product_attention.more = nn.Linear(2, 3)",
-)
-attention("a layer's forward", f"{LAYER_OF_ATTENTION}\n\n\nscaled_dot_product_attention = Attention().forward")
-attention(
-    "a layer called by a function",
-    f"{LAYER_OF_ATTENTION}\n\n\ndef scaled_dot_product_attention(q, k, v, mask=None):\n    return Attention()(q, k, v, mask)",
-)
-
-
-# ------------------------------------------------------------------------------------------ the cost: whole numbers
-
-COST = """
-from tfcourse.attention import AttentionCost
-
-
-def attention_cost(T, S, Dh, Dv, itemsize=4):
-    flops = 2 * T * S * (Dh + Dv)
-    return AttentionCost(flops, itemsize * (T * Dh + S * Dh + S * Dv + T * S + T * Dv))
-"""
-written("the course's own type", "attention_cost", COST)
-written(
-    "a type of one's own",
-    "attention_cost",
-    COST.replace(
-        "from tfcourse.attention import AttentionCost",
-        "from collections import namedtuple\n\nAttentionCost = namedtuple('AttentionCost', 'flops bytes')",
-    ),
-)
-written("a tuple", "attention_cost", COST.replace("return AttentionCost", "return "))
-written(
-    "numbers of NumPy",
-    "attention_cost",
-    COST.replace("2 * T * S * (Dh + Dv)", "2 * np.prod([T, S, Dh + Dv])").replace(
-        "from tf", "import numpy as np\nfrom tf"
-    ),
-)
-written("math.prod", "attention_cost", COST.replace("2 * T * S * (Dh + Dv)", "math.prod((2, T, S, Dh + Dv))"))
-written("arguments by keyword only", "attention_cost", COST.replace("(T, S", "(*, T, S"))
-written(
-    "a data class",
-    "attention_cost",
-    COST.replace(
-        "from tfcourse.attention import AttentionCost",
-        "from dataclasses import dataclass\n\n\n@dataclass\nclass AttentionCost:\n    flops: int\n    bytes: int",
-    ),
-    lost=EVERYTHING,
-    why="two numbers are asked for, and an object of one's own is not two numbers",
-)
-
-
 # --------------------------------------------------------------------------------------------------- the layer: classes
 
 LAYER = """
@@ -709,78 +188,6 @@ def layer(name: str, old: str = "", new: str = "", *, below: str = "", told: Ite
     written(name, "FeedForward", LAYER.replace(old, new, 1) + below, told=told)
 
 
-layer("by hand")
-layer("super with arguments", "super()", "super(FeedForward, self)")
-layer("on a base of one's own", LAYER, "class Base(nn.Module):\n    pass\n" + LAYER.replace("nn.Module", "Base"))
-layer("called directly", "def forward", "def __call__")
-layer("more arguments", "forward(self, x)", "forward(self, x, mask=None, **unused)")
-layer("activation by position", "*, activation", "activation")
-layer(
-    "printed as it likes",
-    "    def forward",
-    "    def extra_repr(self):\n        return self.activation\n\n    def forward",
-)
-layer(
-    "with what learns nothing",
-    "        self.up_proj",
-    "        self.drop = nn.Dropout(0.0)\n        self.register_buffer('n', torch.zeros(()))\n        self.up_proj",
-)
-layer("that counts", "        act", "        self.calls = getattr(self, 'calls', 0) + 1\n        act")
-layer("that prints", "        act", "        print(self, x.shape, self.up_proj.weight.std().item())\n        act")
-layer("seeded", "        super()", "        torch.manual_seed(0)\n        super()")
-layer(
-    "initialised by hand",
-    "\n    def forward",
-    "        nn.init.xavier_uniform_(self.up_proj.weight)\n\n    def forward",
-)
-layer("made on a device", "(d_model, d_ff)\n", "(d_model, d_ff, device='cpu')\n")
-layer(
-    "moved to a device",
-    below="\n\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'\nmodel = FeedForward(2, 4).to(device)",
-)
-layer(
-    "a table of functions",
-    "self.activation = activation",
-    "self.activation = activation\n        self.acts = nn.ModuleDict({'relu': nn.ReLU(), 'gelu': nn.GELU()})",
-)
-layer(
-    "compiled in itself",
-    "        self.activation",
-    "        self.forward = torch.compile(self.forward)\n        self.activation",
-)
-layer(
-    "made by a function",
-    LAYER,
-    LAYER.replace("FeedForward", "_Layer")
-    + "\n\ndef FeedForward(d_model, d_ff, *, activation='relu'):\n    return _Layer(d_model, d_ff, activation=activation)\n",
-)
-layer("a method put in later", "def forward", "def _later", below="\n\nFeedForward.forward = FeedForward._later")
-layer(
-    "tried below",
-    below="\n\nlayer = FeedForward(2, 4)\nlayer(torch.ones(3, 2)).sum().backward()\nprint(layer, layer.state_dict())",
-)
-written(
-    "a data class",
-    "FeedForward",
-    """
-    from dataclasses import KW_ONLY, dataclass
-
-
-    @dataclass(eq=False)
-    class FeedForward(nn.Module):
-        d_model: int
-        d_ff: int
-        _: KW_ONLY
-        activation: str = "relu"
-
-        def __post_init__(self):
-            super().__init__()
-            if self.activation not in ("relu", "gelu"):
-                raise ValueError(self.activation)
-            self.up_proj = nn.Linear(self.d_model, self.d_ff)
-            self.down_proj = nn.Linear(self.d_ff, self.d_model)
-
-        def forward(self, x):
-            return self.down_proj(getattr(nn.functional, self.activation)(self.up_proj(x)))
-    """,
-)
+for _name, _rows in table(__file__).items():
+    for _row in _rows:
+        globals()[_name](**_row)

@@ -13,7 +13,7 @@ from autograder.submission.manifest import Manifest
 from autograder.submission.problem import Problem
 
 from .files import CASES, Case
-from .material import ANSWER, CHAPTER, OTHER, SECOND_ANSWER, Work
+from .material import ANSWER, CHAPTER, SECOND_ANSWER, Work
 
 Released = dict[str, dict[str, Any]]
 
@@ -61,11 +61,3 @@ def test_a_file_is_read_or_has_a_named_verdict(
     at_once = read(data)
     monkeypatch.setattr(notebook_reader, "top_level", lambda text, at_once: lazy_json.top_level(text, at_once=0))
     assert read(data) == at_once, "what is parsed at once is read as what is gone through"
-
-
-def test_a_notebook_of_another_chapter_is_named(released: Released, manifest: Manifest) -> None:
-    for work in (Work.done(released[OTHER]), Work.done(released[OTHER]).bare()):
-        intake = take_in(work.json(), manifest)
-        assert [problem.kind for problem in intake.problems] == ["wrong chapter"]
-        assert OTHER in str(intake.problems[0])
-        assert f"Ask for {CHAPTER}.ipynb" in str(intake.problems[0])

@@ -7,10 +7,6 @@ from pathlib import Path
 
 from autograder.static_analysis.suspicious_code import find_suspicious
 
-from .material import CHAPTER, Work, notebook, source_cells
-from .oddities import CELLS, EXERCISES
-from .oddities_in_solutions import SOLUTIONS
-
 PROJECT = Path(__file__).parents[2]
 
 
@@ -28,21 +24,8 @@ def _alternatives() -> list[tuple[str, str, str]]:
     return found
 
 
-def test_of_right_alternatives_and_honest_notebooks_one_in_a_hundred_is_named_at_most() -> None:
-    answers = {f"alternative {name}": find_suspicious([given, text]) for name, text, given in _alternatives()}
-    setup = notebook(source_cells(CHAPTER, EXERCISES))
-    for oddity in (*CELLS, *SOLUTIONS):
-        if "worth a look" not in oddity.told:  # those reach for a thread, a program, Python's own insides, and say so
-            work = Work.done(setup)
-            oddity.make(work)
-            code = [cell for cell in work.cells if cell["cell_type"] == "code"]
-            locked = [bool(cell["metadata"].get("nbgrader", {}).get("locked")) for cell in code]
-            texts = ["".join(cell["source"]) for cell in code]
-            own = [text for text, given in zip(texts, locked, strict=True) if not given]
-            answers[f"notebook {oddity.name}"] = find_suspicious(own)
-    honest = [name for name in answers if name.startswith("notebook")]
-    assert len(honest) >= 100
+def test_of_right_alternatives_one_in_a_hundred_is_named_at_most() -> None:
+    """Honest notebooks are asked in ``test_oddities``; a hundred of them count here, for there are few alternatives."""
+    answers = {name: find_suspicious([given, text]) for name, text, given in _alternatives()}
     named = {name: told for name, told in answers.items() if told}
-    assert not [name for name in named if name.startswith("notebook")]
-    # A hundred notebooks of all that there are, so that many easy ones do not hide the alternatives.
-    assert len(named) <= 0.01 * (len(answers) - len(honest) + 100), named
+    assert len(named) <= 0.01 * (len(answers) + 100), named

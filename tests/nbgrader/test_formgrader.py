@@ -55,27 +55,38 @@ def graded(handed_in: Path, command: Callable[..., str]) -> Path:
     return root
 
 
-@pytest.fixture
-def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821, UP037 - playwright is imported where it is needed
-    """A page that reaches this machine and nothing else. At the end it must have asked for nothing outside."""
-    outside, complaints = set[str](), []
+@contextmanager
+def guarded(chromium: Any) -> Iterator[Any]:
+    """Yield a page that reaches this machine and files and nothing else; at the end it must have asked for nothing outside."""
+    outside = set[str]()
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.written = []
 
     def gate(route: Any) -> None:
-        if route.request.url.startswith("http://127.0.0.1:"):
+        url, method = route.request.url, route.request.method
+        page.written += [f"{method} {url}"] * (method not in ("GET", "HEAD"))
+        if url.startswith(("http://127.0.0.1:", "file:", "data:")):
             route.continue_()
         else:
-            outside.add(route.request.url)
+            outside.add(url)
             route.abort()
 
     context.route("**/*", gate)
     context.set_default_timeout(PATIENCE * 1000)
-    page = context.new_page()
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
     yield page
     context.close()
     assert not outside
+
+
+@pytest.fixture
+def page(chromium: "Browser") -> Iterator["Page"]:  # noqa: F821, UP037 - playwright is imported where it is needed
+    """A page without an error, for a course of honest students."""
+    complaints: list[str] = []
+    with guarded(chromium) as page:
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        yield page
     assert not complaints
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,19 +12,9 @@ from typing import Any
 import nbformat
 import pytest
 
-_HERE = Path(__file__).parent
+from tests.nbgrader import hostile
+from tests.nbgrader import test_formgrader as shown
 
-
-def _beside(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"nbgrader_tests_{name}", _HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-hostile, shown = _beside("hostile"), _beside("test_formgrader")
 CHAPTER, QUESTIONS = shown.CHAPTER, shown.QUESTIONS
 pytestmark = pytest.mark.browser
 NAME = '"><script>window.hostile=1</script>'
@@ -77,29 +65,11 @@ def course(tmp_path_factory: pytest.TempPathFactory, command: Callable[..., str]
 
 @pytest.fixture
 def page(chromium: Any) -> Iterator[Any]:
-    """A page; at the end it must have asked for nothing outside of this machine, nor written anything."""
-    outside, written = set[str](), list[str]()
-    context = chromium.new_context(viewport={"width": 1200, "height": 900})
-
-    def gate(route: Any) -> None:
-        url, method = route.request.url, route.request.method
-        if method not in ("GET", "HEAD"):
-            written.append(f"{method} {url}")
-        if url.startswith(("http://127.0.0.1:", "file:", "data:")):
-            route.continue_()
-        else:
-            outside.add(url)
-            route.abort()
-
-    context.route("**/*", gate)
-    context.set_default_timeout(shown.PATIENCE * 1000)
-    page = context.new_page()
+    """A page; at the end it must have asked for nothing outside of this machine; what it wrote is in ``page.written``."""
     dialogs: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.written = written
-    yield page
-    context.close()
-    assert not outside
+    with shown.guarded(chromium) as page:
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        yield page
     assert not dialogs
 
 
@@ -142,7 +112,7 @@ def test_in_the_formgrader_nothing_runs_nothing_leaves_and_marking_works(
         # The page is all there: the last answer's words, the pasted picture, and of the lost one that it is missing.
         assert "onmouseover" in page.locator("#notebook").first.inner_text()
         assert page.locator("main #notebook img[alt=pasted]").count() == len(QUESTIONS)
-        assert "its file is missing" in page.locator("#notebook").first.inner_text()
+        assert "is missing" in page.locator("#notebook").first.inner_text()
         shown.give_everything(page, QUESTIONS[0])
         assert all("/api/grade/" in request for request in page.written)
     after = shown.grades_of(copy)

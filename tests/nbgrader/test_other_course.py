@@ -18,6 +18,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
 
+from tests.corpus.material import mark
+
 ASSIGNMENT, NOTEBOOK, NEXT = "week_1", "problems", "week_2"
 
 PLAIN = "c = get_config()  # noqa: F821\n"
@@ -357,12 +359,6 @@ EXPECTED = {
     "careless": NOTHING | {"test_running_mean": 3.0, "test_roman": 2.0},
     "blank": NOTHING,
 }
-
-
-def mark(name: str, **flags: Any) -> dict[str, Any]:
-    """Return nbgrader's metadata."""
-    plain = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3, "grade_id": name}
-    return {"nbgrader": plain | flags}
 
 
 def source_notebook() -> Any:

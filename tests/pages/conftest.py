@@ -44,7 +44,7 @@ def open_page(page: "Page", tmp_path: Path) -> Callable[..., "Page"]:  # noqa: F
             next(folder / name for folder in static if (folder / name).is_file())
             for name in element_files(cells + elements, static)
         ]
-        styles = [*_theme_styles(), STATIC / "custom.css", *(file for file in files if file.suffix == ".css")]
+        styles = [*theme_styles(), STATIC / "custom.css", *(file for file in files if file.suffix == ".css")]
         links = "".join(f'<link rel="stylesheet" href="{style.as_uri()}">' for style in styles)
         scripts = "".join(f'<script src="{file.as_uri()}"></script>' for file in files if file.suffix == ".js")
         (tmp_path / "page.html").write_text(
@@ -60,7 +60,8 @@ def open_page(page: "Page", tmp_path: Path) -> Callable[..., "Page"]:  # noqa: F
     return open_it
 
 
-def _theme_styles() -> list[Path]:
+def theme_styles() -> list[Path]:
+    """The styles of the theme that the site uses."""
     spec = importlib.util.find_spec("pydata_sphinx_theme")
     assert spec is not None
     assert spec.origin is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,11 +10,9 @@ from typing import Any
 import pytest
 
 from tfcourse.lessons.figures import Drawing
-from tfcourse.lessons.figures.boxes import box
-from tfcourse.lessons.figures.geometry import Rect
-from tfcourse.lessons.figures.lines import arrow
 
 from ..tfcourse.lessons.figures.every_scene import SCENES, draw
+from .conftest import theme_styles
 
 pytestmark = pytest.mark.browser
 
@@ -99,11 +96,9 @@ def open_page(page: Any, tmp_path: Path) -> Open:
     """Open a page from the disk that shows drawings, as a lesson's page would."""
 
     def open_it(drawings: Mapping[str, Drawing], *, theme: str = "light", size: tuple[int, int] = PAGE) -> Any:
-        spec = importlib.util.find_spec("pydata_sphinx_theme")
-        assert spec is not None
-        assert spec.origin is not None
-        theme_style = Path(spec.origin).parent / "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"
-        links = "".join(f'<link rel="stylesheet" href="{f.as_uri()}">' for f in (theme_style, STATIC / "custom.css"))
+        links = "".join(
+            f'<link rel="stylesheet" href="{f.as_uri()}">' for f in (*theme_styles(), STATIC / "custom.css")
+        )
         linked = dict.fromkeys(target for drawing in drawings.values() for target in drawing.links)
         targets = "".join(f'<h2 id="{target[1:]}">{target}</h2>' for target in linked)
         cells = "".join(
@@ -171,38 +166,3 @@ def test_every_part_of_the_map_is_reached_by_keyboard(open_page: Open) -> None:
     assert reached == draw("transformer_map").links
     page.keyboard.press("Enter")
     assert page.url.endswith(reached[-1])
-
-
-def test_dark_page_has_no_light_box_around_the_drawing(open_page: Open) -> None:
-    page = open_page({"lstm_cell": draw("lstm_cell")}, theme="dark")
-    box = page.locator(".text_html").evaluate("element => getComputedStyle(element).backgroundColor")
-    assert box == "rgba(0, 0, 0, 0)"
-
-
-def test_a_drawing_that_is_wide_scrolls_in_its_own_box(open_page: Open, axe: Any) -> None:
-    drawing = Drawing(600, 80)
-    box(drawing, "far to the right", Rect(440, 20, 150, 40))
-    page = open_page({"wide": drawing}, size=PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    assert page.evaluate(SMALLEST_TEXT)["wide"] >= 12
-    page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelector('.tfcourse-drawing').scrollLeft > 0")
-    assert axe.run(page, options={"preload": False}).response["violations"] == []
-
-
-def test_the_faults_are_found_where_they_are(open_page: Open) -> None:
-    drawing = Drawing(300, 120)
-    drawing.text((280, 20), "leaves")
-    drawing.rect(Rect(60, 40, 30, 30))
-    drawing.text((75, 55), "overflows")
-    drawing.text((150, 100), "one")
-    drawing.text((160, 100), "other")
-    drawing.text((250, 60), "crossed")
-    arrow(drawing, (200, 60), (299, 60))
-    assert sorted(open_page({"scene": drawing}).evaluate(FAULTS)) == [
-        "scene: 'leaves' leaves the canvas",
-        "scene: 'one' touches 'other'",
-        "scene: 'overflows' overflows its box",
-        "scene: a line crosses 'crossed'",
-    ]

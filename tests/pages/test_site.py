@@ -19,7 +19,6 @@ from autograder.checking.verdict import section_address
 from autograder.checks import exercises
 from autograder.release.leaks import find_leaks, site_materials
 from autograder.release.secret_texts import project_secrets
-from autograder.site.alt_text import picture_faults
 from autograder.site.build import build_site, chapters_of
 
 from .lesson_layout import SCREEN, WIDTH, Debts, debts
@@ -89,21 +88,6 @@ def test_page_is_complete_without_a_network_accessible_in_both_themes_and_fits_a
     # The fixture `page` asserts, when the test is over, that nothing was asked of a network and no error was logged.
     open_page(page, site, name, formulas=True)
     assert page_faults(page, axe) == []
-
-
-def test_every_picture_of_the_site_has_words(site: Path) -> None:
-    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
-    assert len(pages) > len(PAGES) - 1
-    faults = {path.relative_to(site).as_posix(): picture_faults(path.read_text(encoding="utf-8")) for path in pages}
-    # The logo stands beside the course's name, in the same link: an alternative text would have it read out twice.
-    kept = {page: [fault for fault in found if "_static/logo" not in fault] for page, found in faults.items()}
-    assert {page: found for page, found in kept.items() if found} == {}
-
-
-def test_entrance_leads_to_the_welcome_page(page, site: Path) -> None:
-    page.goto((site / "index.html").as_uri())
-    page.wait_for_url("**/book/intro.html")
-    assert page.locator("svg.tfc-hero").is_visible()
 
 
 def test_search_finds_a_lesson_from_the_disk(page, site: Path) -> None:
@@ -194,25 +178,6 @@ def test_the_guide_for_instructors_takes_eight_screens(page, site: Path) -> None
     assert SCREEN < height <= GUIDE_SCREENS * SCREEN, (
         f"{height / SCREEN:.1f} screens: move details to a page of book/teaching/"
     )
-
-
-def test_a_lesson_that_breaks_every_rule_owes_for_each(page, tmp_path: Path) -> None:
-    cell = '<div class="cell"><div class="cell_input"><pre>{code}</pre></div><div class="cell_output"><pre>{out}</pre></div></div>'
-    long, wide = "x = 1\n" * 21, "y" * 200
-    fold = '<details class="hide"><summary><p class="collapsed">Show code cell source</p></summary>z</details>'
-    parts = [
-        "<p>A first paragraph.</p><div style='height: 4000px'></div>",
-        cell.format(code=long, out="1") + cell.format(code=wide, out=wide),
-        f'<div class="cell">{fold}</div>',
-        f'<div class="admonition guess">Which?</div>{cell.format(code="x", out="this")}<p>The end.</p>',
-        "<p>Guess, before you unfold the output.</p><p>The answer is this.</p>",
-    ]
-    style = "pre { width: 400px; overflow: auto }"
-    body = f'<article class="bd-article">{"".join(parts)}</article>'
-    (tmp_path / "lesson.html").write_text(f"<!doctype html><style>{style}</style>{body}", encoding="utf-8")
-    page.goto((tmp_path / "lesson.html").as_uri())
-    owed, _ = debts(page)
-    assert owed == Debts(1, 1, 1, 1, told=2, questions=1, first_picture=1, gaps=1)
 
 
 def test_a_lesson_leads_to_its_exercises_and_the_sidebar_is_short(page, site: Path) -> None:

@@ -5,10 +5,6 @@ The table is asked of CUDA too, where there is one: then it says whether the pre
 
 from __future__ import annotations
 
-import copy
-import io
-import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -96,7 +92,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
         lambda d: torch.equal(ones(2, device=d), ones(2)),
         f"{ONE_DEVICE}|two different devices",
     ),
-    "the lengths of a packed sequence": (
+    "the packed lengths": (
         lambda d: nn.utils.rnn.pack_padded_sequence(ones(3, 1, 2, device=d), index(3, device=d)),
         "CPU int64 tensor",
     ),
@@ -106,7 +102,6 @@ REFUSED: dict[str, tuple[Call, str]] = {
         "generator",
     ),
     "its memory as NumPy's": (lambda d: ones(2, device=d).numpy(), "type tensor to numpy"),
-    "a fork": (lambda d: in_a_fork(lambda: ones(2, device=d)), "forked subprocess"),
 }
 ACCEPTED: dict[str, Call] = {
     "a number of Python": lambda d: ones(2, device=d) * 2.0,
@@ -133,24 +128,6 @@ ACCEPTED: dict[str, Call] = {
 }
 
 
-def in_a_fork(attempt: Callable[[], Any]) -> None:
-    """Raise what an attempt raises in a forked child."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            attempt()
-        except RuntimeError as error:
-            os.write(writing, str(error).encode()[:2000])
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as said:
-        text = said.read()
-    os.waitpid(child, 0)
-    if text:
-        raise RuntimeError(text)
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_tensors_of_two_devices_are_refused(name: str, accelerator: str) -> None:
     ones(1, device=accelerator)
@@ -162,131 +139,3 @@ def test_tensors_of_two_devices_are_refused(name: str, accelerator: str) -> None
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_numbers_and_indices_of_the_cpu_are_accepted(name: str, accelerator: str) -> None:
     assert ACCEPTED[name](accelerator).device.type == accelerator
-
-
-def test_the_same_calls_are_accepted_where_all_is_on_the_cpu() -> None:
-    devices = {"the lengths of a packed sequence", "a generator of the CPU", "a draw by a generator of the CPU"}
-    for name, (call, _) in REFUSED.items():
-        if name not in devices | {"its memory as NumPy's", "a fork"}:
-            call("cpu")
-
-
-def test_views_share_their_memory_and_nothing_warns(accelerator: str) -> None:
-    x = torch.zeros(3, 4, device=accelerator)
-    views: list[Callable[[], Tensor]] = [
-        lambda: x.view(4, 3), lambda: x.reshape(2, 6), lambda: x.t(), lambda: x[1], lambda: x[:, 1:3], lambda: x.unfold(1, 2, 1),
-        lambda: x.expand(2, 3, 4), lambda: x.unsqueeze(0), lambda: x.flatten(), lambda: x.chunk(2)[1], lambda: x.diagonal(),
-        lambda: x.unflatten(1, (2, 2)), lambda: x.transpose(0, 1).unfold(0, 3, 1), lambda: x.detach(), lambda: x.as_strided((2,), (5,)),
-    ]  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for make in views:
-            x.zero_()
-            view = make()
-            assert view.device.type == accelerator
-            x.add_(1.0)
-            assert view.eq(1.0).all(), "the view does not see what is written to what it is a view of"
-
-
-@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
-@pytest.mark.parametrize("packed", [False, True], ids=["dense", "packed"])
-def test_recurrent_layers_compute_what_they_do_on_the_cpu(kind: Any, packed: bool, accelerator: str) -> None:
-    layer = kind(3, 4, num_layers=2, bidirectional=True, batch_first=True).double()
-    inputs = torch.randn(3, 5, 3, dtype=torch.float64)
-
-    def run(layer: nn.Module, x: Tensor) -> Tensor:
-        if not packed:
-            return layer(x)[0]
-        together = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 2, 3]), batch_first=True, enforce_sorted=False)
-        return layer(together)[0].data
-
-    same_as_the_cpu(run, layer, inputs, accelerator)
-
-
-CONVOLUTIONS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
-    "1d": (nn.Conv1d(4, 6, 3, padding=1), (2, 4, 9)),
-    "2d, strided": (nn.Conv2d(4, 6, 3, stride=2), (2, 4, 9, 8)),
-    "grouped": (nn.Conv2d(4, 6, 3, groups=2, bias=False), (2, 4, 9, 8)),
-    "patches": (nn.Conv2d(3, 5, 4, stride=4), (2, 3, 8, 8)),
-    "transposed": (nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1), (2, 4, 5, 5)),
-}
-
-
-@pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_compute_what_they_do_on_the_cpu(name: str, accelerator: str) -> None:
-    layer, shape = CONVOLUTIONS[name]
-    same_as_the_cpu(lambda layer, x: layer(x), layer.double(), torch.randn(shape, dtype=torch.float64), accelerator)
-
-
-def same_as_the_cpu(
-    run: Callable[[nn.Module, Tensor], Tensor], layer: nn.Module, inputs: Tensor, accelerator: str
-) -> None:
-    """Compare results and gradients, by inputs and by weights."""
-    results = []
-    for device in ("cpu", accelerator):
-        there = copy.deepcopy(layer).to(device)
-        x = inputs.clone().to(device).requires_grad_()
-        output = run(there, x)
-        assert output.device.type == device
-        (output**2).sum().backward()
-        results.append([tensor.detach().cpu() for tensor in (output, x.grad, *(p.grad for p in there.parameters()))])
-    torch.testing.assert_close(*results, rtol=1e-9, atol=1e-9)
-
-
-def test_a_copy_of_a_tensor_is_a_tensor_of_its_own(accelerator: str) -> None:
-    x = torch.arange(6.0, device=accelerator).reshape(2, 3)
-    copied = copy.deepcopy(x)
-    copied[0] = -1.0
-    assert copied.device == x.device
-    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
-def test_a_tensor_that_was_saved_is_loaded_to_its_device(accelerator: str) -> None:
-    x = torch.arange(6.0, device=accelerator)
-    file = io.BytesIO()
-    torch.save({"x": x}, file)
-    file.seek(0)
-    (loaded,) = torch.load(file).values()
-    assert loaded.device == x.device
-    assert torch.equal(loaded, x)
-
-
-def test_random_numbers_follow_their_seed_and_are_not_those_of_the_cpu(accelerator: str) -> None:
-    draws = []
-    for _ in range(2):
-        torch.manual_seed(5)
-        on_cpu = torch.rand(4)
-        draws.append((F.dropout(ones(64, device=accelerator)), torch.rand(4, device=accelerator)))
-        assert torch.equal(on_cpu, torch.rand(4, generator=torch.Generator().manual_seed(5)))
-    assert all(torch.equal(first, second) for first, second in zip(*draws, strict=True))
-    state = torch.get_device_module(accelerator).get_rng_state()
-    before = torch.rand(4, device=accelerator)
-    torch.get_device_module(accelerator).set_rng_state(state)
-    assert torch.equal(before, torch.rand(4, device=accelerator))
-
-
-def test_memory_is_counted_and_given_back(accelerator: str) -> None:
-    memory = torch.get_device_module(accelerator)
-    before = memory.memory_allocated()
-    memory.reset_peak_memory_stats()
-    x = ones(1024, 1024, device=accelerator)
-    assert memory.memory_allocated() - before >= 4 * 2**20
-    del x
-    assert memory.memory_allocated() == before
-    assert memory.max_memory_allocated() - before >= 4 * 2**20
-
-
-def test_an_optimiser_takes_the_steps_of_the_cpu(accelerator: str) -> None:
-    model = nn.Sequential(nn.Embedding(7, 4), nn.LayerNorm(4), nn.Linear(4, 7)).double()
-    tokens = torch.tensor([[1, 2, 3], [4, 5, 6]])
-    weights = []
-    for device in ("cpu", accelerator):
-        there = copy.deepcopy(model).to(device)
-        optimiser = torch.optim.AdamW(there.parameters(), lr=0.1)
-        for _ in range(3):
-            optimiser.zero_grad()
-            F.cross_entropy(there(tokens.to(device)).flatten(0, 1), tokens.to(device).flatten()).backward()
-            nn.utils.clip_grad_norm_(there.parameters(), 0.5)
-            optimiser.step()
-        weights.append([parameter.detach().cpu() for parameter in there.parameters()])
-    torch.testing.assert_close(*weights, rtol=1e-8, atol=1e-8)

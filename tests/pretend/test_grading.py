@@ -16,7 +16,7 @@ from autograder.engine.settings import GradingSettings, device_is_there, resolve
 from autograder.engine.transport import serialization
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
-from tests.autograder.engine.test_worker import Graded, submission
+from tests.autograder.engine.workers import Graded, submission
 
 pytestmark = pytest.mark.cuda
 
@@ -71,7 +71,7 @@ def test_a_submission_is_graded_on_the_device_in_the_sandbox(executor: WorkerExe
 
 def test_a_mask_that_a_student_brings_to_the_cpu_loses_points(executor: WorkerExecutor) -> None:
     result = graded(executor, SOLUTION.replace("masked_fill(~mask, float", "masked_fill(~mask.cpu(), float"))
-    assert "on the same device" in str(verdict(result))
+    assert "same device" in str(verdict(result))
     assert verdict(result).score < 0.75 * exercise(NAME).points, "what has a mask is lost"
 
 

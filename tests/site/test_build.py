@@ -11,7 +11,7 @@ import yaml
 
 from autograder.errors import CourseError
 from autograder.site import build as build_module
-from autograder.site.build import SiteError, SiteReport, build_site, chapters_of
+from autograder.site.build import SiteError, SiteReport, build_site
 
 from .conftest import make_course
 
@@ -131,16 +131,16 @@ def test_a_failed_cell_is_named_and_the_old_site_stays(course: Path) -> None:
     old = course / "book/_build/html"
     old.mkdir(parents=True)
     (old / ".buildinfo").touch()
-    (old / "index.html").write_text("the old site")
+    (old / "index.html").write_text("old")
     lesson.write_text(lesson.read_text().replace("6 * 7", "6 / 0"))
     with pytest.raises(SiteError) as caught:
         build_site(course)
     line = lesson.read_text().splitlines().index('print("six times seven is", 6 / 0)') + 1
     assert f"chapters/01_first/lesson.md, line {line}:" in str(caught.value)
-    assert "ZeroDivisionError: division by zero" in str(caught.value)
+    assert "ZeroDivisionError" in str(caught.value)
     assert 'print("six times seven is", 6 / 0)' in str(caught.value)
     assert isinstance(caught.value, CourseError), "the command line would show a traceback"
-    assert (old / "index.html").read_text() == "the old site"
+    assert (old / "index.html").read_text() == "old"
     assert [path.name for path in old.parent.iterdir()] == ["html"], "something was left beside the site"
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_a_site_is_refused(course: Path, tmp_path: Path) -> None:
     text, settings = config.read_text(), yaml.safe_load(config.read_text())
     settings["sphinx"]["config"]["tfcourse_launch"] = {"repository": "https://example.org/course"}
     hostile = text.replace('baseurl: ""', "baseurl: javascript:alert(1)")
-    for changed, named in ((yaml.safe_dump(settings), "github"), (hostile, "not the address")):
+    for changed, named in ((yaml.safe_dump(settings), "github"), (hostile, "baseurl")):
         config.write_text(changed)
         with pytest.raises(SiteError, match=named):
             build_site(course)
@@ -172,38 +172,32 @@ def test_what_cannot_be_a_site_is_refused(course: Path, tmp_path: Path) -> None:
     with pytest.raises(SiteError, match="instructor's"):
         build_site(course, downloads={"01_first": [notebook]})
     notebook.rename(tmp_path / "thesis.tex")
-    with pytest.raises(SiteError, match="not a site"):
+    with pytest.raises(SiteError, match="site"):
         build_site(course, output=tmp_path)
     assert (tmp_path / "thesis.tex").is_file()
 
 
-def test_a_missing_jupyter_book_is_named_with_the_command_that_installs_it(
-    course: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("module", "name", "gives", "says"),
+    [(importlib.util, "find_spec", None, r"\[book\]"), (build_module, "version", "2.1.0", "jupyter-book<2")],
+)
+def test_without_the_right_jupyter_book_the_command_that_installs_it_is_named(
+    course: Path, monkeypatch: pytest.MonkeyPatch, module: object, name: str, gives: object, says: str
 ) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SiteError, match=r"pip install 'tfcourse\[book\]'"):
-        build_site(course)
-
-
-def test_jupyter_book_2_is_refused(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_module, "version", lambda name: "2.1.0")
-    with pytest.raises(SiteError, match="jupyter-book<2"):
+    monkeypatch.setattr(module, name, lambda *_: gives)
+    with pytest.raises(SiteError, match=says):
         build_site(course)
 
 
 def test_site_is_not_published_where_its_downloads_are_refused(course: Path, tmp_path: Path) -> None:
     def refuse() -> None:
-        raise CourseError("the downloads would give solutions away")
+        raise CourseError("a leak")
 
-    with pytest.raises(CourseError, match="give solutions away"):
+    with pytest.raises(CourseError, match="a leak"):
         build_site(course, downloads={"01_first": [tmp_path / "tfcourse-1.whl"]}, complete_downloads=refuse)
-    with pytest.raises(SiteError, match="does not exist"):
-        build_site(course, downloads={"01_first": [tmp_path / "tfcourse-1.whl"]}, complete_downloads=write_nothing)
+    with pytest.raises(SiteError, match="exist"):
+        build_site(course, downloads={"01_first": [tmp_path / "tfcourse-1.whl"]}, complete_downloads=lambda: None)
     assert not (course / "book/_build/html").exists()
-
-
-def write_nothing() -> None:
-    """Write nothing."""
 
 
 @pytest.mark.parametrize("place", ["/sys/site", "file/site"])
@@ -212,7 +206,7 @@ def test_a_place_that_cannot_be_written_is_named_before_any_work_is_done(
 ) -> None:
     (tmp_path / "file").write_text("")
     steps: list[str] = []
-    with pytest.raises(SiteError, match="cannot be written") as caught:
+    with pytest.raises(SiteError, match="written") as caught:
         build_site(course, output=tmp_path / place, progress=steps.append)
     assert place.removeprefix("/").split("/")[0] in str(caught.value)
     assert steps == []
@@ -224,13 +218,6 @@ def test_two_builds_do_not_share_a_cache_at_the_same_time(course: Path) -> None:
         build_site(course)
     with build_module._alone(cache):
         pass
-
-
-def test_chapters_are_the_folders_with_a_lesson_or_exercises(course: Path) -> None:
-    (course / "chapters/02_second").mkdir()
-    (course / "chapters/02_second/exercises.md").touch()
-    (course / "chapters/00_drafts").mkdir()
-    assert chapters_of(course) == ["01_first", "02_second"]
 
 
 def _pages_of(site: Path) -> dict[str, bytes]:

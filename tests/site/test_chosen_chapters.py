@@ -50,13 +50,6 @@ def text(markup: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", "", markup).split())
 
 
-def test_only_the_chosen_chapters_have_pages(site: Path) -> None:
-    assert sorted(path.name for path in (site / "chapters").iterdir()) == OPEN
-    modules = {path.stem for path in (site / "book/api").iterdir()}
-    assert {"transformer", "tokenization", "data", "verdicts"} <= modules
-    assert not {"gpt", "rotary", "alignment"} & modules
-
-
 def broken_links(site: Path) -> list[tuple[str, str]]:
     """Return the links of a site to files that it does not have, with their pages."""
     broken = []
@@ -94,6 +87,8 @@ def test_a_reference_is_found_however_it_is_written(target: str, document: str) 
 
 def test_a_smaller_site_names_only_its_chapters_and_gives_no_solution_away(site: Path) -> None:
     assert broken_links(site) == []
+    modules = {path.stem for path in (site / "book/api").iterdir()}
+    assert modules & {"transformer", "data", "gpt", "rotary", "alignment"} == {"transformer", "data"}
     lesson = page(site, "chapters/05_transformer/lesson")
     assert re.search(r"multi-head attention \(chapter 04\)", text(lesson))
     assert not re.search(r'href="[^"]*0[34]_', lesson)
@@ -107,7 +102,6 @@ def test_a_smaller_site_names_only_its_chapters_and_gives_no_solution_away(site:
     assert "LXMERT" not in page(site, "book/references")
     assert "Attention" in page(site, "book/references")
     exercises = page(site, "chapters/06_tokenization/exercises")
-    assert "YOUR CODE HERE" in text(exercises)
     assert "BEGIN SOLUTION" not in exercises
 
 

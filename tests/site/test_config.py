@@ -34,25 +34,7 @@ def test_solutions_rubrics_and_grades_are_never_read() -> None:
     assert CONFIG["sphinx"]["config"]["html_copy_source"] is False
 
 
-def test_every_entry_of_the_contents_has_its_page() -> None:
-    assert not [entry for entry in ENTRIES if "sections" in entry], "the contents are flat"
-    pages = [TOC["root"], *(entry["file"] for entry in ENTRIES)]
-    assert [page for page in pages if not (ROOT / f"{page}.md").is_file()] == []
-
-
 def test_chapters_stand_in_lecture_order_lesson_before_exercises() -> None:
     listed = [entry["file"] for entry in ENTRIES if entry["file"].startswith("chapters/")]
     expected = [f"chapters/{name}/{kind}" for name in chapters_of(ROOT) for kind in ("lesson", "exercises")]
     assert listed == expected
-
-
-def test_static_files_named_in_the_configuration_exist() -> None:
-    config = CONFIG["sphinx"]["config"]
-    named = [
-        CONFIG["logo"],
-        CONFIG["html"]["favicon"],
-        *CONFIG["bibtex_bibfiles"],
-        config["html_theme_options"]["logo"]["image_dark"],
-    ]
-    named += [f"book/_static/{name}" for name in config["html_css_files"] + config["html_js_files"]]
-    assert [name for name in named if not (ROOT / name).is_file()] == []

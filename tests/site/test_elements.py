@@ -12,14 +12,6 @@ def test_a_page_loads_the_files_of_its_element_once(tmp_path: Path) -> None:
     assert element_files(body, [tmp_path / "none", tmp_path]) == ["head-explorer.css", "head-explorer.js"]
 
 
-def test_what_elements_share_is_loaded_once_and_before_their_own(tmp_path: Path) -> None:
-    for name in ("explorer.css", "explorer.js", "head-explorer.css", "head-explorer.js", "block-explorer.js"):
-        (tmp_path / name).touch()
-    shared = ["explorer.css", "explorer.js"]
-    own = ["block-explorer.js", "head-explorer.css", "head-explorer.js"]
-    assert element_files("<head-explorer></head-explorer><block-explorer>", [tmp_path]) == [*shared, *own]
-
-
 def test_elements_without_files_and_pages_without_elements_load_nothing(tmp_path: Path) -> None:
     (tmp_path / "head-explorer.js").touch()
     assert element_files("<mjx-container></mjx-container><p>head-explorer</p>", [tmp_path]) == []

@@ -14,7 +14,6 @@ from autograder.site.page_parts.exercise_notes import (
     Note,
     add_notes,
     add_practice,
-    annotate,
     details,
     efforts_by_name,
     exercises_by_heading,
@@ -107,9 +106,3 @@ def test_a_section_links_the_exercises_that_practise_it() -> None:
 def test_every_exercise_is_linked_from_its_lesson(chapter: Chapter) -> None:
     linked = {effort.name for items in exercises_by_heading(chapter).values() for effort in items}
     assert linked >= {exercise.name for exercise in chapter.exercises()}
-
-
-def test_a_chapter_without_exercises_stays_as_it_is() -> None:
-    document = page("A section")
-    annotate(document, ROOT, "99_none", "exercises", link)
-    assert markup(document) == []

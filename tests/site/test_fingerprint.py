@@ -69,10 +69,6 @@ def test_pruning_keeps_the_current_cache_and_the_most_recently_used(tmp_path: Pa
     assert {path.name for path in tmp_path.iterdir()} == {"current", "newest", "newer"}
 
 
-def test_pruning_a_cache_that_was_never_made_does_nothing(tmp_path: Path) -> None:
-    assert prune_execution_caches(tmp_path / "none", tmp_path / "none" / "current") == []
-
-
 def test_several_threads_may_open_one_new_cache(tmp_path: Path) -> None:
     together = threading.Barrier(8)
 

@@ -31,7 +31,7 @@ PADDING, MASKS = ("lesson.html#padding-mask", "Padding"), ("lesson.html#masks", 
     [
         ("In the lesson:", [" “Padding” and “Masks: who may", "\n", "look at what”. Why?"], [PADDING, MASKS], ""),
         ("In the lesson:", [" “Padding” and “Paddling”."], [PADDING], "“Paddling”"),
-        ("In the lesson:", [" all of it."], [], "no heading"),
+        ("In the lesson:", [" everything"], [], "no heading"),
         ("By the way:", [" “Padding” and “Paddling”."], [], ""),
     ],
 )

@@ -1,49 +1,8 @@
 """What Jupyter Book printed and reported is read back into something a person can act on."""
 
-import json
 from pathlib import Path
 
 from autograder.site.build_log import error_tail, read_report, warnings_in
-
-TRACEBACK = """Traceback (most recent call last):
-  File "nbclient/client.py", line 1019, in _async_execute_cell
-nbclient.exceptions.CellExecutionError: An error occurred while executing the following cell:
-------------------
-weights = scores / scores.sum()
-weights / 0
-------------------
-
-
-\x1b[31mZeroDivisionError\x1b[39m                         Traceback (most recent call last)
-----> 2 weights / 0
-
-\x1b[31mZeroDivisionError\x1b[39m: division by zero
-"""
-
-
-def test_a_failed_cell_is_named_with_its_lesson_its_line_and_its_error(tmp_path: Path) -> None:
-    lesson = tmp_path / "chapters/03/lesson.md"
-    lesson.parent.mkdir(parents=True)
-    lesson.write_text("# Title\n\n```{code-cell} ipython3\nweights = scores / scores.sum()\nweights / 0\n```\n")
-    report = tmp_path / "report.json"
-    report.write_text(
-        json.dumps(
-            {
-                "pages": ["a"],
-                "runtimes": {"a": 1.5, "b": None},
-                "words": {"a": 12},
-                "failures": {"chapters/03/lesson": TRACEBACK},
-            }
-        )
-    )
-    run = read_report(report, tmp_path)
-    (failure,) = run.failures
-    assert failure.error == "ZeroDivisionError: division by zero"
-    assert failure.line == 4
-    assert "chapters/03/lesson.md, line 4" in str(failure)
-    assert "    weights / 0" in str(failure)
-    assert run.runtimes == {"a": 1.5}
-    assert run.words == {"a": 12}
 
 
 def test_a_run_that_died_before_it_could_report_is_an_empty_report(tmp_path: Path) -> None:

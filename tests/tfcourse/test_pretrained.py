@@ -303,12 +303,12 @@ def test_loaded_llama_and_gpt2_write_what_hugging_face_writes(saved: Any) -> Non
 
 
 def test_a_folder_that_is_none_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no such folder"):
+    with pytest.raises(CheckpointError, match="folder"):
         read_checkpoint(tmp_path / "none")
     with pytest.raises(CheckpointError, match=r"no config\.json"):
         read_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text("{", encoding="utf-8")
-    with pytest.raises(CheckpointError, match="it is not JSON"):
+    with pytest.raises(CheckpointError, match="JSON"):
         read_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text("[]", encoding="utf-8")
     with pytest.raises(CheckpointError, match="no object"):
@@ -320,7 +320,7 @@ def test_a_folder_that_is_none_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"pytorch_model\.bin, which can run code when read: convert it"):
         read_checkpoint(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"too short")
-    with pytest.raises(CheckpointError, match="it cannot be read"):
+    with pytest.raises(CheckpointError, match="read"):
         read_checkpoint(tmp_path)
 
 
@@ -333,7 +333,7 @@ def test_a_file_outside_the_folder_is_refused(tmp_path: Path, file: str) -> None
     (tmp_path / "it" / "config.json").write_text("{}", encoding="utf-8")
     index = tmp_path / "it" / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"a": file}}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="not a file of this folder"):
+    with pytest.raises(CheckpointError, match="not a file"):
         read_checkpoint(tmp_path / "it")
 
 
@@ -374,7 +374,7 @@ def test_an_index_that_does_not_fit_its_files_is_refused(saved: Any) -> None:
 def test_what_the_course_has_not_is_refused_by_name(saved: Any, name: str, key: str, value: object) -> None:
     _, folder = saved(name)
     configure(folder, **{key: value})
-    with pytest.raises(CheckpointError, match=f"it: {key} in config.json is {value!r}"):
+    with pytest.raises(CheckpointError, match=f"it: {key} in .* {value!r}"):
         load_pretrained(folder)
 
 
@@ -382,7 +382,7 @@ def test_what_the_course_has_not_is_refused_by_name(saved: Any, name: str, key: 
 def test_ropes_that_the_course_has_not_are_refused(saved: Any, kind: str) -> None:
     _, folder = saved("llama")
     configure(folder, rope_parameters=..., rope_scaling={"type": kind, "factor": 2.0})
-    with pytest.raises(CheckpointError, match=f"rope_type in config.json is '{kind}'"):
+    with pytest.raises(CheckpointError, match=f"rope_type in .*'{kind}'"):
         load_pretrained(folder)
     configure(folder, rope_parameters={"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0})
     with pytest.raises(CheckpointError, match="has no low_freq_factor"):
@@ -395,7 +395,7 @@ def test_tensors_that_do_not_fit_are_named(saved: Any, name: str) -> None:
     first = min(key for key in load_file(folder / "model.safetensors") if "bias" not in key and "classifier" not in key)
     plain = first.removeprefix("bert.").removeprefix("transformer.").removeprefix("vit.")
     rewrite(folder, lambda held: {key: tensor[:-1] if key == first else tensor for key, tensor in held.items()})
-    with pytest.raises(CheckpointError, match=f"has the shape .* and {re.escape(plain)} in the file"):
+    with pytest.raises(CheckpointError, match=f"has the shape .* and {re.escape(plain)}"):
         load_pretrained(folder)
     rewrite(folder, lambda held: {key: tensor.int() if key == first else tensor for key, tensor in held.items()})
     with pytest.raises(CheckpointError, match=r"holds torch\.int32"):

@@ -64,10 +64,3 @@ def test_code_hash_sees_each_input(tmp_path: Path, name: str) -> None:
     created = code_hash(tmp_path)
     path.write_text("x = 2")
     assert len({before, created, code_hash(tmp_path)}) == 3
-
-
-def test_code_hash_ignores_lessons(tmp_path: Path) -> None:
-    before = code_hash(tmp_path)
-    (tmp_path / "chapters").mkdir()
-    (tmp_path / "chapters" / "lesson.md").write_text("A sentence.")
-    assert code_hash(tmp_path) == before

@@ -17,7 +17,7 @@ import torch
 from nbconvert import HTMLExporter
 from safetensors.torch import save
 
-from autograder.authoring.solution_notebook import CANARY, solution_notebook
+from autograder.authoring.solution_notebook import CANARY
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.release.assign import assign
@@ -205,15 +205,6 @@ def test_a_body_of_one_or_two_lines_is_found_even_in_what_people_wrote(tmp_path:
     assert find_leaks([path], secrets)
 
 
-def test_a_solution_in_a_lesson_is_found(small: Any) -> None:
-    cells = {cell.id: cell.source for cell in solution_notebook(small.chapter()).cells}
-    lesson = small.chapter().lesson
-    lesson.write_text(f"# A lesson\n\n```python\n{cells['masked_attention_weights']}\n```\n")
-    leaks = find_leaks(written_materials(small.root), project_secrets(small.root, small.registry))
-    assert ("solution", "masked_attention_weights") in [(leak.kind, leak.name) for leak in leaks]
-    assert {leak.file for leak in leaks} == {str(lesson)}
-
-
 def test_a_model_answer_in_a_lesson_is_found(small: Any) -> None:
     lesson = small.chapter().lesson
     answer = small.chapter().rubrics()["question_order"].answer
@@ -272,24 +263,6 @@ def test_a_broken_recording_or_notebook_is_still_read(tmp_path: Path, secrets: S
         path.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{" if name == "x.safetensors" else b'{"cells": [')
         assert list(extract_texts(path))
         assert find_leaks([path], secrets) == []
-
-
-def test_a_class_is_searched_for_by_the_lines_of_its_methods(secrets: Secrets) -> None:
-    (found,) = (item for item in secrets.items if (item.kind, item.name) == ("solution", "MultiHeadAttention"))
-    assert "self.n_heads=n_heads" in "".join(found.parts)
-    assert all("Vaswani" not in part for part in found.parts)
-
-
-def test_what_lies_beside_an_archive_and_in_it_is_read_once(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("text")
-    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
-        archive.writestr("a.txt", "text")
-        archive.writestr("c.txt", "another")
-    read: set[bytes] = set()
-    labels = [label for name in ("a.txt", "b.zip") for label, _ in extract_texts(tmp_path / name, read)]
-    assert labels == [str(tmp_path / "a.txt"), f"{tmp_path / 'b.zip'}!c.txt"]
-    assert not list(extract_texts(tmp_path / "b.zip", read))
-    assert len(list(extract_texts(tmp_path / "b.zip"))) == 2
 
 
 def test_a_content_is_searched_for_those_from_whom_the_most_is_secret(secrets: Secrets, tmp_path: Path) -> None:

@@ -36,10 +36,6 @@ def test_sections_and_their_two_parts_are_found(tmp_path: Path) -> None:
     assert rubrics["question_b"].points is None
 
 
-def test_a_chapter_without_questions_needs_no_rubrics(tmp_path: Path) -> None:
-    assert read_rubrics(tmp_path / "rubrics.md") == {}
-
-
 @pytest.mark.parametrize(
     ("text", "wording"),
     [

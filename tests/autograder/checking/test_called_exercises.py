@@ -57,9 +57,3 @@ def test_the_courses_own_solution_is_not_named() -> None:
     verdict = check(written(body="0", result="h, h", rnn_cell=rnn_cell))
     assert not verdict.passed
     assert verdict.note == ""
-
-
-def test_code_that_calls_itself_is_not_the_cause() -> None:
-    function = written()
-    function.__globals__["rnn_cell"] = function
-    assert check(function).note == ""

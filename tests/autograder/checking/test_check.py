@@ -32,7 +32,7 @@ def test_the_course_s_package_checks_through_the_same_door():
 def test_a_package_without_checks_says_how_to_get_them(monkeypatch):
     monkeypatch.setattr(tfcourse, "entry_points", lambda group: ())
     tfcourse._installed_check.cache_clear()
-    with pytest.raises(RuntimeError, match="no checks are installed: install the course's package"):
+    with pytest.raises(RuntimeError, match="install"):
         tfcourse.check(causal_mask)
 
 

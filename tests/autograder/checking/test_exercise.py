@@ -29,21 +29,9 @@ def declare(**changes):
     )
 
 
-def test_name_and_points_come_from_reference_and_aspects(exercise):
-    assert exercise.name == "blend"
-    assert exercise.points == 6.5
-    assert declare().points == 2.5
-
-
 def test_forbidding_needs_something_to_look_at():
     with pytest.raises(ValueError, match="same forbids softmax, lerp but gives no rule_case"):
         declare(forbidden=("softmax", "lerp"))
-
-
-def test_one_rule_case_or_several_are_asked():
-    assert len(declare(forbidden=("lerp",), rule_case=case).sheet().rules) == 1
-    assert len(declare(forbidden=("lerp",), rule_case=(case, case)).sheet().rules) == 2
-    assert len(declare().sheet().rules) == 1, "stubs are looked for even where nothing is forbidden"
 
 
 def test_a_mistake_that_cannot_be_made_any_more_is_left_out_with_a_warning_and_stops_nothing():
@@ -56,12 +44,6 @@ def test_a_mistake_that_cannot_be_made_any_more_is_left_out_with_a_warning_and_s
         verdict = decide(sheet, LocalSubject(lambda x: x + 1))
     assert verdict.score == 0
     assert not verdict.diagnoses
-
-
-def test_a_misconception_is_told_in_one_line(exercise):
-    mistake = exercise.misconceptions[0]
-    assert mistake.explanation == "The factor of two is missing."
-    assert (mistake.diagnosis.name, mistake.diagnosis.read) == ("not doubled", "here")
 
 
 def test_the_same_arguments_give_the_same_sheet_and_others_give_others(exercise):

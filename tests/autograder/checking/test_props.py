@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.checking.draw import Case, Draw
-from autograder.checking.props import KINDS, Perceptron, TokenTable, build, states
+from autograder.checking.props import KINDS, Perceptron, build
 from autograder.checking.recorded import _pack, _Store, _unpack
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
@@ -79,107 +78,6 @@ def test_the_same_answers_come_from_the_other_side_of_the_wire_and_from_a_record
     for other in others:
         torch.testing.assert_close(dict(other.outputs), dict(here.outputs), rtol=0, atol=0)
         assert other.attached == ()
-
-
-def test_another_precision_reaches_the_model() -> None:
-    seen = LocalSubject(train_step).observe(training_case(Draw("t")).to(torch.float64).request())
-    assert seen.outputs["model.first.weight"].dtype == torch.float64
-
-
-def sample(model: Callable[[Tensor], Tensor], start: Tensor, generator: torch.Generator) -> Tensor:
-    weights = model(start)[:, -1].softmax(dim=-1)
-    return torch.multinomial(weights, 1, generator=generator)
-
-
-def test_a_generator_is_given_by_its_seed() -> None:
-    model = {"kind": "TokenTable", "init": {"vocab_size": 50}, "state": {"logits": torch.zeros(1, 50, 50)}}
-    found = [
-        LocalSubject(sample)
-        .observe(
-            Case(
-                {"start": torch.zeros(4, 1, dtype=torch.int64)},
-                props={"model": model, "generator": {"kind": "Generator", "init": {"seed": seed}}},
-            ).request()
-        )
-        .outputs["output"]
-        .tolist()
-        for seed in (1, 1, 2)
-    ]
-    assert found[0] == found[1] != found[2]
-
-
-def test_a_table_gives_the_row_of_the_token_at_its_place_and_stays_at_the_last() -> None:
-    table = TokenTable(3, places=2)
-    rows = Draw("table").normal(2, 3, 3)
-    table.load_state_dict({"logits": rows})
-    out = table(torch.tensor([[2, 0, 1]]))
-    torch.testing.assert_close(out[0], torch.stack([rows[0, 2], rows[1, 0], rows[1, 1]]))
-
-
-def test_only_models_have_weights_to_tell() -> None:
-    made = build(
-        {
-            "optimizer": {"kind": "Adam", "of": "net", "init": {"lr": 1.0}},
-            "net": {"kind": "Perceptron", "init": {"inputs": 1, "hidden": 1, "outputs": 1}},
-        }
-    )
-    assert sorted(states(made)) == ["net.first.bias", "net.first.weight", "net.second.bias", "net.second.weight"]
-    assert set(KINDS) >= {"TokenTable", "Perceptron", "Generator", "SGD", "Adam", "Rates"}
-
-
-class Counter(nn.Module):
-    """A class with a method besides forward."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.step = nn.Parameter(torch.ones(1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
-
-    def ahead(self, x: Tensor) -> Tensor:
-        return x + self.step
-
-
-@pytest.mark.parametrize("action", ["call", "gradients", "meta", "operations", "functions"])
-def test_a_method_is_called_in_the_place_of_the_instance(action: Any) -> None:
-    case = Case({"x": torch.zeros(2)}, init={}, state={"step": torch.tensor([3.0])}, method="ahead")
-    seen = LocalSubject(Counter).observe(case.request(action, ("x",) if action == "gradients" else ()))
-    assert seen.error is None
-    if action == "call":
-        assert seen.outputs["output"].tolist() == [3, 3]
-    if action == "gradients":
-        assert "gradient of step" in seen.outputs
-
-
-def test_gradients_that_an_earlier_step_has_left_are_there_when_the_next_one_begins() -> None:
-    case = training_case(Draw("t"))
-    assert case.props is not None
-    model = case.props["model"]
-    left = {name: torch.ones_like(weight) for name, weight in model["state"].items()}
-    stale = Case(case.arguments, props={**case.props, "model": {**model, "gradients": left}})
-
-    def forgetful(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> float:
-        loss = nn.functional.mse_loss(model(x), y)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        return loss.item()
-
-    clean, careful, careless = (
-        LocalSubject(step).observe(asked.request()).outputs["model.first.bias"]
-        for step, asked in ((forgetful, case), (train_step, stale), (forgetful, stale))
-    )
-    torch.testing.assert_close(careful, clean)
-    torch.testing.assert_close(careless, clean - 0.5, msg="the rate is 0.5 and every gradient that was left is 1")
-
-
-def test_gradients_flow_through_a_model_that_is_given() -> None:
-    case = training_case(Draw("t"))
-    assert case.props is not None
-    request = Case({"x": case.arguments["x"]}, props={"model": case.props["model"]}).request("gradients", ("x",))
-    seen = LocalSubject(lambda model, x: x + model(x).sum()).observe(request)
-    assert seen.error is None
-    assert seen.outputs["gradient of x"].shape == case.arguments["x"].shape
 
 
 class Dropping(nn.Module):
@@ -265,15 +163,6 @@ def test_an_optimiser_has_the_face_that_pytorchs_documentation_shows(kind: str) 
     assert [group["lr"] for group in optimiser.param_groups] == [0.25, 0.1]
 
 
-def test_an_optimiser_climbs_where_a_group_says_so() -> None:
-    made = built("SGD")
-    made["optimizer"].param_groups[0]["maximize"] = True
-    before = made["model"].second.bias.detach().clone()
-    made["model"](torch.ones(1, 3)).sum().backward()
-    made["optimizer"].step()
-    torch.testing.assert_close(made["model"].second.bias.detach(), before + 0.5)
-
-
 def test_optimisers_do_not_bring_pytorchs_compiler_along() -> None:
     code = (
         "import sys, torch\n"
@@ -290,31 +179,12 @@ def test_optimisers_do_not_bring_pytorchs_compiler_along() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_weights_can_be_apart_each_in_a_group_with_a_rate_of_its_own() -> None:
-    made = built("SGD", apart=True)
-    groups = made["optimizer"].param_groups
-    assert [group["params"] for group in groups] == [[weight] for weight in made["model"].parameters()]
-    groups[3]["lr"] = 0.0
-    before = {name: weight.clone() for name, weight in made["model"].state_dict().items()}
-    made["model"](torch.ones(1, 3)).sum().backward()
-    made["optimizer"].step()
-    moved = {name for name, weight in made["model"].state_dict().items() if not torch.equal(weight, before[name])}
-    assert moved == {"first.weight", "first.bias", "second.weight"}
-
-
 def test_a_model_may_be_given_as_an_examination_has_left_it_and_drops_only_while_it_is_trained() -> None:
     init = {"inputs": 3, "hidden": 4, "outputs": 2, "dropout": 1.0}
     made = build({name: {"kind": "Perceptron", "init": init, "training": name == "a"} for name in ("a", "b")})
     assert [made[name].training for name in ("a", "b")] == [True, False]
     torch.testing.assert_close(made["a"](torch.ones(1, 3))[0], made["a"].second.bias)
     assert not torch.equal(made["b"](torch.ones(1, 3))[0], made["b"].second.bias)
-
-
-def test_a_schedule_knows_the_steps_from_1_and_goes_on_at_its_last_rate() -> None:
-    rate = build({"learning_rate": {"kind": "Rates", "init": {"rates": (0.1, 0.3, 0.2)}}})["learning_rate"]
-    assert [rate(step) for step in range(1, 6)] == [0.1, 0.3, 0.2, 0.2, 0.2]
-    with pytest.raises(ValueError, match="step 0"):
-        rate(0)
 
 
 def test_results_that_still_hang_on_a_graph_are_told_on_either_side_of_the_wire() -> None:

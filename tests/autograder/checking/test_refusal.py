@@ -120,6 +120,7 @@ NORMALISING: dict[str, Way] = {
         *(pytest.param(FUSED, way, id=f"attention: {name}") for name, way in ATTENDING.items()),
         *(pytest.param(RECURRENT_LAYERS, way, id=f"recurrent: {name}") for name, way in READING.items()),
         *(pytest.param(NORMS, way, id=f"norm: {name}") for name, way in NORMALISING.items()),
+        pytest.param(("relu",), lambda x: torch.relu_(x.clone()), id="an operator in place"),
         pytest.param(CUTTING, lambda x: einops.rearrange(x, "a b c -> b a c"), id="einops"),
         pytest.param(CUTTING, lambda x: copied_einops.rearrange(x, "a b c -> b a c"), id="PyTorch's copy of einops"),
         pytest.param(

@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy
 import torch
 
-from autograder.checking.request import Request, cotangent, flatten_outputs, map_value, tensors_in
+from autograder.checking.request import cotangent, flatten_outputs
 
 Point = namedtuple("Point", "x y")
 
@@ -28,28 +28,6 @@ def test_a_single_number_of_numpy_is_the_number_that_it_equals():
     numbers = flatten_outputs((numpy.int64(3), numpy.sqrt(4.0), numpy.bool_(True), numpy.ones(1)))
     assert [type(number) for number in numbers.values()] == [int, float, bool, numpy.ndarray]
     assert list(numbers.values())[:3] == [3, 2.0, True]
-
-
-def test_every_tensor_in_a_value_is_reached_and_the_rest_left():
-    x = torch.tensor([1.5, 2.5])
-    value = {"a": (x, [x, 3]), "b": "text", "c": None}
-    doubled = map_value(value, lambda tensor: tensor * 2)
-    assert [t.tolist() for t in (doubled["a"][0], doubled["a"][1][0])] == [[3.0, 5.0], [3.0, 5.0]]
-    assert (doubled["a"][1][1], doubled["b"], doubled["c"]) == (3, "text", None)
-    assert x.tolist() == [1.5, 2.5]
-
-
-def test_a_request_moves_with_its_weights():
-    request = Request("call", {"x": torch.tensor([1.5])}, init={"n": 2}, state={"w": torch.tensor([2.5])}, wrt=("x",))
-    moved = request.map_tensors(torch.Tensor.double)
-    assert moved.arguments["x"].dtype == moved.state["w"].dtype == torch.float64
-    assert (moved.action, moved.init, moved.wrt) == ("call", {"n": 2}, ("x",))
-    assert Request("call", {}).map_tensors(torch.Tensor.double).state is None
-
-
-def test_tensors_are_found_in_containers_of_every_kind():
-    a, b, c = torch.ones(1), torch.ones(2), torch.ones(3)
-    assert [len(tensor) for tensor in tensors_in({"x": [a, (b,)], "y": {"z": c}, "n": 3})] == [1, 2, 3]
 
 
 def test_the_gradient_sent_back_depends_on_the_shape_alone_and_tells_places_apart():

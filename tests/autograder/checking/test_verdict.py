@@ -3,9 +3,9 @@
 import importlib
 import json
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_output
 
 from autograder.checking.verdict import ABOUT_META, NOT_JUDGED, VERDICT_MIME, Diagnosis, Finding, LateVerdict, Verdict
@@ -19,7 +19,7 @@ def make(*points, passed=(), message="off by <1> & more", diagnosis=None):
         "soft<max>",
         "03_<topic>",
         tuple(
-            Finding(f"a{i}", f"Title <{i}>", p, i in passed, "as it should be" if i in passed else message, diagnosis)
+            Finding(f"a{i}", f"Title <{i}>", p, i in passed, "fine" if i in passed else message, diagnosis)
             for i, p in enumerate(points)
         ),
     )
@@ -50,17 +50,6 @@ def test_a_late_verdict_is_reached_once_and_not_before_somebody_looks():
     assert len(reached) == 1
 
 
-@pytest.mark.parametrize(
-    ("points", "passed", "score"),
-    [((1, 2, 0.5), {0, 1, 2}, 3.5), ((1, 2, 0.5), {0, 2}, 1.5), ((1, 2), set(), 0.0), ((0.5,), {0}, 0.5)],
-)
-def test_the_score_is_the_sum_of_what_passed(points, passed, score):
-    verdict = make(*points, passed=passed)
-    assert (verdict.score, verdict.max_score) == (score, sum(points))
-    assert verdict.passed is (len(passed) == len(points))
-    assert float(repr(verdict)) == score
-
-
 @pytest.mark.parametrize(("passed", "score"), [({0, 1, 2}, 3.5), ({1}, 2.0), ({2}, 0.5), (set(), 0.0)])
 def test_nbgrader_reads_the_text_form_as_partial_credit(passed, score):
     utils = importlib.import_module("nbgrader.utils")
@@ -84,53 +73,32 @@ def test_the_printed_form_names_every_aspect_the_mistake_and_what_to_read():
     lines = str(make(1, 0.5, passed={0}, diagnosis=DIAGNOSIS)).splitlines()
     assert lines == [
         "soft<max>: 1 of 1.5 points",
-        "  [x] 1/1  Title <0>: as it should be",
+        "  [x] 1/1  Title <0>: fine",
         "  [ ] 0/0.5  Title <1>: off by <1> & more",
         "  Looks like: The scores are <b>not</b> divided & so on.",
         "  Read again: lesson 03_<topic>, “why scale”",
     ]
 
 
-class Text(HTMLParser):
-    """Collects tags and text, and sees that every tag is closed."""
-
-    VOID = frozenset({"br", "hr", "img"})
-
-    def __init__(self, source):
-        super().__init__()
-        self.tags, self.words, self.open = [], [], []
-        self.feed(source)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
+def page_of(verdict):
+    """The table of a verdict, as a browser reads it."""
+    return BeautifulSoup(verdict._repr_html_(), "html.parser")
 
 
 def test_the_table_escapes_what_comes_from_elsewhere():
-    source = make(1, 2, passed={0}, diagnosis=DIAGNOSIS, message="<script>alert('x')</script>")._repr_html_()
-    page = Text(source)
-    assert "script" not in {tag for tag, _ in page.tags}
-    assert "b" not in {tag for tag, _ in page.tags}
-    text = "".join(page.words)
+    page = page_of(make(1, 2, passed={0}, diagnosis=DIAGNOSIS, message="<script>alert('x')</script>"))
+    assert page.find_all(["script", "b"]) == []
+    text = page.get_text()
     for words in ("soft<max>", "Title <1>", "<script>alert('x')</script>", "<b>not</b> divided & so", "03_<topic>"):
         assert words in text
 
 
 def test_what_to_read_again_is_a_link_where_the_course_has_a_site():
     verdict = replace(make(1, 2, passed={0}, diagnosis=DIAGNOSIS), site="https://example.org/course/")
-    page = Text(verdict._repr_html_())
-    (link,) = (attrs for tag, attrs in page.tags if tag == "a")
-    assert link == {"href": "https://example.org/course/chapters/03_%3Ctopic%3E/lesson.html#why-scale"}
-    assert "Read again: lesson 03_<topic>, “why scale”" in "".join(page.words)
+    page = page_of(verdict)
+    (link,) = page.find_all("a")
+    assert link.attrs == {"href": "https://example.org/course/chapters/03_%3Ctopic%3E/lesson.html#why-scale"}
+    assert "Read again: lesson 03_<topic>, “why scale”" in page.get_text()
     assert "<a" not in make(1, 2, passed={0}, diagnosis=DIAGNOSIS)._repr_html_()
 
 
@@ -144,19 +112,19 @@ def test_the_sites_address_is_no_part_of_what_a_verdict_says():
 
 
 def test_the_table_can_be_read_without_seeing_it():
-    page = Text(make(1, 2, passed={0})._repr_html_())
-    headers = [attrs.get("scope") for tag, attrs in page.tags if tag == "th"]
-    assert headers == ["col"] * 3 + ["row"] * 2
-    marks = [attrs["aria-label"] for tag, attrs in page.tags if "aria-label" in attrs]
+    page = page_of(make(1, 2, passed={0}))
+    assert [head.get("scope") for head in page.find_all("th")] == ["col"] * 3 + ["row"] * 2
+    marks = [tag["aria-label"] for tag in page.select("[aria-label]")]
     assert marks == ["passed", "missed"], "a mark alone says nothing to a screen reader"
 
 
 def test_a_diagnosis_is_told_once_however_many_aspects_it_explains():
     verdict = make(1, 2, 0.5, diagnosis=DIAGNOSIS)
     assert verdict.diagnoses == (DIAGNOSIS,)
-    assert verdict._repr_html_().count("This looks like") == 1
-    assert str(verdict).count("Looks like") == 1
-    assert "This looks like" not in make(1, 2)._repr_html_()
+    told = [
+        text.lower().count("looks like") for text in (verdict._repr_html_(), str(verdict), make(1, 2)._repr_html_())
+    ]
+    assert told == [1, 1, 0]
 
 
 # -------------------------------------------------------------------------------------------------------------- scripts
@@ -175,7 +143,7 @@ def test_many_aspects_that_failed_in_the_same_way_are_one_line_and_their_points_
     assert lines[1:] == [
         "  [ ] 0/3  3 rows: it raised RuntimeError: no",
         *(f"        - Title <{i}>" for i in (0, 2, 3)),
-        "  [x] 2/2  Title <1>: as it should be",
+        "  [x] 2/2  Title <1>: fine",
     ]
     assert str(make(1, 2, message="no")).count("no") == 2, "two are told one by one"
 
@@ -193,8 +161,7 @@ def test_the_meta_device_is_explained_once():
 
 def test_the_table_folds_rows_that_failed_alike():
     verdict = make(1, 2, 0.5, 1.5, passed={1}, message="it raised RuntimeError: no")
-    page = Text(verdict._repr_html_())
-    text = "".join(page.words)
+    text = page_of(verdict).get_text()
     assert text.count("it raised RuntimeError: no") == 1
     assert "3 rows" in text
     assert "0 / 3" in text
@@ -205,7 +172,7 @@ def test_a_row_that_was_not_judged_has_a_mark_of_its_own():
     findings = (Finding("a", "Title", 2, True, NOT_JUDGED, earned=0.0), Finding("b", "Other.", 1, False, NOT_JUDGED))
     verdict = Verdict("f", "03", findings)
     assert str(verdict).splitlines()[1:] == [f"  [-] 0/2  Title: {NOT_JUDGED}", f"  [-] 0/1  Other: {NOT_JUDGED}"]
-    marks = [attrs["aria-label"] for _, attrs in Text(verdict._repr_html_()).tags if "aria-label" in attrs]
+    marks = [tag["aria-label"] for tag in page_of(verdict).select("[aria-label]")]
     assert marks == ["not judged"] * 2
 
 
@@ -213,25 +180,25 @@ def test_an_example_keeps_its_columns():
     example = "for x = 1: the result\n  yours     <1>\n  expected    2"
     verdict = Verdict("f", "03", (Finding("a", "Title", 2, False, "wrong", example=example),))
     assert str(verdict).splitlines()[2:] == [f"        {line}" for line in example.splitlines()]
-    page = Text(verdict._repr_html_())
-    assert "pre" in {tag for tag, _ in page.tags}
-    assert example in "".join(page.words)
+    page = page_of(verdict)
+    assert page.pre
+    assert example in page.get_text()
 
 
 def test_reduced_rows_show_what_they_are_worth_and_one_line_says_what_they_pay():
     findings = (
-        Finding("a", "Numbers", 2, True, "as it should be"),
+        Finding("a", "Numbers", 2, True, "fine"),
         Finding("b", "Mask", 2, False, "wrong"),
-        Finding("c", "Inputs", 1, True, "as it should be", earned=0.5),
-        Finding("d", "Loops", 1, True, "as it should be", earned=0.5),
+        Finding("c", "Inputs", 1, True, "fine", earned=0.5),
+        Finding("d", "Loops", 1, True, "fine", earned=0.5),
         Finding("e", "Memory", 1, False, NOT_JUDGED),
     )
     verdict = Verdict("f", "03", findings)
     assert str(verdict).splitlines()[1:] == [
-        "  [x] 2/2  Numbers: as it should be",
+        "  [x] 2/2  Numbers: fine",
         "  [ ] 0/2  Mask: wrong",
-        "  [x] (1)  Inputs: as it should be",
-        "  [x] (1)  Loops: as it should be",
+        "  [x] (1)  Inputs: fine",
+        "  [x] (1)  Loops: fine",
         "      These 2 rows pay in proportion to the right numbers: 1 of 2 points.",
         f"  [-] 0/1  Memory: {NOT_JUDGED}",
     ]

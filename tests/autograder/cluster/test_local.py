@@ -21,7 +21,7 @@ from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.pool import run_concurrently
-from tests.autograder.engine.test_worker import BEFORE, submission
+from tests.autograder.engine.workers import BEFORE, submission
 
 INTERRUPTED = """
 import os, sys

@@ -36,42 +36,6 @@ def test_each_worker_gets_one_to_run_before_any_gets_one_to_wait() -> None:
     assert placement.running == 4
 
 
-def test_suspects_run_again_alone_and_elsewhere() -> None:
-    placement = Placement()
-    placement.look(["w1", "w2"])
-    fresh = works("abcdefgh")
-    (_, _, a), (_, _, b), (_, _, c), (_, _, d) = given_out(placement, fresh)
-    assert placement.worker_lost(a) is None
-    assert placement.worker_lost(c) is None
-    placement.look(["w2"])
-    placement.look(["w2"])
-    assert given_out(placement, fresh) == []  # w2 is not alone yet
-    placement.done(b)
-    assert given_out(placement, fresh) == []
-    placement.done(d)
-    [(address, name, key)] = given_out(placement, fresh)
-    assert (address, name) == ("w2", "a")
-    assert key != a
-    placement.done(key)
-    [(_, name, key)] = given_out(placement, fresh)
-    assert name == "c"
-    placement.done(key)
-    assert [name for _, name, _ in given_out(placement, fresh)] == ["e", "f"]
-
-
-def test_the_second_loss_is_the_last() -> None:
-    placement = Placement()
-    placement.look(["w1", "w2"])
-    [(_, _, first)] = given_out(placement, works("a"))
-    assert placement.worker_lost(first) is None
-    placement.look(["w2"])
-    [(_, _, second)] = given_out(placement, works(""))
-    given_up = placement.worker_lost(second)
-    assert given_up is not None
-    assert given_up.digest == "a"
-    assert placement.running == placement.kept_back == 0
-
-
 def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
     placement = Placement()
     placement.look(["w1"])
@@ -84,21 +48,6 @@ def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
     work = placement.done(again)
     assert work is not None
     assert work.losses == 0
-
-
-def test_a_failure_is_tried_on_another_worker_while_the_first_goes_on() -> None:
-    placement = Placement()
-    placement.look(["w1", "w2"])
-    fresh = works("abcd")
-    (_, _, a), (_, _, b), (_, _, c), (_, _, d) = given_out(placement, fresh)
-    assert placement.failed(a) is None
-    for key in (b, c, d):
-        placement.done(key)
-    # Both are idle; it has been on w1.
-    [(address, name, key)] = given_out(placement, works("e"))[:1]
-    assert (address, name) == ("w2", "a")
-    assert placement.failed(key) is not None
-    assert [address for address, *_ in given_out(placement, works("fg"))] == ["w2", "w1"]
 
 
 @given(

@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
+from autograder.collecting import archive
 from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
+from autograder.collecting.course_folder import companion_files
 from autograder.course.folder import Course
 from autograder.course.known_names import note_project_chapters
 from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
-from autograder.roster.roster import is_safe, read_roster
+from autograder.roster.roster import is_safe, read_roster, roster_path, safe_id
+from autograder.submission.attached_files import KIND
 from tests.corpus.material import CHAPTER, OTHER
 
 from .archives import ARCHIVES, zipped
@@ -63,10 +66,11 @@ def lying(course: Course, contents: Mapping[str, bytes]) -> list[str]:
     names = {data.strip(): name for name, data in contents.items()}
     found = [
         path
-        for path in course.root.glob(f"submitted/*/{CHAPTER}/*")
-        if not any(part.is_symlink() for part in (path, *path.parents[:2]))
+        for path in course.root.glob(f"submitted/*/{CHAPTER}/**/*")
+        if not any(part.is_symlink() for part in (path, *path.parents[:4]))
     ]
-    places = {path: f"{path.parts[-3]}{'' if path.name == NOTEBOOK else f'/{path.name}'}" for path in found}
+    parts = {path: path.relative_to(course.root).parts[1:] for path in found}
+    places = {path: "/".join((who, *at)).removesuffix(f"/{NOTEBOOK}") for path, (who, _, *at) in parts.items()}
     what = {path: path.read_bytes().strip() for path in found if path.is_file()}
     return sorted(f"{places[path]} = {names.get(data, data.decode())}" for path, data in what.items())
 
@@ -126,7 +130,7 @@ def test_everybody_gets_their_own_work_and_the_rest_is_named(
         ("broken off", "breaks off"),
         ("nothing", "empty"),
         ("RAR", "RAR"),
-        ("noise", "not a zip"),
+        ("noise", "zip"),
         ("encrypted", "encrypted"),
         ("a million names", "more files"),
         ("leading out", "leads out"),
@@ -168,18 +172,30 @@ def test_what_is_replaced_is_kept(course: Course, tmp_path: Path, contents: dict
     found = [
         collect(course, CHAPTER, write(tmp_path / str(number), files, contents))
         for number, files in enumerate(
-            (["amara/a.ipynb", "amara/b.ipynb = two", "bo/c.ipynb"], ["amara.ipynb = three"])
+            (["amara/a.ipynb", "amara/b.ipynb = two", "amara/help.py = text", "bo/c.ipynb"], ["amara.ipynb = three"])
         )
     ]
     assert (found[0].new, found[1].replaced) == (["amara", "bo"], ["amara"])
-    kept = {path.name: path for path in course.root.glob(f"replaced/{CHAPTER}/amara/*/*.ipynb")}
+    kept = {path.name: path for path in course.root.glob(f"replaced/{CHAPTER}/amara/*/*.*")}
     assert {name: path.read_bytes() for name, path in kept.items()} == {
         "a.ipynb": contents["one"],
         "b.ipynb": contents["two"],
+        "help.py": contents["text"],
     }
     assert any(
         kept["a.ipynb"].parent.relative_to(course.root).as_posix() in problem.what for problem in found[1].problems
     )
+
+
+def test_files_beside_a_notebook_over_the_limits_are_named(
+    course: Course, tmp_path: Path, contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(companion_files, "MAX_FILES", 2)
+    monkeypatch.setattr(companion_files, "MAX_BYTES", 20)
+    files = ["ada/a.ipynb", "ada/a.py = text", "ada/b.py = early", "ada/c.py = text", "ada/d.py = text", "bo/a.ipynb"]
+    found = collect(course, CHAPTER, write(tmp_path / "s", files, contents))
+    assert lying(course, contents) == ["ada = one", "ada/a.py = text", "ada/c.py = text", "bo = one"]
+    assert len([problem.kind for problem in found.problems if problem.kind == KIND]) == 2
 
 
 def test_a_mixed_folder_serves_every_chapter(course: Course, tmp_path: Path, contents: dict[str, bytes]) -> None:
@@ -207,3 +223,83 @@ def test_links_in_the_course_lead_nowhere(course: Course, tmp_path: Path, conten
     assert sorted(path.name for path in (tmp_path / "outside").rglob("*")) == [CHAPTER, "gold"]
     assert (tmp_path / "outside" / "gold").read_bytes() == b"gold"
     assert not (course.root / "submitted" / "bo" / CHAPTER / NOTEBOOK).is_symlink()
+
+
+def test_late_work_is_named_until_its_time_is_written(
+    course: Course, tmp_path: Path, contents: dict[str, bytes]
+) -> None:
+    def kinds(*files: str) -> list[str]:
+        return sorted(
+            problem.kind for problem in collect(course, CHAPTER, write(tmp_path / files[0], files, contents)).problems
+        )
+
+    late = f"bianchicem_LATE_1002_90002_{NOTEBOOK}"
+    assert kinds(late) == ["late"]
+    when = course.folder("submitted", "bianchicem-1002", CHAPTER) / "timestamp.txt"
+    when.write_bytes(contents["time"])
+    assert kinds(late) == []
+    assert when.read_bytes() == contents["time"]
+    assert kinds(f"bianchicem_LATE_1002_90009_{CHAPTER}-1.ipynb = two") == ["late", "replaced"]
+
+
+def test_a_time_stamp_that_cannot_be_read_is_named_and_keeps_no_notebook_out(
+    course: Course, tmp_path: Path, contents: dict[str, bytes]
+) -> None:
+    path = tmp_path / "s.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+        file.writestr(f"amara/{CHAPTER}/{NOTEBOOK}", contents["one"])
+        file.writestr(f"amara/{CHAPTER}/timestamp.txt", contents["time"])
+    path.write_bytes(path.read_bytes().replace(contents["time"], contents["time"].replace(b"10", b"11")))
+    for source, where in ((path, ""), (None, "submitted/")):
+        found = collect(course, CHAPTER, source)
+        assert found.students == ["amara"]
+        assert [(problem.kind, problem.where.removesuffix("/timestamp.txt")) for problem in found.problems] == [
+            ("no time", f"{where}amara/{CHAPTER}")
+        ]
+
+
+def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path) -> None:
+    path = tmp_path / "amara.ipynb"
+    path.write_bytes(b"{}")
+    found, _ = archive.entries_of(tmp_path)
+    path.rename(tmp_path / "secret.ipynb")
+    path.symlink_to(tmp_path / "secret.ipynb")
+    with pytest.raises(archive.RefusedError, match="link"):
+        found[0].open()
+
+
+def test_what_one_archive_unpacks_does_not_count_for_another(
+    course: Course, tmp_path: Path, contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = 3 * len(contents["one"])
+    monkeypatch.setattr(archive.Budget, "__init__", lambda self: setattr(self, "remaining", room))
+    files = [*(f"a_1_1_work.zip/{i}.ipynb" for i in range(9)), f"b_2_2_work.zip/{NOTEBOOK}"]
+    found = collect(course, CHAPTER, write(tmp_path / "s", files, contents))
+    assert found.new == ["a-1", "b-2"]
+    assert any("unpacks" in problem.what for problem in found.problems)
+    monkeypatch.setattr(archive, "MAX_BYTES", 1_000)
+    found = collect(course, CHAPTER, write(tmp_path / "f", ["dora.ipynb"], contents))
+    assert [problem.kind for problem in found.problems] == ["file refused"]
+
+
+def test_a_roster_that_cannot_be_read_is_not_overwritten(
+    course: Course, tmp_path: Path, contents: dict[str, bytes]
+) -> None:
+    roster_path(course).write_text("{", encoding="utf-8")
+    with pytest.raises(CourseError, match="students"):
+        collect(course, CHAPTER, write(tmp_path / "s", ["amara.ipynb"], contents))
+    assert roster_path(course).read_text(encoding="utf-8") == "{"
+    assert lying(course, contents) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("../../etc/passwd", "a/b", "..", "C:\\x", "\x00", "x" * 300, "-rf", ".hidden", "Ωμέγα", "a+b", "CON"),
+        *("nul.txt", "a.", "x" * 79 + ".y"),
+    ],
+)
+def test_an_id_made_of_anything_is_safe_or_empty(text: str) -> None:
+    made = safe_id(text)
+    assert made == "" or is_safe(made)
+    assert safe_id(made) == made

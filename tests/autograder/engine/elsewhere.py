@@ -43,7 +43,7 @@ def main(folder: str, stage: str = "") -> None:
     assert sys.prefix == folder, f"{sys.prefix} is not {folder}"
     from autograder.engine.settings import GradingSettings
     from autograder.engine.workers.executor import executor_for
-    from tests.autograder.engine.test_worker import grade
+    from tests.autograder.engine.workers import grade
 
     executor = executor_for(GradingSettings(seed=5))
     graded = grade(executor, *CELLS)

@@ -10,7 +10,7 @@ from autograder.checking.request import Observation
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.engine.checker.answer_cache import AnswerCache, forbidden_in
+from autograder.engine.checker.answer_cache import AnswerCache
 from autograder.engine.transport.serialization import pack
 
 NAME = "causal_mask"
@@ -79,9 +79,3 @@ def test_what_a_mistake_says_when_no_memory_is_left_is_not_kept(
         patched.setitem(vars(sheet), "ask_mistake", lambda *place: [Observation(error="MemoryError: ")])
         assert sheet.answer(0, 0, 0)[0].error == "MemoryError: "
     assert sheet.answer(0, 0, 0)[0].error is None
-
-
-def test_each_set_of_forbidden_functions_is_counted_once() -> None:
-    assert len(forbidden_in("01_recurrent")) == 4
-    assert frozenset(exercise("scaled_dot_product_attention").forbidden) in forbidden_in("03_scaled_dot_product")
-    assert frozenset() not in forbidden_in("03_scaled_dot_product")

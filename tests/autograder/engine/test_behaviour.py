@@ -14,7 +14,7 @@ from torch import Tensor
 
 from autograder.checking.request import Observation
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.checks import check, exercise
+from autograder.checks import check
 from autograder.engine.checker import behaviour
 from autograder.engine.checker.behaviour import MOST_VALUES, Questions, describe, questions_about, signature_of, unit_of
 from autograder.engine.transport.serialization import Opaque, Reference
@@ -29,7 +29,6 @@ DTYPES = {"d": torch.float64, "f": torch.float32, "h": torch.float16, "b": torch
 NUMBERS = st.lists(
     st.one_of(st.floats(-10, 10), st.floats(-1e4, 1e4), st.sampled_from([0.0, 1e-8])), min_size=1, max_size=40
 )
-RIGHT = "def soft_lookup(query, keys, values):\n    return torch.softmax(query @ keys.T, -1) @ values"
 
 
 def of(value: Any, **more: Any) -> Signature:
@@ -182,13 +181,6 @@ def outputs(name: str, score: float) -> list[Any]:
     return [{"data": {VERDICT_MIME: {"exercise": name, "score": score, "max_score": 4.0}}}]
 
 
-def test_the_longest_values_fit_into_a_signature() -> None:
-    numbers = [torch.full((2**15,), -1e300, dtype=torch.float64) * torch.cos(1.0 + 0.7 * torch.arange(2**15)).sign()]
-    described = describe(ONE, [Observation(outputs={"output": numbers * 400})])
-    assert len(described["values"]) == len(described["kinds"]) == MOST_VALUES
-    assert len(json.dumps(described, separators=(",", ":"))) <= MOST_BYTES
-
-
 def test_the_work_is_bounded_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
     monkeypatch.setattr(behaviour, "sketch", lambda numbers, unit: looked_at.append(len(numbers)) or 0.0)
@@ -238,12 +230,6 @@ def graded(student: Student, source: str) -> tuple[float, tuple[str, dict[str, A
     return verdict.score, signature_of(shown, student.conversation.known, "cpu")
 
 
-def test_a_right_answer_costs_nothing(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(behaviour, "questions_about", lambda *arguments: pytest.fail("looked at"))
-    score, result = graded(student, RIGHT)
-    assert (score, result) == (exercise("soft_lookup").points, None)
-
-
 def test_the_same_mistake_in_other_words_is_alike(student: Student) -> None:
     sources = (
         "def soft_lookup(query, keys, values):\n    return torch.softmax(keys @ query / 2, 0) @ values",
@@ -273,13 +259,3 @@ def test_hostile_code_cannot_make_it_fail(student: Student, body: str) -> None:
     assert score == 0
     assert result is not None
     assert len(json.dumps(result[1])) <= MOST_BYTES
-
-
-def test_python_numbers_of_one_answer_make_one_value() -> None:
-    numbers = [0.5, 2.0, -3.0]
-    outputs = {f"output[{index}]": number for index, number in enumerate(numbers)}
-    flat = Signature.from_dict(describe(ONE, [Observation(outputs=outputs)]))
-    assert len(flat.values) == len(of(numbers).values) == 1
-    assert differ(of(numbers), of(numbers[::-1]))
-    assert differ(of(numbers), of([0.5, 2.0, float("nan")]))
-    assert not differ(of(numbers), of([0.5, 2.0 + 1e-7, -3.0]))

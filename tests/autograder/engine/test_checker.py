@@ -214,35 +214,3 @@ def test_an_accident_of_the_graders_leaves_no_process(bench: Bench, monkeypatch:
     with pytest.raises(RuntimeError, match="ours"):
         bench.run("1", graded("pass"))
     assert bench.rooms[0].closed
-
-
-def test_files_lie_beside_the_notebook(bench: Bench, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    made = bench.run("print(open('sub/a').read())", files={"sub/a": b"content"})
-    assert text(made.cells[0]) == "content\n"
-
-
-def test_the_layers_of_the_process_are_told(bench: Bench) -> None:
-    checker = bench.checker()
-    assert (checker.layers, checker.isolation) == ((), "none")
-    checker.run(new_notebook(cells=[student("1")]))
-    assert checker.layers == Room.layers
-
-
-def test_only_wrong_answers_leave_a_signature(bench: Bench) -> None:
-    def signatures(returned: str) -> dict[str, Any]:
-        checker = bench.checker()
-        source = (
-            "def merge_query_key(w_q, w_k):\n"
-            "    if w_q.ndim != 2 or w_k.ndim != 2 or w_q.shape[1] != w_k.shape[1]:\n"
-            f"        raise ValueError\n    return {returned}"
-        )
-        test = marked("check(merge_query_key, hidden=True)", "test_merge_query_key", grade=True, points=4.0)
-        checker.run(new_notebook(cells=[course("from tfcourse import check"), student(source), test]))
-        return checker.signatures
-
-    assert signatures("w_q @ w_k.mT") == {}
-    wrong = signatures("w_k @ w_q.mT")
-    assert list(wrong) == ["merge_query_key"]
-    assert wrong["merge_query_key"]["values"]
-    assert list(signatures("1 / 0")) == list(signatures("__import__('os')._exit(3)")) == ["merge_query_key"]

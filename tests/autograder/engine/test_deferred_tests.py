@@ -51,20 +51,13 @@ def test_cell(name: str) -> Any:
 test_cell.__test__ = False  # type: ignore[attr-defined]
 
 
-def verdict(cell: Any) -> dict[str, Any]:
-    """Return the verdict in a test cell's outputs."""
-    (result,) = [output for output in cell.outputs if output.output_type == "execute_result"]
-    found: dict[str, Any] = next(item for mime, item in result.data.items() if "verdict" in mime)
-    return found
-
-
 def pages(notebook: Any) -> str:
     """Return all that a page could show of a notebook: its outputs and its problems."""
     return str([cell.get("outputs") for cell in notebook.cells]) + str(problems_of(notebook))
 
 
 REMEMBERS = "seen.append(T)"
-TELLS = "' '.join(['it was asked', *map(str, seen), 'and no more'])"
+TELLS = "' '.join(['asked about', *map(str, seen), 'and no more'])"
 
 
 def lengths(*, hidden: bool) -> set[int]:
@@ -85,7 +78,7 @@ def test_no_visible_answer_tells_what_was_hidden(bench: Bench) -> None:
         f"raise type('Told', (Exception,), {{}})({TELLS})",
         settings=SETTINGS,
     )
-    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("it was asked ")[1:]]
+    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("asked about ")[1:]]
     assert hidden
     assert set().union(*told), "an error before the hidden questions is told in full"
     assert not hidden & set().union(*told)
@@ -136,17 +129,6 @@ def test_an_exercise_is_asked_where_its_functions_are_refused(bench: Bench) -> N
     assert mask > 0, "this exercise does not forbid the function"
 
 
-def test_a_forbidden_function_is_named(bench: Bench) -> None:
-    made = bench.run(
-        course(SETUP),
-        "def scaled_dot_product_attention(q, k, v, mask=None):\n    return F.scaled_dot_product_attention(q, k, v)",
-        test_cell("scaled_dot_product_attention"),
-        settings=SETTINGS,
-    )
-    assert points(made) == [0]
-    assert "scaled_dot_product_attention" in str(verdict(made.cells[2])["findings"][0])
-
-
 def test_no_process_tells_what_another_one_was_asked_afterwards(bench: Bench, tmp_path: Path) -> None:
     # A sandboxed process has no file that another one can read. What the kernel caches serves as well.
     file = tmp_path / "lengths"
@@ -156,11 +138,11 @@ def test_no_process_tells_what_another_one_was_asked_afterwards(bench: Bench, tm
         f"def note(T):\n    with open({str(file)!r}, 'a') as file: print(T, file=file)\n" + MASK.format("note(T)"),
         test_cell("causal_mask"),
         "def scaled_dot_product_attention(q, k, v, mask=None):\n"
-        f"    raise ValueError('it was asked ' + ' '.join(open({str(file)!r}).read().split()) + ' and no more')",
+        f"    raise ValueError('asked about ' + ' '.join(open({str(file)!r}).read().split()) + ' and no more')",
         test_cell("scaled_dot_product_attention"),
         settings=SETTINGS,
     )
-    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("it was asked ")[1:]]
+    told = [set(map(int, text.partition("and")[0].split())) for text in pages(made).split("asked about ")[1:]]
     assert hidden <= set(map(int, file.read_text(encoding="utf-8").split())), "the hidden questions are asked"
     assert told
     assert not hidden & set().union(*told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,50 +11,25 @@ from autograder.engine.interface import Submission
 from autograder.engine.workers import engine as engine_module
 
 
-class Clock:
-    """A clock that stands still unless it is set forward."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def pass_by(self, seconds: float) -> None:
-        self.now += seconds
-
-
 def test_warm_up_is_no_time_of_the_first_submission(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr(engine_module, "monotonic", clock)
-    monkeypatch.setattr(engine_module.linux, "use_large_pages", lambda: clock.pass_by(1))
-    results: list[dict[str, Any]] = [
-        {"lacks": []},
-        {"notebook": "{}", "answers": "", "isolation": "sandbox", "layers": [], "signatures": {}},
-        {"notebook": "{}", "answers": "", "isolation": "sandbox", "layers": [], "signatures": {}},
-    ]
+    now, done = [100.0], {"notebook": "{}", "answers": "", "isolation": "sandbox", "layers": [], "signatures": {}}
 
-    class Parts:
-        """The zygote and the stock of answers: both take long the first time."""
+    def takes(*seconds: float, gives: Any = None) -> Any:
+        left, results = iter(seconds), iter(gives or [None] * len(seconds))
 
-        warmed = False
+        def work(*arguments: object) -> Any:
+            now[0] += next(left)
+            return next(results)
 
-        def make_ready(self) -> bool:
-            clock.pass_by(0 if self.warmed else 30)
-            self.warmed = True
-            return False
+        return work
 
-        def fill(self, lacks: object) -> None:
-            clock.pass_by(20)
-
-    def checked(engine: object, submission: Submission) -> dict[str, Any]:
-        clock.pass_by(2)
-        return results.pop(0)
-
+    monkeypatch.setattr(engine_module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(engine_module.linux, "use_large_pages", takes(1))
+    monkeypatch.setattr(engine_module.Engine, "_checked", takes(2, 2, 2, gives=[{"lacks": []}, done, done]))
     engine = engine_module.Engine.__new__(engine_module.Engine)
     engine._settings = engine_module.GradingSettings(device="cpu")
-    engine._zygote = engine._answer_cache = Parts()  # type: ignore[assignment]
+    # Both take long the first time.
+    engine._zygote = SimpleNamespace(make_ready=takes(30, 0, gives=[False, False]))  # type: ignore[assignment]
+    engine._answer_cache = SimpleNamespace(fill=takes(20))  # type: ignore[assignment]
     engine._checker = None
-    monkeypatch.setattr(engine_module.Engine, "_checked", checked)
-    work = Submission("ada", "03", "{}")
-    assert [engine.grade_one(work).seconds for _ in range(2)] == [4, 2]
+    assert [engine.grade_one(Submission("ada", "03", "{}")).seconds for _ in range(2)] == [4, 2]

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from autograder.checking.draw import Case
-from autograder.checking.refusal import ForbiddenFunctionError, refused
 from autograder.checking.request import Observation
 from autograder.checks.ch05_transformer.ready_made import ATTENTION, NORMS
 
@@ -95,11 +94,6 @@ def f(x):
     codes = [item.__code__ for item in gc.get_objects() if type(item) is types.FunctionType]
     return any(code.co_name == 'multi_head_attention_forward' and 'in_proj_weight' in code.co_varnames for code in codes)
 """
-
-
-def test_an_operator_in_place_is_refused_with_the_other() -> None:
-    with refused("f", ["relu"]), pytest.raises(ForbiddenFunctionError, match="relu"):
-        torch.relu_(torch.randn(3))
 
 
 def test_the_code_of_a_refused_function_is_gone(student: Student) -> None:

@@ -21,7 +21,7 @@ from autograder.engine.transport.fork_server import ForkedByServer, kill_group
 from autograder.engine.workers import engine, worker
 from autograder.engine.workers.executor import WorkerExecutor, WorkerPool
 
-from .test_worker import BEFORE, Graded, children, family, submission, until, zygote_below, zygote_of
+from .workers import BEFORE, Graded, children, family, submission, until, zygote_below, zygote_of
 
 SETTINGS = GradingSettings(seed=918_273_645)
 SECRET = "TFCOURSE_TEST_TOKEN"

@@ -29,12 +29,6 @@ def test_every_limit_of_a_course_reaches_the_sandbox() -> None:
     assert (made.packages, made.isolation, made.device) == ("/wheel", "restricted", "cpu")
 
 
-def test_nothing_that_reaches_a_students_process_tells_the_seed_of_the_hidden_questions(tmp_path: Path) -> None:
-    everything = f"{engine_settings(SETTINGS).to_dict()} {dict(student_environment(SETTINGS, tmp_path))}"
-    assert str(SETTINGS.seed) not in everything
-    assert str(SETTINGS.student_seed) in everything
-
-
 @pytest.mark.parametrize("seed", [None, 0, 1, 987_654_321])
 def test_what_seeds_students_is_decided_by_the_secret_and_is_not_it(seed: int | None) -> None:
     drawn = replace(SETTINGS, seed=seed).student_seed
@@ -60,3 +54,9 @@ def test_students_see_no_secret_of_the_shell_and_draw_into_the_notebook(
     assert environment["MPLBACKEND"] == "module://matplotlib_inline.backend_inline"
     assert environment["TFCOURSE_DEVICE"] == "cpu"
     assert environment["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_nothing_that_reaches_a_students_process_tells_the_seed_of_the_hidden_questions(tmp_path: Path) -> None:
+    everything = f"{engine_settings(SETTINGS).to_dict()} {dict(student_environment(SETTINGS, tmp_path))}"
+    assert str(SETTINGS.seed) not in everything
+    assert str(SETTINGS.student_seed) in everything

@@ -5,14 +5,10 @@ The notebooks have nothing of the course in them: plain functions and plain asse
 
 from __future__ import annotations
 
-import base64
 import os
-import select
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -20,20 +16,31 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
-from nbgrader.utils import determine_grade
 
-from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
-from autograder.engine.workers.engine import as_ungradable
 from autograder.engine.workers.executor import KILLED, STOPPED, WorkerExecutor, WorkerPool, executor_for
-from autograder.submission.problem import Problem, problems_of
+
+from .workers import (
+    BEFORE,
+    Background,
+    Cell,
+    Graded,
+    ended,
+    family,
+    grade,
+    kill_checker,
+    kill_group,
+    kill_worker,
+    kill_zygote,
+    submission,
+    until,
+    zygote_below,
+    zygote_of,
+)
 
 SEED = 918_273_645
 SETTINGS = GradingSettings(
@@ -47,63 +54,12 @@ SETTINGS = GradingSettings(
     flood_output=100_000,
 )
 TIGHT = GradingSettings(seed=SEED, exercise_seconds=3, submission_seconds=4, restarts=1)
-# Longer than any wait in here on a busy machine, so that what never comes does not keep a run forever.
-PATIENCE = 120.0
 
-Cell = tuple[str, str | None]
-BEFORE: tuple[Cell, ...] = (("def good(x):\n    return 2 * x", None), ("assert good(2) == 4", "good"))
 AFTER: tuple[Cell, ...] = (("def last(x):\n    return good(x) + 1", None), ("assert last(1) == 3", "last"))
 SUBMISSIONS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("submissions.toml").read_text(encoding="utf-8")
 )
 SLOW: tuple[Cell, ...] = (*BEFORE, ("import time\ntime.sleep(1.5)", None), *AFTER)
-
-
-def submission(*cells: Cell, student: str = "ann", **files: bytes) -> Submission:
-    """A submission of (source, name of the test or None)."""
-    made = [
-        new_code_cell(source, id=f"cell-{number}", metadata={} if name is None else {"nbgrader": _mark(name)})
-        for number, (source, name) in enumerate(cells)
-    ]
-    packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
-    return Submission(student, "any", nbformat.writes(new_notebook(cells=made)), packed)
-
-
-def _mark(name: str) -> dict[str, Any]:
-    return {"grade": True, "locked": True, "solution": False, "points": 1.0, "grade_id": name, "schema_version": 3}
-
-
-class Graded:
-    """What came of a submission."""
-
-    def __init__(self, execution: Execution) -> None:
-        assert execution.failure == ""
-        self.execution = execution
-        self.notebook = nbformat.reads(execution.notebook, as_version=4)
-
-    @property
-    def points(self) -> dict[str, float]:
-        """The points that nbgrader gives, by test."""
-        tests = [cell for cell in self.notebook.cells if "nbgrader" in cell.metadata]
-        return {cell.metadata.nbgrader.grade_id: determine_grade(cell)[0] for cell in tests}
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What has gone wrong; that a lecturer should read some code is no problem of the run's."""
-        return [problem for problem in problems_of(self.notebook) if problem.kind != "worth a look"]
-
-    def printed(self, index: int) -> str:
-        """What a cell has printed."""
-        return "".join(output.text for output in self.notebook.cells[index].outputs if output.output_type == "stream")
-
-    def errors(self) -> dict[str, str]:
-        """The errors, as a student reads them, by cell."""
-        return {
-            cell.metadata.get("nbgrader", {}).get("grade_id", str(index)): f"{output.ename}: {output.evalue}"
-            for index, cell in enumerate(self.notebook.cells)
-            for output in cell.outputs
-            if output.output_type == "error"
-        }
 
 
 def _living(settings: GradingSettings) -> Iterator[WorkerExecutor]:
@@ -122,71 +78,6 @@ def executor() -> Iterator[WorkerExecutor]:
 def tight() -> Iterator[WorkerExecutor]:
     """An executor of a course that allows little time and one restart."""
     yield from _living(TIGHT)
-
-
-def grade(executor: WorkerExecutor, *cells: Cell, **files: bytes) -> Graded:
-    return Graded(executor.grade_one(submission(*cells, **files)))
-
-
-def until(there: Callable[[], Any]) -> Any:
-    """Wait for something, and return it."""
-    give_up = monotonic() + PATIENCE
-    while not (found := there()):
-        assert monotonic() < give_up, "it never came"
-        sleep(0.01)
-    return found
-
-
-def children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def family(pid: int) -> list[int]:
-    """All that descend from a process."""
-    return [one for child in children(pid) for one in (child, *family(child))]
-
-
-def zygote_of(executor: WorkerExecutor) -> int:
-    assert executor._process is not None
-    return zygote_below(executor._process.pid)
-
-
-def zygote_below(parent: int) -> int:
-    ours = children(parent)
-    (found,) = [pid for pid in ours if b"autograder.engine.student.zygote" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    return found
-
-
-def kill_group(pid: int) -> None:
-    """Kill a process with all of its group, as a machine does that has run out of memory, and wait until it is gone."""
-    handle = os.pidfd_open(pid)
-    os.killpg(pid, signal.SIGKILL)
-    assert ended(handle)
-
-
-def ended(handle: int) -> bool:
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    over = bool(poll.poll(PATIENCE * 1000))
-    os.close(handle)
-    return over
-
-
-class Background:
-    """Grades a submission while the test does something to who grades it."""
-
-    def __init__(self, executor: WorkerExecutor, what: Submission) -> None:
-        self._executions: list[Execution] = []
-        self._thread = threading.Thread(target=lambda: self._executions.append(executor.grade_one(what)))
-        self._thread.start()
-
-    def result(self) -> Execution:
-        self._thread.join(PATIENCE)
-        assert not self._thread.is_alive()
-        return self._executions[0]
 
 
 def test_a_worker_brings_no_gradebook_along() -> None:
@@ -221,17 +112,6 @@ def test_a_submission_gets_what_its_row_says(
     assert all(word in said[name] for name, word in row.get("errors", {}).items())
     assert all(graded.printed(int(index)) == text for index, text in row.get("printed", {}).items())
     assert all(len(str(cell.outputs)) < 2 * SETTINGS.flood_output for cell in graded.notebook.cells)
-
-
-def test_a_submission_that_was_given_up_says_so_in_every_question_and_wants_a_person() -> None:
-    done = nbformat.reads(as_ungradable(submission(*BEFORE).notebook, "DeadlineError"), as_version=4)
-    question = done.cells[-1]
-    assert determine_grade(question)[0] == 0
-    assert question.outputs[0].evalue == (
-        "Grading it did not come to an end, again and again (DeadlineError); it was given no points."
-    )
-    (problem,) = problems_of(done)
-    assert (problem.kind, problem.fatal) == ("grading stopped", True)
 
 
 DRAW = (
@@ -279,34 +159,6 @@ def test_a_zygote_that_is_killed_between_two_submissions_is_started_again(execut
     assert zygote_of(executor) != zygote
 
 
-def kill_checker(executor: WorkerExecutor, known: set[int] | None = None) -> None:
-    """Kill the process that decides about a submission, once it is there."""
-    assert executor._process is not None
-    worker = executor._process.pid
-    known = set() if known is None else known
-
-    def there() -> list[int]:
-        return [pid for pid in set(children(worker)) - known if is_worker(pid)]
-
-    def is_worker(pid: int) -> bool:
-        return b"engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
-
-    def waits() -> bool:
-        # For a checker, that is. A zygote that is being started is a copy of the worker for a moment, in which the worker can do nothing.
-        return Path(f"/proc/{worker}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "S"
-
-    def settled() -> list[int]:
-        first = there()
-        sleep(0.1)
-        return [pid for pid in first if waits() and pid in there()]
-
-    (checker,) = until(settled)
-    known.add(checker)
-    handle = os.pidfd_open(checker)
-    os.kill(checker, signal.SIGKILL)
-    assert ended(handle)
-
-
 def decider(executor: WorkerExecutor, *more: str) -> int:
     """Let a test cell run that does nothing but ask, and return the number of the process that runs it."""
     lines = ("import os, sys", "told = print(os.getpid())", *more)
@@ -318,14 +170,6 @@ def test_a_checker_decides_about_some_submissions_and_hands_on_to_the_next() -> 
         first, *others = [decider(executor) for _ in range(33)]
     assert set(others[:31]) == {first}
     assert others[31] != first
-
-
-def test_a_checker_that_has_grown_hands_on_to_the_next_at_once() -> None:
-    with closing(WorkerExecutor(SETTINGS)) as executor:
-        small = decider(executor, "kept = bytearray(b'x' * 2**29)")
-        grown = decider(executor, "kept = setattr(sys, 'kept', bytearray(b'x' * 2**29))")
-        later = decider(executor)
-    assert small == grown != later
 
 
 @pytest.mark.parametrize("more", ["sys.kept = 1", "len(sys.path)", "if sys: pass", "sys.path[0] = 'x'"])
@@ -371,22 +215,6 @@ def test_what_a_submission_gets_does_not_depend_on_those_before_it_in_the_same_c
     assert there == back[::-1]
     assert [points["good"] for points, *_ in there] == [1, 0, 0, 0, 0, 0, 0]
     assert all(points["last"] == 1 for points, *_ in there)
-
-
-def kill_zygote(executor: WorkerExecutor) -> None:
-    """Kill the process that students' processes are forked from, once it has forked one."""
-    zygote = zygote_of(executor)
-    until(lambda: family(zygote))
-    kill_group(zygote)
-
-
-def kill_worker(executor: WorkerExecutor) -> None:
-    """Kill the worker, once it has a checker, and see its zygote end with it."""
-    assert executor._process is not None
-    worker, zygote = executor._process, os.pidfd_open(zygote_of(executor))
-    until(lambda: len(children(worker.pid)) > 1)
-    kill_group(worker.pid)
-    assert ended(zygote), "the zygote of the worker that was killed lives on"
 
 
 @pytest.mark.parametrize("kill", [kill_zygote, kill_checker, kill_worker])
@@ -459,13 +287,6 @@ def _names(pids: list[int]) -> list[str]:
         with suppress(OSError):
             found.append(Path(f"/proc/{pid}/comm").read_text().strip())
     return found
-
-
-def test_closing_twice_or_before_anything_was_run_is_nothing() -> None:
-    made = WorkerExecutor(SETTINGS)
-    made.close()
-    made.close()
-    assert made._process is None
 
 
 def wheel(folder: Path, chapter: str) -> str:

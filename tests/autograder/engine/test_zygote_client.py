@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.checker.zygote_client import ZygoteClient
-from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 
@@ -49,16 +47,6 @@ def room(zygote: ZygoteClient) -> Iterator[Room]:
     made = Room(zygote)
     yield made
     made.child.close()
-
-
-def test_a_child_has_every_layer_and_answers(room: Room) -> None:
-    assert room.child.layers == LAYERS
-    assert room.child.isolation == "sandbox"
-    assert room.run("import torch\ndef f(x): return torch.nn.functional.relu(x) * 2")
-    x = torch.tensor([-1.0, 3.0], requires_grad=True)
-    room.names["f"](x).sum().backward()
-    assert x.grad is not None
-    assert x.grad.tolist() == [0, 2]
 
 
 ELSEWHERE = """
@@ -110,30 +98,11 @@ def test_figures_work_nothing_of_the_grader_can_be_imported_and_no_file_is_open(
         assert room.outputs[-1]["ename"] == "ModuleNotFoundError"
 
 
-def test_children_inherit_nothing_from_each_other(zygote: ZygoteClient) -> None:
-    for _ in range(2):
-        room = Room(zygote)
-        assert room.run("import os, random, torch\nseen = os.path.exists('/tmp/work/left'), hasattr(torch, 'left')")
-        assert room.names["seen"] == (False, False)
-        room.run("open('/tmp/work/left', 'w').write('x')\ntorch.left = 1\nnumber = random.random()")
-        room.child.close()
-
-
 def test_memory_that_all_processes_together_fill_is_a_broken_limit(room: Room) -> None:
     room.conversation.begin(CellLimits(60, 60, 300, 10**6, 256), room.outputs.append)
     with pytest.raises(LimitError, match="300 MiB") as caught:
         room.run("import time\nkept = bytearray(b'x') * (400 * 2**20)\ntime.sleep(30)")
     assert caught.value.kind == "memory"
-
-
-def test_a_zygote_that_is_killed_is_started_again(zygote: ZygoteClient) -> None:
-    assert zygote._process is not None
-    os.killpg(zygote._process.pid, signal.SIGKILL)
-    zygote._process.wait()
-    zygote.make_ready()
-    room = Room(zygote)
-    assert room.run("1")
-    room.child.close()
 
 
 def test_a_folder_on_pythons_path_that_is_not_shown_need_not_be_hidden(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
+from autograder.collecting.archive import Entry
+from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
 from autograder.enrolment.enrol import Enrolment, enrol
 
 Enrol = Callable[..., Enrolment]
+
+
+def moodle(owner: str, number: str) -> Upload:
+    """Return a file as Moodle's download has it."""
+    entry = Entry(PurePosixPath(f"{owner}_{number}_assignsubmission_file/a.ipynb"), None, bytes)
+    return Upload(entry, owner, "moodle", upload=number)
 
 
 @pytest.fixture(scope="session")

@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, datetime
 
 import pytest
 
+from autograder.course.course_file import ChapterPlan, CourseFile
 from autograder.course.folder import Course
-from autograder.enrolment.decisions import add, excuse, ignore, join, withdraw
-from autograder.enrolment.enrol import Enrolment, nothing_handed_in
+from autograder.enrolment.decisions import add, excuse, ignore, withdraw
+from autograder.enrolment.enrol import Enrolment
+from autograder.enrolment.find_student import find_student, matching_students
+from autograder.enrolment.not_counted import NotCounted
+from autograder.enrolment.standing import counts_for, is_excused
+from autograder.enrolment.strangers import is_stranger, problems, propose_pairs, strangers
 from autograder.errors import CourseError
-from autograder.roster.roster import read_roster
+from autograder.reports.report_page import render
+from autograder.roster.roster import Student, merged, read_roster, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def class_of_two(enrolled: Callable[..., Enrolment]) -> None:
     """A class of two students."""
     enrolled("id,name\nada,Ada\nbo,Bo\n")
 
 
-def test_a_withdrawn_student_is_not_missed_and_can_come_back(course: Course) -> None:
-    withdraw(course, "bo")
-    assert nothing_handed_in(course, CHAPTER) == ["ada"]
-    assert read_roster(course)["bo"].enrolled
-    add(course, "bo")
-    assert nothing_handed_in(course, CHAPTER) == ["ada", "bo"]
-
-
-def test_an_excused_student_is_missed_only_in_other_chapters(course: Course) -> None:
-    excuse(course, "bo", CHAPTER)
-    excuse(course, "bo", OTHER)
-    assert read_roster(course)["bo"].excused == (CHAPTER, OTHER)
-    excuse(course, "bo", OTHER, excused=False)
-    assert (nothing_handed_in(course, CHAPTER), nothing_handed_in(course, OTHER)) == (["ada"], ["ada", "bo"])
-
-
-def test_a_student_who_joined_later_is_not_missed_before(course: Course) -> None:
-    due = f"[chapters.{CHAPTER}]\ndue = 2026-11-01T20:00:00\n[chapters.{OTHER}]\ndue = 2026-11-02T20:00:00\n"
-    (course.root / "course.toml").write_text(due, encoding="utf-8")
-    join(course, "bo", date(2026, 11, 2))
-    assert (nothing_handed_in(course, CHAPTER), nothing_handed_in(course, OTHER)) == (["ada"], ["ada", "bo"])
-    join(course, "bo", None)
-    assert nothing_handed_in(course, CHAPTER) == ["ada", "bo"]
-
-
+@pytest.mark.usefixtures("class_of_two")
 def test_a_decision_survives_the_next_class_list(course: Course, enrolled: Callable[..., Enrolment]) -> None:
     withdraw(course, "bo")
     excuse(course, "ada", CHAPTER)
@@ -55,9 +37,181 @@ def test_a_decision_survives_the_next_class_list(course: Course, enrolled: Calla
     assert (roster["bo"].state, roster["ada"].excused) == ("withdrawn", (CHAPTER,))
 
 
+@pytest.mark.usefixtures("class_of_two")
 def test_decisions_that_have_no_meaning_are_refused(course: Course) -> None:
     for decide in (withdraw, lambda course, student: excuse(course, student, CHAPTER)):
         with pytest.raises(CourseError, match="eve is not on the class list"):
             decide(course, "eve")
     with pytest.raises(CourseError, match="ada is on the class list"):
         ignore(course, "ada")
+
+
+CHAPTER = "03_scaled_dot_product"
+LIST = "id,name\naberg,Ada Berg\njm,Jürgen Müller\nzo,Zoë O'Brien\n"
+
+
+@pytest.fixture
+def class_of_three(course: Course, enrolled: Callable[..., Enrolment], hand_in: Callable[..., None]) -> Course:
+    """A class of which one student handed in under her own name, and two submissions are nobody's."""
+    enrolled(LIST)
+    collected = [
+        Student("j-rgen-m-ller", "J_rgen M_ller", "moodle", uploads={CHAPTER: "101"}),
+        Student("test-student", "Test Student", "moodle", uploads={CHAPTER: "999"}),
+    ]
+    write_roster(course, merged(read_roster(course), collected))
+    for student in ("aberg", "j-rgen-m-ller", "test-student"):
+        hand_in(student)
+    return course
+
+
+def test_a_stranger_is_named_with_the_student_who_is_likely_meant(class_of_three: Course) -> None:
+    found_by_id = {stranger.student: stranger for stranger in strangers(class_of_three, [CHAPTER])}
+    assert {name: stranger.proposed for name, stranger in found_by_id.items()} == {
+        "j-rgen-m-ller": "jm",
+        "test-student": "",
+    }
+    assert found_by_id["test-student"].absent == ("jm", "zo")
+    pair, other = map(str, problems(class_of_three, found_by_id.values()))
+    assert "students --same j-rgen-m-ller jm" in pair
+    assert "students --same test-student STUDENT" in other
+    assert "--ignore test-student" in other
+
+
+def test_a_decision_ends_the_question(class_of_three: Course) -> None:
+    add(class_of_three, "j-rgen-m-ller")
+    ignore(class_of_three, "test-student")
+    assert strangers(class_of_three, [CHAPTER]) == []
+    roster = read_roster(class_of_three)
+    assert (roster["j-rgen-m-ller"].counts, roster["test-student"].counts) == (True, False)
+
+
+def test_without_a_class_list_nobody_is_a_stranger(course: Course, hand_in: Callable[..., None]) -> None:
+    hand_in("ada")
+    assert strangers(course, [CHAPTER]) == []
+    assert not is_stranger("ada", {"bo": Student("bo")})
+    assert is_stranger("ada", {"bo": Student("bo", enrolled=True)})
+
+
+@pytest.mark.parametrize(
+    ("name", "proposed"),
+    [
+        ("Müller Jürgen", "jm"),
+        ("mullerjurgen", "jm"),
+        ("Jürgen Muller-Berg", "jm"),
+        ("Zoe OBrien", "zo"),
+        ("Ju╠êrgen Mu╠êller", "jm"),
+        ("Wei Chen", ""),
+    ],
+)
+def test_pairs_are_proposed_by_the_likeness_of_names(name: str, proposed: str) -> None:
+    absent = [Student("jm", "Jürgen Müller", enrolled=True), Student("zo", "Zoë O'Brien", enrolled=True)]
+    assert propose_pairs([Student("x", name)], absent).get("x", "") == proposed
+
+
+def test_two_strangers_who_may_be_one_student_are_not_paired() -> None:
+    absent = [Student("jm", "Jürgen Müller", enrolled=True)]
+    alike = [Student("one", "Jurgen Muller"), Student("two", "jurgen muller")]
+    assert propose_pairs(alike, absent) == {}
+
+
+DUE = datetime(2026, 11, 1, 20, tzinfo=UTC)
+PLAN = CourseFile(chapters={CHAPTER: ChapterPlan(due=DUE)})
+
+
+@pytest.mark.parametrize(
+    ("joined", "handed_in", "excused"),
+    [
+        ("2026-11-01", False, False),
+        ("2026-11-02", False, True),
+        ("2026-11-02", True, False),
+        ("", False, False),
+    ],
+)
+def test_what_was_due_before_somebody_joined_does_not_count_unless_handed_in(
+    joined: str, handed_in: bool, excused: bool
+) -> None:
+    student = Student("ada", enrolled=True, joined=joined)
+    assert is_excused(student, CHAPTER, DUE, handed_in=handed_in) is excused
+    assert not is_excused(student, CHAPTER, None)
+
+
+@pytest.mark.parametrize(
+    ("student", "counts"),
+    [
+        (Student("ada", enrolled=True), True),
+        (Student("ada", enrolled=True, state="withdrawn"), False),
+        (Student("ada", state="ignored"), False),
+        (Student("ada"), False),
+        (Student("ada", enrolled=True, excused=(CHAPTER,)), False),
+    ],
+)
+def test_with_a_class_list_only_its_students_count(student: Student, counts: bool) -> None:
+    roster = {"ada": student, "bo": Student("bo", enrolled=True)}
+    assert counts_for(roster, "ada", CHAPTER, PLAN, handed_in=True) is counts
+
+
+def test_without_a_class_list_everybody_counts() -> None:
+    assert counts_for({"bo": Student("bo")}, "ada", CHAPTER, PLAN, handed_in=False)
+    assert not counts_for({"ada": Student("ada", state="ignored")}, "ada", CHAPTER, PLAN, handed_in=True)
+
+
+def test_report_lists_them(course: Course) -> None:
+    outside = [
+        NotCounted("dee", "Dee <Eck>", (CHAPTER, OTHER), "withdrawn"),
+        NotCounted("kim", "kim", (CHAPTER,), "unknown", is_decided=False),
+    ]
+    page = render([], title="Class", folder=course.root, outside=outside)
+    assert 'Dee &lt;Eck&gt; <span class="note">dee</span></th><td>withdrawn</td>' in page
+    assert page.count('<span class="pill bad">to decide</span>') == 1
+    assert "Who is not counted?" not in render([], title="Class", folder=course.root)
+
+
+PEOPLE = {
+    student.id: student
+    for student in (
+        Student("anna-schmidt-s1", "Anna Schmidt", number="s1", enrolled=True),
+        Student("as2", "Anna Schmidt", number="s2", email="as2@uni.example", enrolled=True),
+        Student("jm", "Jörg Müller", login="mueller", surname="Müller", enrolled=True),
+        Student("ada", "Ada Berg", enrolled=True),
+        Student("ada-lovelace", "Ada Lovelace", user="901", enrolled=True),
+        Student("stranger"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "ids"),
+    [
+        ("ada", ["ada"]),
+        ("ADA", ["ada"]),
+        ("s2", ["as2"]),
+        ("901", ["ada-lovelace"]),
+        ("as2@uni.example", ["as2"]),
+        ("Jörg Müller", ["jm"]),
+        ("jorg muller", ["jm"]),
+        ("Müller, Jörg", ["jm"]),
+        ("Mül", ["jm"]),
+        ("mueller", ["jm"]),
+        ("Ada L", ["ada-lovelace"]),
+        ("L Ada", ["ada-lovelace"]),
+        ("Anna Schmidt", ["anna-schmidt-s1", "as2"]),
+        ("strang", ["stranger"]),
+        ("Eve", []),
+        ("", []),
+    ],
+)
+def test_what_was_typed_means(typed: str, ids: list[str]) -> None:
+    assert matching_students(typed, PEOPLE) == ids
+
+
+def test_several_students_are_named(course: Course) -> None:
+    write_roster(course, PEOPLE)
+    with pytest.raises(CourseError, match=r"Anna Schmidt \(anna-schmidt-s1\), Anna Schmidt \(as2\)"):
+        find_student(course, "Anna Schmidt")
+
+
+def test_a_misspelling_gets_a_suggestion(course: Course) -> None:
+    write_roster(course, PEOPLE)
+    with pytest.raises(CourseError, match=r"Did you mean Jörg Müller \(jm\)\?"):
+        find_student(course, "Jorg Mueler")
+    assert find_student(course, "stranger") == "stranger"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from time import process_time
 
 import pytest
 
@@ -16,8 +17,7 @@ from autograder.exam.inputs import exam_inputs
 from autograder.exam.item import Item
 from autograder.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS
 from autograder.exam.repair import passes, repairs
-from autograder.exam.shown_code import wrong_code
-from tests.exam.blind import earned
+from autograder.exam.shown_code import right_code, wrong_code
 from tests.exam.test_every_exercise import diagnosed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -159,6 +159,11 @@ def test_every_mistake_is_shown_or_has_a_reason(evidence: Callable[[str], Eviden
     assert NOT_CONFIRMED not in known.left_out.values()
 
 
-def test_guessing_earns_little(family: Make) -> None:
-    items = [item for name, kind in FAMILIES for item in family(name, kind)]
-    assert max(earned([item for item in items if item.kind == "diagnosis"]).values()) <= 0.25
+def test_a_change_that_loops_for_ever_does_not_hide_one_that_repairs() -> None:
+    right = right_code(exercise("wordpiece_encode"))
+    number = next(n for n, line in enumerate(right.lines, start=1) if "while" in line)
+    broken = right.with_source(right.source.replace("while start < len(word):", "while start <= len(word):"))
+    assert not passes(broken)
+    begin = process_time()
+    assert repairs(broken, number)
+    assert process_time() - begin < 60

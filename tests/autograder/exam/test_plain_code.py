@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 
-from autograder.checks import exercises
+from autograder.checking.decision import decide
+from autograder.checking.exercise import Exercise, Misconception
+from autograder.checking.subject import LocalSubject
+from autograder.checks import exercise, exercises
+from autograder.exam.evidence import names_of
 from autograder.exam.plain_code import LONGEST_LINE, plain
-from autograder.exam.shown_code import right_code
+from autograder.exam.shown_code import (
+    changed_line,
+    checks_used,
+    names_used,
+    reason_to_leave_out,
+    right_code,
+    wrong_code,
+)
+from autograder.mistakes.source_edits import EditError
 
 
 def test_comments_are_left_out_because_they_describe_the_right_code() -> None:
@@ -61,3 +74,57 @@ def test_the_methods_of_a_class_stand_apart() -> None:
 def test_nearly_all_references_fit_on_a_page() -> None:
     longest = {name: max(map(len, right_code(one).lines)) for name, one in exercises().items()}
     assert len([name for name, width in longest.items() if width > LONGEST_LINE]) <= 9
+
+
+TOO_MANY, ANY_LENGTH = "one key too many", "any lengths will do"
+
+
+def known(name: str, mistake: str) -> tuple[Exercise, Misconception]:
+    """Return an exercise and one of its known mistakes."""
+    one = exercise(name)
+    return one, next(item for item in one.misconceptions if item.name == mistake)
+
+
+def test_a_known_mistake_is_shown_as_the_whole_function() -> None:
+    one, mistake = known("causal_mask", TOO_MANY)
+    code = wrong_code(one, mistake)
+    assert code.lines[1:] == ["    return torch.ones(T, T, dtype=torch.bool, device=device).tril(1)"]
+    assert names_of(decide(one.sheet(), LocalSubject(code.candidate()))) == [TOO_MANY]
+    assert changed_line(right_code(one), code) == 2
+
+
+def test_the_right_code_passes() -> None:
+    one = exercise("soft_lookup")
+    verdict = decide(one.sheet(), LocalSubject(right_code(one).candidate()))
+    assert verdict.score == verdict.max_score
+
+
+def test_private_helpers_are_shown_before_the_function() -> None:
+    assert re.findall(r"^def (\w+)", right_code(exercise("top_k")).source, re.MULTILINE) == ["_keep", "top_k"]
+
+
+def test_helpers_that_only_check_are_named_and_not_shown() -> None:
+    code = right_code(exercise("score_variance"))
+    assert checks_used(code) == ["_check_inputs"]
+    assert "def _check_inputs" not in code.source
+
+
+def test_other_exercises_that_the_code_uses_are_named() -> None:
+    assert names_used(right_code(exercise("EncoderLayer"))) == ["FeedForward", "MultiHeadAttention"]
+
+
+def test_a_mistake_that_lacks_a_line_has_no_line() -> None:
+    one, mistake = known("padding_mask", ANY_LENGTH)
+    assert changed_line(right_code(one), wrong_code(one, mistake)) == 0
+
+
+UNLIKELY = {"soft_lookup": ("changes its input", "arguments"), "causal_mask": ("one row after another", "result")}
+
+
+@pytest.mark.parametrize("name", UNLIKELY)
+def test_code_that_no_student_writes_is_left_out(name: str) -> None:
+    mistake, word = UNLIKELY[name]
+    one, item = known(name, mistake)
+    assert word in reason_to_leave_out(one, item)
+    with pytest.raises(EditError, match=word):
+        wrong_code(one, item)

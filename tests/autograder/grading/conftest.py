@@ -27,6 +27,9 @@ OTHER = "04_multi_head"
 EXERCISES = {CHAPTER: ("causal_mask", "merge_query_key", "soft_lookup"), OTHER: ("split_heads",)}
 SETUP = "import math\n\nimport torch\nfrom torch import Tensor, nn\n\nfrom tfcourse import check\n"
 PROMPT = "## Why is there a square root?\n\nExplain in two sentences why the scores are divided by $\\sqrt{D_h}$."
+Fill = Callable[..., Any]
+HandIn = Callable[..., Path]
+Snapshot = Callable[[Path], dict[str, str]]
 HIDDEN = "\n### BEGIN HIDDEN TESTS\ncheck({name}, hidden=True)\n### END HIDDEN TESTS"
 
 

@@ -16,12 +16,10 @@ from autograder.engine.settings import GradingSettings
 from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.results import GradeResult, read_result
 from autograder.selftest.sample_class import SampleStudent, sample_class
 
 from .conftest import CHAPTER
-from .scripted import Scripted
 
 STUDENTS = 7
 # The course's own seed; whatever isolation there is will do for submissions that we have made ourselves.
@@ -117,28 +115,6 @@ def test_results_say_what_the_gradebook_says(graded: Graded) -> None:
         assert [(q.name, q.answered) for q in result.questions] == [("question_root", bool(work.answered))]
         assert read_result(graded.course, CHAPTER, result.student) == replace(result, unchanged=True)
     assert named, "a known mistake has its name"
-
-
-@pytest.mark.parametrize(
-    ("oddity", "status", "kind"),
-    [("not a notebook", "not gradable", "not a notebook"), ("stripped", "graded", "metadata restored")],
-)
-def test_an_odd_submission_has_a_status_and_a_name(graded: Graded, oddity: str, status: str, kind: str) -> None:
-    result = next(result for result in graded.results if result.student == odd(graded, oddity))
-    assert (result.status, [problem.kind for problem in result.problems]) == (status, [kind])
-    assert (result.score > 0) is (status == "graded")
-
-
-def test_students_have_their_names_in_the_gradebook(graded: Graded) -> None:
-    with GradebookWriter(graded.course, CHAPTER, configured(graded.course)).gradebook() as gradebook:
-        for student in graded.students:
-            found = gradebook.find_student(student.id)
-            assert f"{found.first_name} {found.last_name}" == student.name
-
-
-def test_what_has_not_changed_is_not_graded_again(graded: Graded, monkeypatch: pytest.MonkeyPatch) -> None:
-    again = autograde(graded.course, CHAPTER, device="cpu", make_executor=Scripted())
-    assert again == [replace(result, unchanged=True) for result in graded.results]
 
 
 def written(root: Path, students: list[str]) -> dict[str, bytes]:

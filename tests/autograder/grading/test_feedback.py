@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,9 @@ from autograder.commands.grade_chapter import write_pages
 from autograder.course import site_address
 from autograder.course.folder import Course
 from autograder.engine.interface import Execution, Submission
-from autograder.errors import CourseError
 from autograder.feedback import page_stamps
 from autograder.feedback import pages as feedback_pages
-from autograder.feedback.markup import in_code, markdown, points_text, python
+from autograder.feedback.markup import in_code, markdown, points_text
 from autograder.feedback.page import Page, Part, feedback_page
 from autograder.feedback.page_html import _template
 from autograder.feedback.pages import write_feedback
@@ -38,9 +36,8 @@ from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.results import read_result
 from autograder.submission.problem import Problem, add_problems
 
-from .conftest import CHAPTER, put
+from .conftest import CHAPTER, Fill, put
 
-Fill = Callable[..., Any]
 ANSWER = (
     "Since $\\frac{a}{\\sqrt{D_h}}$ <script>alert(1)</script> ![x](https://evil.example/p.png) [y](javascript:alert(2))"
 )
@@ -151,22 +148,8 @@ def test_a_page_says_what_was_found_and_nothing_that_is_secret(
     assert [word for word in (*SECRET, *hidden) if word in page or word in text] == []
     lines = [line.strip() for name in ("causal_mask", "soft_lookup") for line in right[name].splitlines()[1:]]
     assert not [line for line in lines if line and line in pages["ben"]]
-    title = re.search(r"<h1>(.*?)</h1>", pages["ann"])
-    assert title is not None
-    assert title[0] in page, "the title is the chapter's, also where the file does not name it"
-
-
-def test_tables_stack_on_a_phone(chromium: Any, pages: dict[str, str]) -> None:
-    page = chromium.new_page(viewport={"width": 390, "height": 800}, bypass_csp=True)
-    page.set_content(pages["ann"])
-    for table in (".overview", ".tfc-verdict[open]"):
-        row = page.locator(f"{table} tbody tr:has(td:last-child:not(:empty))").first
-        asked, message = row.locator("th").bounding_box(), row.locator("td").last.bounding_box()
-        assert message["y"] >= asked["y"] + asked["height"], table
-        assert message["width"] > 250, table
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)")
-    page.close()
+    title = page.partition("<h1>")[2].partition("</h1>")[0]
+    assert title in pages["ann"], "the title is the chapter's, also where the file does not name it"
 
 
 def test_a_page_needs_nothing_and_runs_nothing(pages: dict[str, str]) -> None:
@@ -187,16 +170,6 @@ def test_sections_become_links_where_the_site_is_known(
     page = path.read_text(encoding="utf-8")
     assert f'href="https://course.example/site/chapters/{CHAPTER}/lesson.html#causal-mask"' in page
     assert "lesson.html" not in pages["ann"]
-
-
-def test_a_hostile_address_gets_into_no_page(
-    course: Course, pages: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    publish(tmp_path, monkeypatch, "javascript:alert(1)")
-    with pytest.raises(CourseError, match="not the address of a site"):
-        write_feedback(course, CHAPTER, configured(course), students=["ann"])
-    page = (course.root / "feedback" / "ann" / CHAPTER / f"{CHAPTER}.html").read_text(encoding="utf-8")
-    assert page == pages["ann"]
 
 
 def publish(folder: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
@@ -304,7 +277,7 @@ def test_only_pages_of_which_something_has_changed_are_made_again(
         ("site", 1),
         ("program", 1),
     ],
-    ids=["configuration", "always: of others' steps nobody knows", "address of the site", "version of this program"],
+    ids=["configuration", "always: of others' steps nobody knows", "site", "program"],
 )
 def test_with_another_configuration_all_pages_are_made_again(
     course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, times: int
@@ -317,21 +290,6 @@ def test_with_another_configuration_all_pages_are_made_again(
         with (course.root / "nbgrader_config.py").open("a", encoding="utf-8") as config:
             config.write(f"\n{setting}\n")
     assert [len(made_again(course, monkeypatch)) for _ in range(2)] == [3, 3 if times == 2 else 0]
-
-
-def test_progress_counts_every_page_and_no_more(course: Course, capfd: pytest.CaptureFixture[str]) -> None:
-    # A regrade has one result, or none, and all pages are written.
-    ann = read_result(course, CHAPTER, "ann")
-    assert ann is not None
-    for results in ([ann], []):
-        write_pages(course, CHAPTER, results)
-        assert capfd.readouterr().err == f"feedback {CHAPTER}: cem (3/3)\n"
-
-
-def test_a_chapter_that_is_not_released_has_no_feedback(course: Course) -> None:
-    with pytest.raises(CourseError, match="not released"):
-        write_feedback(course, "99_nothing", configured(course))
-    assert write_feedback(course, "04_multi_head", configured(course)) == []
 
 
 def test_markdown_keeps_its_form_and_loses_its_teeth() -> None:
@@ -350,17 +308,8 @@ def test_a_text_that_no_answer_needs_is_shown_as_it_was_written(long: str) -> No
     assert markdown(long[: len(long) // 2]) != f"<pre>{html.escape(long[: len(long) // 2])}</pre>"
 
 
-def test_code_is_marked_and_escaped() -> None:
-    shown = python("def f():\n    return '<script>'")
-    assert '<span class="k">def</span>' in shown
-    assert "<script>" not in shown
-
-
-def test_code_in_an_explanation_is_shown_as_code(pages: dict[str, str]) -> None:
+def test_code_in_an_explanation_is_shown_as_code() -> None:
     assert in_code("Use `a < b`, not <b>.") == "Use <code>a &lt; b</code>, not &lt;b&gt;."
-    explanations = re.findall(r"This looks like:.*?</strong>(.*?)<br>", "".join(pages.values()))
-    assert explanations
-    assert "`" not in "".join(explanations)
 
 
 PROMPT = """## 6. The cell of an LSTM
@@ -391,15 +340,15 @@ def test_a_comment_in_an_example_is_no_heading() -> None:
 
 def test_beside_an_exercise_without_a_verdict_stands_what_went_wrong_in_its_cell() -> None:
     stub = new_code_cell("def f(:", metadata={"nbgrader": {**mark("f", solution=True), "grade": False}})
-    failed = new_output("error", ename="NameError", evalue="name 'f' is not defined", traceback=[])
+    failed = new_output("error", ename="NameError", evalue="f?", traceback=[])
     test = new_code_cell("check(f)", outputs=[failed], metadata={"nbgrader": mark("test_f")})
     other = new_code_cell("check(g)", outputs=[failed], metadata={"nbgrader": mark("test_g")})
     notebook = new_notebook(cells=[stub, test, other])
     add_problems(notebook, [Problem("cell error", "The cell raised SyntaxError: invalid syntax", "f")])
     about = {"assignment": "01", "student": "amara", "score": 0, "max_score": 2, "late_penalty": 0}
     with_cause, without = feedback_page(notebook, about).exercises
-    assert with_cause.error.endswith("is not defined. The cell raised SyntaxError: invalid syntax")
-    assert without.error.endswith("is not defined")
+    assert with_cause.error.endswith("f?. The cell raised SyntaxError: invalid syntax")
+    assert without.error.endswith("f?")
 
 
 def mark(name: str, *, solution: bool = False) -> dict[str, Any]:
@@ -420,13 +369,6 @@ def test_the_line_above_a_verdict_counts_the_ticks_below_it() -> None:
     assert shown is not None
     ticks, rows, dashes = text.count(">✓<"), len(re.findall(r'<span class="mark"', text)), text.count(">–<")
     assert (int(shown[1]), int(shown[2]), int(shown[3])) == (ticks, rows, dashes) == (0, 6, 3)
-
-
-def test_points_so_far_leave_out_what_nobody_has_read() -> None:
-    done = Part("test_f", "exercise", "F", 5.5, 8.0, False, None)
-    waiting = Part("q", "question", "Q", 1.0, 3.0, True, None)  # marked before, and to be looked at again
-    page = Page("03", "Attention", "ada", "", 6.5, 11.0, 0.0, (done, waiting), ())
-    assert (page.settled_score, page.settled_max) == (5.5, 8.0)
 
 
 def test_what_is_worth_a_look_is_told_to_lecturers_only() -> None:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import csv
-import json
+import os
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from click.testing import CliRunner
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.collecting.course_folder.late_notes import note_late
 from autograder.collecting.pending import hash_of
-from autograder.commands.main import main
 from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
+from autograder.engine.settings import GradingSettings
+from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
-from autograder.feedback.pages import stale_pages, write_feedback
+from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
-from autograder.grading.late_work import ApplyDeadline, refresh_penalties, stale_penalties
+from autograder.grading.late_work import refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
 from autograder.record.results import read_result
+from autograder.reports.member_pages import member_pages
 
 from .conftest import CHAPTER
 from .scripted import Scripted
@@ -52,7 +52,7 @@ def late(course: Course, filled: Callable[..., Any], hand_in: Callable[..., Path
     """A course in which ann and bo handed in at one moment, on time for bo alone."""
     course_file_path(course.root).write_text(PLAN, encoding="utf-8")
     for student in ("ann", "bo"):
-        hand_in(student, filled(**right)).with_name("timestamp.txt").write_text(HANDED_IN)
+        hand_in(student, filled(answer="Because.", **right)).with_name("timestamp.txt").write_text(HANDED_IN)
     return course
 
 
@@ -60,16 +60,6 @@ def grade(course: Course) -> dict[str, float]:
     results = autograde(course, CHAPTER, device="cpu", make_executor=Scripted())
     assert all(result.score == 3 for result in results)
     return {result.student: result.late_penalty for result in results}
-
-
-def answer_question(course: Course, student: str) -> None:
-    """Write a sentence into a student's submission where the chapter asks for one."""
-    path = course.folder("submitted", student, CHAPTER) / f"{CHAPTER}.ipynb"
-    notebook = nbformat.read(path, as_version=4)
-    next(
-        cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "question_root"
-    ).source = "Because."
-    nbformat.write(notebook, path)
 
 
 def penalties(course: Course) -> dict[str, float]:
@@ -138,8 +128,6 @@ def test_a_change_counts_without_running_anything(late: Course, what: str, by: s
 
 
 def test_mark_is_charged_at_once_and_result_by_next_run(late: Course) -> None:
-    for student in ("ann", "bo"):
-        answer_question(late, student)
     grade(late)
     marks = Marks(late, CHAPTER, "a marker")
     answers = {answer.student: answer.version for answer in read_questions(late, CHAPTER)[0].answers}
@@ -147,15 +135,11 @@ def test_mark_is_charged_at_once_and_result_by_next_run(late: Course) -> None:
     assert penalties(late) == {"ann": 1.25, "bo": 0.0}
     results = autograde(late, CHAPTER, device="cpu", make_executor=Scripted())
     assert {result.student: result.late_penalty for result in results} == penalties(late)
-    stored = read_result(late, CHAPTER, "ann")
-    assert stored is not None
-    assert stored.late_penalty == 1.25
     marks.undo(entry.id)
     assert penalties(late) == {"ann": 0.75, "bo": 0.0}
 
 
 def test_mark_is_kept_if_late_work_cannot_be_charged(late: Course, caplog: pytest.LogCaptureFixture) -> None:
-    answer_question(late, "ann")
     grade(late)
     change(late, "per_day", "per_dya")
     answers = {answer.student: answer.version for answer in read_questions(late, CHAPTER)[0].answers}
@@ -168,6 +152,7 @@ def test_mark_is_kept_if_late_work_cannot_be_charged(late: Course, caplog: pytes
 def test_nbgrader_itself_charges_the_same(late: Course, plan: str, share: float) -> None:
     with course_file_path(late.root).open("a", encoding="utf-8") as file:
         file.write(plan)
+    stamp(late, "ann").write_text("2026-03-29 11:55:00 CEST")  # nbgrader alone would take it for UTC, a day later
     expected = grade(late)
     with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
         gradebook.find_assignment(CHAPTER).duedate = None
@@ -189,30 +174,6 @@ def test_nbgrader_itself_charges_the_same(late: Course, plan: str, share: float)
             assert gradebook.find_assignment(CHAPTER).duedate == DUE
 
 
-def test_gradebook_report_export_and_feedback_agree(late: Course, tmp_path: Path) -> None:
-    grade(late)
-    change(late, "2026-03-28T12:00:00", "2026-03-26T12:00:00")
-    report = CliRunner().invoke(main, ["report", "--course", str(late.root), "--json"])
-    assert report.exit_code == 0, report.output
-    (summary,) = [one for one in json.loads(report.stdout)["chapters"] if one["chapter"] == CHAPTER]
-    assert summary["lateness"] == {"ann": {"seconds": 71 * 3600, "points": 2.25}}
-    exported = CliRunner().invoke(main, ["export", CHAPTER, "--course", str(late.root), "--to", str(tmp_path)])
-    assert exported.exit_code == 0, exported.output
-    rows = {row["student_id"]: row for row in csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8"))}
-    columns = ("raw_score", "late_submission_penalty", "score")
-    assert [float(rows["ann"][column]) for column in columns] == [3, 2.25, 0.75]
-    assert penalties(late) == {student: float(row["late_submission_penalty"]) for student, row in rows.items()}
-    texts = [late.root / "report.html", late.folder("feedback", "ann", CHAPTER) / f"{CHAPTER}.html"]
-    assert all("2 days 23 hours" in text.read_text() and "2.25" in text.read_text() for text in texts)
-    # A cap keeps the penalty, and the page says another duration.
-    change(late, "per_day = 0.25", "per_day = 0.25\ncap = 0.75")
-    change(late, "2026-03-26T12:00:00", "2026-03-25T12:00:00")
-    refresh_penalties(late, [CHAPTER], configured(late))
-    assert "ann" in stale_pages(late, CHAPTER, configured(late))
-    write_feedback(late, CHAPTER, configured(late))
-    assert "3 days 23 hours" in texts[1].read_text()
-
-
 def stamp(course: Course, student: str) -> Path:
     return course.folder("submitted", student, CHAPTER) / "timestamp.txt"
 
@@ -223,13 +184,23 @@ def notes(course: Course) -> dict[str, list[str]]:
     return {student: [one.kind for one in result.problems] for student, result in results.items() if result}
 
 
-@pytest.mark.parametrize("text", ["28.03.2026 19:00", "2026-03-28 19:00 CST", "tomorrow"])
-def test_a_time_that_cannot_be_read_in_one_way_costs_nothing_and_is_named_by_every_run(late: Course, text: str) -> None:
-    stamp(late, "ann").write_text(text)
+@pytest.mark.parametrize(
+    "time", [b"28.03.2026 19:00", b"2026-03-28 19:00 CST", b"\xff\xfe", b"9" * 400, "pipe", "link"]
+)
+def test_a_time_that_cannot_be_read_in_one_way_costs_nothing_and_is_named_by_every_run(
+    late: Course, time: bytes | str
+) -> None:
+    path = stamp(late, "ann")
+    if isinstance(time, bytes):
+        path.write_bytes(time)
+    else:
+        path.unlink()
+        os.mkfifo(path) if time == "pipe" else path.symlink_to(stamp(late, "bo"))
     for _ in range(2):
         assert grade(late) == penalties(late) == {"ann": 0.0, "bo": 0.0}
         assert notes(late) == {"ann": ["no time"], "bo": []}
-    stamp(late, "ann").write_text("2026-03-28 19:00")  # in the course's zone
+    path.unlink()
+    path.write_text("2026-03-28 19:00")  # in the course's zone
     assert grade(late) == penalties(late) == {"ann": 0.75, "bo": 0.0}
     assert notes(late) == {"ann": [], "bo": []}
 
@@ -247,19 +218,56 @@ def test_a_note_that_canvas_calls_it_late_holds_for_its_notebook_until_a_time_is
     assert grade(late) == {"ann": 0.75, "bo": 0.0}
     assert notes(late)["ann"] == []
     stamp(late, "ann").unlink()
-    answer_question(late, "ann")  # another notebook
+    with (folder / f"{CHAPTER}.ipynb").open("a") as file:
+        file.write("\n")  # another notebook
     grade(late)
     assert notes(late)["ann"] == []
 
 
-def test_plain_nbgrader_reads_times_by_the_same_rules(late: Course) -> None:
-    stamp(late, "ann").write_text("2026-03-28 18:00:00 CET")
-    step = ApplyDeadline(parent=Autograde(coursedir=CourseDirectory(config=late.config()), config=late.config()))
-    grade(late)
-    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
-        gradebook.find_submission(CHAPTER, "ann").timestamp = datetime(2026, 3, 28, 18)  # as nbgrader reads it
-        gradebook.db.commit()
-    about = {"assignment": CHAPTER, "student": "ann", "notebook": CHAPTER, "db_url": late.gradebook_url}
-    step.preprocess(None, {"nbgrader": about})
-    with Gradebook(late.gradebook_url, "tfcourse") as gradebook:
-        assert gradebook.find_submission(CHAPTER, "ann").timestamp == datetime(2026, 3, 28, 17)
+GROUP_PLAN = f"""
+time_zone = "Europe/Warsaw"
+[late]
+per_day = 0.5
+[chapters.{CHAPTER}]
+groups = true
+due = 2026-03-20T12:00:00
+[extensions.EXTENDED]
+{CHAPTER} = 2026-03-28T12:00:00
+"""
+
+
+def shown(page: str) -> tuple[str, float, float | None]:
+    """Name, points, and cost of lateness as a reader of the page sees them."""
+    name = re.search(r"Feedback for ([^<]*)<", page)
+    points = re.search(r'<p class="total"><strong>([\d.]+)</strong>', page)
+    cost = re.search(r"which cost ([\d.]+) of", page)
+    assert name is not None
+    assert points is not None
+    return name[1].strip(), float(points[1]), float(cost[1]) if cost else None
+
+
+@pytest.mark.parametrize(("extended", "late"), [("ada", {"bo", "cy"}), ("bo", {"ada", "cy"})])
+def test_a_page_is_its_readers(
+    course: Course,
+    filled: Callable[..., Any],
+    hand_in: Callable[..., Path],
+    tmp_path: Path,
+    extended: str,
+    late: set[str],
+) -> None:
+    (tmp_path / "class.csv").write_text("id,name,group\nada,Ada Ames,T\nbo,Bo Beck,T\ncy,Cy Cox,T\ndee,Dee Dow,U\n")
+    enrol(course, tmp_path / "class.csv")
+    (course.root / "course.toml").write_text(GROUP_PLAN.replace("EXTENDED", extended), encoding="utf-8")
+    hand_in("ada", filled()).with_name("timestamp.txt").write_text("2026-03-21 11:00")
+    autograde(course, CHAPTER, device="cpu", settings=GradingSettings(seed=7), make_executor=Scripted())
+    (page,) = write_feedback(course, CHAPTER, configured(course))
+    pages = {
+        student: content.decode() for student, content in member_pages(course, CHAPTER, ["bo", "cy", "dee"]).items()
+    }
+    assert sorted(pages) == ["bo", "cy"], "nobody has handed in for Dee"
+    pages["ada"] = page.read_text(encoding="utf-8")
+    # Three exercises give a point each; a day costs half of them.
+    for student, name in (("ada", "Ada Ames (ada)"), ("bo", "Bo Beck (bo)"), ("cy", "Cy Cox (cy)")):
+        assert shown(pages[student]) == (name, 1.5 if student in late else 3.0, 1.5 if student in late else None)
+        others = {"Ada Ames", "Bo Beck", "Cy Cox"} - {name.partition(" (")[0]}
+        assert not any(other in pages[student] for other in others)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,14 @@ from autograder.grading.regrade import regrade, to_regrade
 from autograder.grading.released_points import current_points, refuse_changed_points
 from autograder.grading.replay import replay
 from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.results import read_results
-from autograder.submission.manifest import Manifest, SourceCell, released_manifest
+from autograder.record.results import read_result, read_results, result_path
+from autograder.record.signatures import Signature, read_signatures, signatures_path
+from autograder.submission.manifest import Manifest, SourceCell
 from autograder.submission.problem import Problem, add_problems
 from autograder.submission.test_cells import OUT_OF_RANGE
 
 from .conftest import CHAPTER as SMALL
+from .conftest import Fill, HandIn, Snapshot
 from .scripted import Scripted
 
 ROOT = Path(__file__).parents[3]
@@ -58,10 +61,9 @@ def test_the_points_of_now_are_those_of_the_checks() -> None:
 
     expected = {name: item.points for name, item in exercises().items() if item.chapter == CHAPTER}
     assert current_points(ROOT, CHAPTER) == expected
-    assert current_points(ROOT, "77_unheard_of") == {}
 
 
-@pytest.mark.parametrize("other", [{}, {"an_older_exercise": 4.0}], ids=["as they are", "one that only one side has"])
+@pytest.mark.parametrize("other", [{}, {"an_older_exercise": 4.0}], ids=["equal", "another exercise"])
 def test_the_same_points_are_graded_whatever_questions_in_words_are_worth(
     released: Callable[..., Course], other: dict[str, float]
 ) -> None:
@@ -98,28 +100,25 @@ def test_a_check_that_gives_other_points_than_its_cell_stops_the_run_and_costs_n
     settings = GradingSettings(seed=7)
     autograde(course, SMALL, device="cpu", settings=settings, make_executor=Scripted())
     before = {result.student: result.score for result in read_results(course, SMALL)}
-    for total in (2.0, 98.0):
-        changed = Scripted(totals={"causal_mask": total})
-        worth = {cell.name: cell.points for cell in released_manifest(course, SMALL).cells}["test_causal_mask"]
-        chosen = to_regrade(course, SMALL, ("ann", "ben"), settings)
-        for dry_run in (True, False):
-            with pytest.raises(CourseError) as refused:
-                regrade(course, chosen, settings, dry_run=dry_run, make_executor=changed)
-            assert all(word in refused.value.what for word in ("causal_mask", f"{total:g} points", f"{worth:g}"))
-        with pytest.raises(CourseError):
-            replay(course, SMALL, "ann", make_executor=changed)
-        hand_in("cem", filled(SMALL, answer="Because, too."), SMALL)
-        with pytest.raises(CourseError):
-            autograde(course, SMALL, device="cpu", settings=settings, make_executor=changed)
-        assert {result.student: result.score for result in read_results(course, SMALL)} == before
-        with GradebookWriter(course, SMALL, configured(course)).gradebook() as gradebook:
-            stored = {one.student_id: one.score for one in gradebook.assignment_submissions(SMALL)}
-        assert stored == before
-        monkeypatch.setattr(module, "current_points", lambda project, chapter, to=total: {"causal_mask": to})
-        with pytest.raises(CourseError) as refused:
-            replay(course, SMALL, "ann", make_executor=changed)
-        assert refused.value.do.endswith(f"regrade {SMALL} --new-points --course {course.root}")
-        monkeypatch.undo()
+    changed = Scripted(totals={"causal_mask": 98.0})
+    chosen = to_regrade(course, SMALL, ("ann", "ben"), settings)
+    hand_in("cem", filled(SMALL, answer="Because, too."), SMALL)
+    runs: list[Callable[[], object]] = [
+        lambda: regrade(course, chosen, settings, dry_run=True, make_executor=changed),
+        lambda: regrade(course, chosen, settings, make_executor=changed),
+        lambda: replay(course, SMALL, "ann", make_executor=changed),
+        lambda: autograde(course, SMALL, device="cpu", settings=settings, make_executor=changed),
+    ]
+    for run in runs:
+        with pytest.raises(CourseError, match="causal_mask"):
+            run()
+    assert {result.student: result.score for result in read_results(course, SMALL)} == before
+    with GradebookWriter(course, SMALL, configured(course)).gradebook() as gradebook:
+        assert {one.student_id: one.score for one in gradebook.assignment_submissions(SMALL)} == before
+    monkeypatch.setattr(module, "current_points", lambda project, chapter: {"causal_mask": 98.0})
+    with pytest.raises(CourseError) as refused:
+        replay(course, SMALL, "ann", make_executor=changed)
+    assert refused.value.do.endswith(f"regrade {SMALL} --new-points --course {course.root}")
 
 
 def test_an_impossible_score_leaves_a_submission_without_a_grade(
@@ -139,3 +138,68 @@ def test_an_impossible_score_leaves_a_submission_without_a_grade(
         (result,) = autograde(course, SMALL, device="cpu", settings=GradingSettings(seed=7), make_executor=Impossible())
         assert result.status == "not recorded"
         assert "test_causal_mask" in str(result.problems[0])
+
+
+SIGNATURE = Signature("sheet", "structure", "f", (0.5,))
+
+
+@dataclass
+class Describing(Scripted):
+    """Gives points, and the same signature for a wrong answer of everybody."""
+
+    def grade_one(self, submission: Submission) -> Execution:
+        """Give the points and the signature."""
+        return replace(super().grade_one(submission), signatures={"soft_lookup": SIGNATURE.to_dict()})
+
+
+def grade(course: Course, executor: Scripted, *, force: bool = False) -> None:
+    autograde(course, SMALL, device="cpu", settings=GradingSettings(seed=7), make_executor=executor, force=force)
+
+
+@pytest.fixture
+def graded(course: Course, filled: Fill, hand_in: HandIn) -> Course:
+    """A course in which Ann is graded, with a signature."""
+    hand_in("ann", filled(answer="Because."))
+    grade(course, Describing())
+    return course
+
+
+def test_signatures_are_kept_beside_the_results_as_long_as_the_submission(
+    graded: Course, snapshot: Snapshot, filled: Fill, hand_in: HandIn
+) -> None:
+    kept = signatures_path(graded, SMALL, "ann")
+    result = read_result(graded, SMALL, "ann")
+    assert result is not None
+    assert read_signatures(graded, SMALL, "ann", result.submission) == {"soft_lookup": SIGNATURE}
+    assert kept.is_relative_to(graded.root / "journal")
+    before = snapshot(graded.root)
+    for executor in (Scripted(), Describing()):
+        assert replay(graded, SMALL, "ann", make_executor=executor).same
+    assert snapshot(graded.root) == before, "a replay neither sees nor writes them"
+    signatures, recorded = kept.read_bytes(), result_path(graded, SMALL, "ann").read_bytes()
+    grade(graded, Scripted())
+    assert kept.read_bytes() == signatures, "unchanged"
+    grade(graded, Scripted(), force=True)
+    assert result_path(graded, SMALL, "ann").read_bytes() == recorded, "a result is the same bytes without them"
+    assert not kept.exists()
+    hand_in("ben", filled(answer="Because."))
+    grade(graded, Describing(), force=True)
+    assert kept.exists()
+    grade(graded, Scripted({"ann": None}), force=True)
+    assert not kept.exists(), "a failure of the grader takes them back"
+    grade(graded, Describing(), force=True)
+    shutil.rmtree(graded.folder("submitted", "ann"))
+    grade(graded, Describing())
+    assert not kept.exists()
+    assert signatures_path(graded, SMALL, "ben").exists()
+
+
+def test_an_unwritable_file_costs_no_grade(graded: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("autograder.record.signatures.write_atomically", full)
+    grade(graded, Describing(), force=True)
+    result = read_result(graded, SMALL, "ann")
+    assert result is not None
+    assert result.status == "graded"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -14,11 +13,9 @@ import pytest
 from nbformat.v4 import new_code_cell
 from nbgrader.api import MissingEntry
 from sqlalchemy import event, text
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from autograder.collecting.collect import collect
 from autograder.course.folder import Course
 from autograder.engine.interface import Execution
 from autograder.grading.plugin import OthersCells, OthersKernelspec, SubmissionExporter, configured
@@ -211,43 +208,31 @@ def penalties(course: Course, students: Iterable[str]) -> dict[str, float]:
 
 
 def test_a_submission_is_sanitised_once_and_takes_few_transactions(
-    pair: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
+    course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nbgrader, ours = pair
     monkeypatch.setattr(gradebook_writer, "KEPT", 2)
     taken: list[Path] = []
+    commits: list[Any] = []
     take = SubmissionExporter.from_filename
 
     def counted(self: Any, filename: str, *args: Any, **kw: Any) -> Any:
         taken.append(Path(filename))
         return take(self, filename, *args, **kw)
 
-    students = ["ada", "bo", "cy"]
-    for student in students:
-        submit_both(pair, student, student_notebook(ours))
-        by_nbgrader(nbgrader, student, full())
-    before = rows(ours), files(ours)
-    books = GradebookWriter(ours, CHAPTER, configured(ours))
-    with books, monkeypatch.context() as patched:
-        patched.setattr(SubmissionExporter, "from_filename", counted)
-        sanitised = {student: books.sanitise(student, submitted(ours, student)) for student in students}
-        assert (rows(ours), files(ours)) == before, "sanitising writes nothing"
-        assert list(books._sanitised) == ["bo", "cy"]
-        assert taken == [submitted(ours, student) for student in students]
-        commits: list[Any] = []
+    monkeypatch.setattr(SubmissionExporter, "from_filename", counted)
+    paths = {student: hand_in(course, student, student_notebook(course)) for student in ("ada", "bo", "cy")}
+    before = rows(course), files(course)
+    with GradebookWriter(course, CHAPTER, configured(course)) as books:
+        sanitised = {student: books.sanitise(student, path) for student, path in paths.items()}
+        assert (rows(course), files(course)) == before, "sanitising writes nothing"
         event.listen(books._shared.engine, "commit", commits.append)
-        for student in students:
+        for student in paths:
             notebook = nbformat.reads(sanitised[student], as_version=4)
             play(notebook, full())
             books.record(student, notebook)
-        assert submitted(ours, "bo") not in taken[3:]
-        assert not books._sanitised
-        # Student and submission; the grades and comments of all cells; the penalty. nbgrader takes one for every cell and more.
-        assert len(commits) <= 5 * len(students)
-    books.close()
-    assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5, "closed books open again"
-    books.close()
-    assert_equal(pair)
+    assert paths["bo"] not in taken[3:]
+    # Student and submission; the grades and comments of all cells; the penalty. nbgrader takes one for every cell and more.
+    assert len(commits) <= 5 * len(paths)
 
 
 def locked(session: Session) -> None:
@@ -271,91 +256,33 @@ def test_what_cannot_be_recorded_leaves_nothing(course: Course, monkeypatch: pyt
             assert gradebook.students == gradebook.assignment_submissions(CHAPTER) == []
         assert not list(course.folder("autograded", "ada", CHAPTER).rglob("*.ipynb"))
         by_books(books, "ada", full())
-        assert books.grades("ada")[0][TESTS[0]].auto_score == 2.5
+        before = rows(course)
+        # nbgrader stumbles over a value without a text, after two cells that were fine.
+        with pytest.raises(RecordError, match="text/plain"):
+            by_books(books, "ada", full() | {TESTS[0]: score("1"), TESTS[2]: score("")})
+        assert rows(course) == before
 
 
-STAMPS = {"words": b"yesterday", "bytes": b"\xff\xfe", "digits": b"9" * 400, "empty": b" "}
-
-
-@pytest.mark.parametrize("what", [*STAMPS, "pipe", "link"])
-def test_a_time_stamp_that_says_no_time_is_none(course: Course, what: str) -> None:
-    (course.root / "when.txt").write_text("2026-03-01 08:00:00 UTC")
-    for student in ("ada", "bo"):
-        path = hand_in(course, student, student_notebook(course)).with_name("timestamp.txt")
-        if what in STAMPS:
-            path.write_bytes(STAMPS[what])
-        else:
-            os.mkfifo(path) if what == "pipe" else path.symlink_to(course.root / "when.txt")
-    submitted(course, "bo").unlink()
+def test_a_missing_notebook_is_worth_nothing_and_waits_for_nobody(course: Course) -> None:
+    path = hand_in(course, "ada", student_notebook(course), when=DUE + timedelta(hours=2))
     with GradebookWriter(course, CHAPTER, configured(course)) as books:
         by_books(books, "ada", full())
-        books.record_zero("bo")
-        assert [books.grades(student)[0][TESTS[0]].auto_score for student in ("ada", "bo")] == [2.5, 0]
-    with opened(course) as gradebook:
-        assert {gradebook.find_submission(CHAPTER, student).timestamp for student in ("ada", "bo")} == {None}
-    kinds = [problem.kind for problem in collect(course, CHAPTER).problems if "bo" not in problem.where]
-    assert kinds == ["no time"] * (what != "empty")
-
-
-@pytest.mark.parametrize("attempt", ["first", "second"])
-def test_a_missing_notebook_is_worth_nothing_and_waits_for_nobody(shelf: Shelf, tmp_path: Path, attempt: str) -> None:
-    pair = two_notebook_pair(shelf, tmp_path)
-    if attempt == "second":
-        submit_both(pair, "ada", student_notebook(pair[0]), when=DUE + timedelta(hours=2))
-        record_both(pair, {"ada": full()})
-
-        def judge(gradebook: Any) -> None:
-            gradebook.find_grade("question_root", CHAPTER, CHAPTER, "ada").manual_score = 2.0
-
-        in_both(pair, judge)
-        for course in pair:
-            submitted(course, "ada").unlink()
-    nbgrader, ours = pair
-    # nbgrader knows a missing notebook where an assignment has several: the other one is there.
-    other = nbformat.read(nbgrader.root / "release" / CHAPTER / "other.ipynb", as_version=4)
-    for course in pair:
-        folder = submitted(course, "ada").parent
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "timestamp.txt").write_text("2026-03-02 08:00:00 UTC", encoding="utf-8")
-    nbformat.write(other, submitted(nbgrader, "ada").with_name("other.ipynb"))
-    by_nbgrader(nbgrader, "ada", {})
-    with GradebookWriter(ours, CHAPTER, configured(ours)) as books:
+        path.unlink()
         books.record_zero("ada")
-        grades, _ = books.grades("ada")
-    assert {grade.auto_score for grade in grades.values()} == {0}
+        grades, penalty = books.grades("ada")
+    assert ({grade.auto_score for grade in grades.values()}, penalty) == ({0}, 0)
     assert not any(grade.needs_manual_grade for grade in grades.values())
-    theirs, mine = map(rows, pair)
-    for table in theirs:
-        # Of the other notebook nothing is recorded here.
-        assert without_other(mine[table]) == without_other(theirs[table]), table
-    assert not (ours.folder("autograded", "ada", CHAPTER) / f"{CHAPTER}.ipynb").exists()
-    assert not (nbgrader.folder("autograded", "ada", CHAPTER) / f"{CHAPTER}.ipynb").exists()
+    assert not list(course.folder("autograded", "ada", CHAPTER).rglob("*.ipynb"))
 
 
-def without_other(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [row for row in found if "other" not in repr(row)]
-
-
-def two_notebook_pair(shelf: Shelf, folder: Path) -> tuple[Course, Course]:
-    """Copies of the course whose chapter has a second notebook."""
-    mine = Shelf(shelf.released, folder, shelf.server, shelf.database)
-    course = mine.copy("two notebooks")
-    other = nbformat.v4.new_notebook(
-        cells=[new_code_cell("1", metadata=mark("other_test", grade=True, locked=True, points=1.0))]
-    )
-    other.metadata = student_notebook(course).metadata
+def test_a_notebook_beside_the_chapters_is_put_right_by_nbgraders_own_steps(course: Course) -> None:
+    test = new_code_cell("1", metadata=mark("other_test", grade=True, locked=True, points=1.0))
+    other = nbformat.v4.new_notebook(cells=[test], metadata=student_notebook(course).metadata)
     nbformat.write(other, course.folder("source", ".", CHAPTER) / "other.ipynb")
     generate_assignment(course.config(), CHAPTER)
-    database = "" if mine.server is None else str(make_url(course.gradebook_url).database)
-    twins = Shelf(course.root, folder, mine.server, database)
-    return twins.copy("nbgrader"), twins.copy("ours")
-
-
-def test_a_notebook_beside_the_chapters_is_put_right_by_nbgraders_own_steps(shelf: Shelf, tmp_path: Path) -> None:
-    _, ours = two_notebook_pair(shelf, tmp_path)
     edited = nbformat.v4.new_notebook(cells=[new_code_cell("99", metadata=mark("other_test", grade=True, points=9.0))])
     edited.metadata["kernelspec"] = {"name": "mine"}
-    about = {"notebook": "other", "assignment": CHAPTER, "student": "ada", "db_url": ours.gradebook_url}
+    about = {"notebook": "other", "assignment": CHAPTER, "student": "ada", "db_url": course.gradebook_url}
     for step in (OthersKernelspec(), OthersCells()):
         step(edited, {"nbgrader": about})
     (cell,) = edited.cells
@@ -370,10 +297,9 @@ def test_names_are_written_where_the_gradebook_has_none(course: Course) -> None:
         for student in ("ada", "bo"):
             by_books(books, student, full())
         with opened(course) as gradebook:
-            gradebook.find_student("bo").first_name = "Bodo"
-            gradebook.db.commit()
+            gradebook.update_or_create_student("bo", first_name="Bodo")
         about = {"first_name": "New", "last_name": "Name", "lms_user_id": ""}
-        books.name_students({"ada": about, "bo": about, "not in the gradebook": about})
+        books.name_students(dict.fromkeys(("ada", "bo", "nobody"), about))
     with opened(course) as gradebook:
         known = {student.id: (student.first_name, student.last_name) for student in gradebook.students}
     assert known == {"ada": ("New", "Name"), "bo": ("Bodo", "Name")}
@@ -391,20 +317,6 @@ def test_no_course_is_added_that_nobody_has_named(course: Course) -> None:
         books.grades("bo")
         books.record_zero("ada")
     assert [row[0] for row in rows(course)["course"]] == ["tfcourse"]
-
-
-def test_the_grades_of_a_notebook_are_written_all_or_none(course: Course) -> None:
-    hand_in(course, "ada", student_notebook(course))
-    with GradebookWriter(course, CHAPTER, configured(course)) as books:
-        by_books(books, "ada", full())
-        before = rows(course)
-        # nbgrader stumbles over a value without a text, after two cells that were fine.
-        odd = full() | {TESTS[0]: score("1"), TESTS[2]: score("")}
-        with pytest.raises(RecordError, match="text/plain"):
-            by_books(books, "ada", odd)
-        assert rows(course) == before
-        by_books(books, "ada", full() | {TESTS[0]: score("1")})
-        assert books.grades("ada")[0][TESTS[0]].auto_score == 1.0
 
 
 def test_what_a_worker_brought_in_pieces_is_refused(course: Course) -> None:

@@ -16,16 +16,14 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import Stopped, autograde
 from autograder.grading.plugin import configured
 from autograder.grading.regrade import Regrade, ScoreChange, regrade, to_regrade
+from autograder.grading.replay import replay
 from autograder.record.gradebook_writer import GradebookWriter
 from autograder.record.journal import Journal
 from autograder.record.results import read_results
 
-from .conftest import CHAPTER
+from .conftest import CHAPTER, Fill, HandIn, Snapshot
 from .scripted import Scripted
 
-Fill = Callable[..., Any]
-HandIn = Callable[..., Path]
-Snapshot = Callable[[Path], dict[str, str]]
 SETTINGS = GradingSettings(seed=7)
 MOVED = Scripted({"ann": {"causal_mask": 3, "soft_lookup": 0}, "cem": {"causal_mask": 0}})
 
@@ -101,7 +99,7 @@ def test_they_stay_also_if_it_is_stopped_and_gone_on_with_by_autograde(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(owner, name, stopping)
-    with pytest.raises(Stopped):
+    with pytest.raises(Stopped, match="of 3"):
         again(graded, MOVED)
     monkeypatch.setattr(owner, name, work)
     autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
@@ -159,16 +157,16 @@ def test_a_failure_of_the_grader_is_neither_a_move_nor_a_stay(graded: Course) ->
 
 
 def test_where_nothing_was_graded_it_is_said(course: Course, graded: Course) -> None:
-    with pytest.raises(CourseError, match="nothing has been graded"):
+    with pytest.raises(CourseError, match="04_multi_head"):
         to_regrade(course, "04_multi_head", None, SETTINGS)
-    with pytest.raises(CourseError, match=r"no grade for .* of ghost"):
+    with pytest.raises(CourseError, match="of ghost"):
         to_regrade(course, CHAPTER, ["ann", "ghost"], SETTINGS)
 
 
 @pytest.mark.usefixtures("other_checks")
 def test_it_waits_for_nobody_who_is_grading_but_a_dry_run_may_look(graded: Course) -> None:
     with course_lock(graded):
-        with pytest.raises(CourseError, match="another tfcourse"):
+        with pytest.raises(CourseError):
             again(graded, MOVED)
         assert again(graded, MOVED, dry_run=True).moves
 
@@ -210,3 +208,89 @@ def test_other_code_sends_the_overridden_points_to_a_person_and_not_the_answer(
     autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
     assert waits(graded, "ann", "test_causal_mask") == (2.5, True)
     assert answers(graded)["ann"] == (3, False, "Well said.")
+
+
+@pytest.fixture
+def graded_once(course: Course, filled: Fill, hand_in: HandIn) -> Course:
+    """A course in which Ann has a grade, made with limits and a seed of its own."""
+    hand_in("ann", filled(answer="Because."))
+    settings = GradingSettings(seed=7, memory_mb=512)
+    autograde(course, CHAPTER, device="cpu", settings=settings, make_executor=Scripted())
+    return course
+
+
+def test_the_same_comes_out_with_the_recorded_seed_and_limits_and_nothing_is_written(
+    graded_once: Course, snapshot: Snapshot
+) -> None:
+    before = snapshot(graded_once.root)
+    again = Scripted()
+    done = replay(graded_once, CHAPTER, "ann", make_executor=again)
+    assert (done.same, done.differences, done.changes) == (True, (), ())
+    assert (again.seen[0].seed, again.seen[0].memory_mb, again.seen[0].device) == (7, 512, "cpu")
+    assert done.again == replace(
+        done.recorded, unchanged=False, seconds=done.again.seconds, exercises=done.again.exercises
+    )
+    assert snapshot(graded_once.root) == before
+
+
+def notebook(course: Course) -> Path:
+    """Return Ann's notebook."""
+    return course.folder("submitted", "ann", CHAPTER) / f"{CHAPTER}.ipynb"
+
+
+def age(course: Course) -> None:
+    """Let the grade be of a version that had another limit."""
+    path = course.root / "results" / CHAPTER / "ann.json"
+    path.write_text(path.read_text().replace('"memory_mb": 512', '"memory_of_old": 512'))
+
+
+Change = Callable[[Course], object]
+OTHER = Scripted({"ann": {"causal_mask": 2}}, said="Not as it should be.")
+# What happens before the replay, who runs it, and words of the differences.
+DIFFERENT: dict[str, tuple[Change, Scripted, tuple[str, ...]]] = {
+    "points": (lambda course: None, OTHER, ("causal_mask", "soft_lookup")),
+    "submission": (lambda course: notebook(course).write_bytes(b"%PDF"), Scripted(), ("submission",)),
+    "nothing": (lambda course: notebook(course).unlink(), Scripted(), ("not gradable",)),
+    "failure": (lambda course: None, Scripted({"ann": None}), ("not recorded",)),
+    "limit": (age, Scripted(), ()),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_what_is_different_is_named(graded_once: Course, what: str) -> None:
+    change, executor, words = DIFFERENT[what]
+    change(graded_once)
+    done = replay(graded_once, CHAPTER, "ann", make_executor=executor)
+    assert done.same is (not words)
+    assert [word for word in words if word not in "\n".join(done.differences)] == []
+    if what == "limit":
+        assert any("memory_of_old" in change for change in done.changes)
+    if what == "points":
+        assert done.to_dict()["score_again"] == done.to_dict()["score"] + 1
+
+
+def test_other_checks_make_no_other_grade_and_no_notebook_is_replayed_as_well(
+    graded_once: Course, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in("ben", b"%PDF-1.7")
+    autograde(graded_once, CHAPTER, students=["ben"], device="cpu", make_executor=Scripted())
+    assert replay(graded_once, CHAPTER, "ben", make_executor=Scripted()).same
+    monkeypatch.setattr("autograder.grading.course_settings.checks_hash", lambda: "another")
+    done = replay(graded_once, CHAPTER, "ann", make_executor=Scripted())
+    assert (done.same, len(done.changes)) == (True, 1)
+    notebook(graded_once).parent.rename(graded_once.root / "elsewhere")
+    with pytest.raises(CourseError, match="gone"):
+        replay(graded_once, CHAPTER, "ann", make_executor=Scripted())
+
+
+def test_where_there_is_no_grade_it_is_said_how_to_get_one(graded_once: Course, filled: Fill, hand_in: HandIn) -> None:
+    with pytest.raises(CourseError, match="no grade of ghost") as caught:
+        replay(graded_once, CHAPTER, "ghost", make_executor=Scripted())
+    assert str(graded_once.folder("submitted", "ghost", CHAPTER)) in caught.value.do
+    hand_in("unlucky", filled())
+    with pytest.raises(CourseError, match="no grade of unlucky") as caught:
+        replay(graded_once, CHAPTER, "unlucky", make_executor=Scripted())
+    assert f"tfcourse autograde {CHAPTER}" in caught.value.do
+    autograde(graded_once, CHAPTER, device="cpu", make_executor=Scripted({"unlucky": None}))
+    with pytest.raises(CourseError, match="unlucky"):
+        replay(graded_once, CHAPTER, "unlucky", make_executor=Scripted())

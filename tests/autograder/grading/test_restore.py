@@ -10,16 +10,18 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+from nbgrader.utils import determine_grade
 
 from autograder.checks_version import checks_stamp
 from autograder.course.folder import Course
 from autograder.submission.intake import Intake, take_in
 from autograder.submission.manifest import Manifest, released_manifest
+from autograder.submission.missing_definitions import explain_missing
+from autograder.submission.stray_answers import added_text, has_words
+from tests.autograder.submission.pictures import png
 
-from .conftest import CHAPTER, OTHER
-
-Fill = Callable[..., Any]
+from .conftest import CHAPTER, OTHER, Fill
 
 
 @pytest.fixture(scope="module")
@@ -103,68 +105,6 @@ def test_an_unanswered_question_stays_unanswered_without_metadata(filled: Fill, 
     assert answer.source == manifest.by_name["question_root"].source
 
 
-def test_metadata_that_claim_more_than_is_true_are_corrected(filled: Fill, manifest: Manifest) -> None:
-    handed_in = filled()
-    mark = cell_named(handed_in, "test_causal_mask").metadata.nbgrader
-    mark.update(points=100, grade=False, locked=False, solution=True)
-    handed_in.cells.append(
-        new_code_cell("x = 1", metadata={"nbgrader": {"grade_id": "mine", "grade": True, "points": 9}})
-    )
-    found = intake(handed_in, manifest)
-    assert (
-        cell_named(found.notebook, "test_causal_mask").metadata.nbgrader
-        == manifest.by_name["test_causal_mask"].metadata()
-    )
-    assert names(found) == [cell.name for cell in manifest.cells]
-
-
-def test_a_test_is_put_back_behind_the_last_definition(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
-    handed_in = without_metadata(filled(**right))
-    handed_in.cells = [c for c in handed_in.cells if not c.source.startswith("check(")]
-    handed_in.cells.append(new_code_cell("def causal_mask(T, device=None):\n    return better(T)"))
-    found = intake(handed_in, manifest)
-    order = [c.source for c in found.notebook.cells]
-    assert order.index(cell_named(found.notebook, "test_causal_mask").source) > order.index(handed_in.cells[-1].source)
-    assert cell_named(found.notebook, "causal_mask").source == handed_in.cells[-1].source
-
-
-def test_a_stub_is_not_put_back_over_a_solution_that_stands_elsewhere(
-    right: dict[str, str], manifest: Manifest
-) -> None:
-    everything = "\n\n\n".join(right[name] for name in ("causal_mask", "merge_query_key", "soft_lookup"))
-    handed_in = new_notebook(cells=[new_code_cell("import torch\nfrom torch import Tensor"), new_code_cell(everything)])
-    found = intake(handed_in, manifest)
-    sources = [cell.source for cell in found.notebook.cells]
-    assert sum("NotImplementedError" in source for source in sources) == 0
-    written = sources.index(everything)
-    assert all(place > written for place, source in enumerate(sources) if source.startswith("check(")), (
-        "a test stands before what it tests"
-    )
-
-
-def test_metadata_on_the_wrong_cell_do_not_overwrite_a_solution(
-    filled: Fill, right: dict[str, str], manifest: Manifest
-) -> None:
-    handed_in = filled(**right)
-    stub, test = cell_named(handed_in, "causal_mask"), cell_named(handed_in, "test_causal_mask")
-    stub.metadata, test.metadata = test.metadata, stub.metadata
-    found = intake(handed_in, manifest)
-    assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
-    assert right["causal_mask"] in [cell.source for cell in found.notebook.cells]
-    assert names(found).count("test_causal_mask") == 1
-
-
-def test_what_a_student_added_to_the_setup_is_kept_behind_it(filled: Fill, manifest: Manifest) -> None:
-    handed_in = filled()
-    setup = cell_named(handed_in, "setup")
-    setup.source += "\nimport torch.nn.functional as F"
-    found = intake(handed_in, manifest)
-    place = next(i for i, cell in enumerate(found.notebook.cells) if cell.metadata.get("nbgrader"))
-    assert found.notebook.cells[place].source == manifest.by_name["setup"].source
-    assert found.notebook.cells[place + 1].source.endswith("import torch.nn.functional as F")
-    assert kinds(found) == ["locked cell edited"]
-
-
 def test_a_setup_cell_says_nothing_about_the_chapter(manifest: Manifest) -> None:
     alone = replace(manifest, elsewhere={})  # a course in which the notebook's own chapter is not released
     shared = next(cell for cell in manifest.cells if cell.locked and cell.cell_type == "code" and not cell.grade)
@@ -184,20 +124,6 @@ def test_a_submission_cannot_bring_its_own_verdict_on_itself(filled: Fill, manif
     handed_in = filled()
     handed_in.metadata["tfcourse"] = {"problems": [{"kind": "x", "what": "x", "where": "", "do": "", "fatal": False}]}
     assert intake(handed_in, manifest).notebook.metadata["tfcourse"] == {"problems": []}
-
-
-def test_cells_that_lost_their_metadata_are_counted_named_only_if_few_and_no_problem(
-    filled: Fill, right: dict[str, str], manifest: Manifest
-) -> None:
-    handed_in = filled(answer="Because.", **right)
-    (all_,) = intake(without_metadata(handed_in), manifest).problems
-    assert "test_causal_mask" not in all_.what
-    assert all_.remark
-    assert not all_.fatal
-    cell_named(handed_in, "test_causal_mask").metadata.pop("nbgrader")
-    (one,) = intake(handed_in, manifest).problems
-    assert all_.kind == one.kind == "metadata restored"
-    assert "test_causal_mask" in one.what
 
 
 def test_a_notebook_of_other_checks_than_it_is_graded_by_gets_a_remark(
@@ -222,3 +148,172 @@ def test_a_notebook_that_says_nothing_sensible_about_its_checks_is_taken_as_it_i
     handed_in = filled()
     handed_in.metadata["tfcourse"] = {"checks": stamp} if stamp else 3
     assert "other checks" not in kinds(intake(handed_in, manifest))
+
+
+TEXT = "The variance of a sum grows with the number of its terms."
+PICTURES = [png(2, 3), png(3, 2)]
+OWN = "Because of the variance."
+
+
+def named(notebook: Any, name: str) -> int:
+    """The position of a cell."""
+    cells = enumerate(notebook.cells)
+    return next(i for i, cell in cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name)
+
+
+def read(notebook: Any, manifest: Manifest) -> tuple[str, float | None, list[str]]:
+    """The answer as the marker reads it, nbgrader's points for it (None: a person decides), and the kinds of problems."""
+    intake = take_in(nbformat.writes(notebook).encode(), manifest)
+    cell = intake.notebook.cells[named(intake.notebook, "question_root")]
+    return cell.source, determine_grade(cell)[0], [problem.kind for problem in intake.problems]
+
+
+@pytest.mark.parametrize(
+    ("where", "cell"),
+    [
+        (1, new_markdown_cell(TEXT)),
+        (0, new_markdown_cell(TEXT)),
+        (1, new_raw_cell(TEXT)),
+        (1, new_code_cell(f"# {TEXT}")),
+        (1, new_code_cell(f"'''{TEXT}'''")),
+        (1, new_code_cell(TEXT)),
+    ],
+    ids=["below", "above", "raw", "comment", "string", "text in a code cell"],
+)
+def test_a_cell_beside_the_answers_is_shown_with_it(
+    filled: Callable[..., Any], manifest: Manifest, where: int, cell: Any
+) -> None:
+    notebook = filled()
+    notebook.cells.insert(named(notebook, "question_root") + where, copy.deepcopy(cell))
+    text, points, kinds = read(notebook, manifest)
+    assert TEXT in text
+    assert "YOUR ANSWER HERE" not in text
+    assert (points, kinds) == (None, ["answer elsewhere"])
+
+
+def test_parts_are_shown_in_the_order_of_the_notebook(filled: Callable[..., Any], manifest: Manifest) -> None:
+    notebook = filled(answer=OWN)
+    at = named(notebook, "question_root")
+    notebook.cells[at + 1 : at + 1] = [new_markdown_cell("Third."), new_code_cell("print(1)  # some words of code")]
+    notebook.cells.insert(at, new_markdown_cell("First."))
+    text, _, _ = read(notebook, manifest)
+    assert text.index("First.") < text.index(OWN) < text.index("Third.")
+    assert "print" not in text, "beside an answer, code is code"
+
+
+def test_text_anywhere_belongs_to_the_only_question_without_an_answer(
+    filled: Callable[..., Any], manifest: Manifest
+) -> None:
+    notebook = filled()
+    notebook.cells.insert(0, new_markdown_cell(TEXT))
+    assert TEXT in read(notebook, manifest)[0]
+    answered = filled(answer=OWN)
+    answered.cells.insert(0, new_markdown_cell(TEXT))
+    assert read(answered, manifest) == (OWN, None, [])
+
+
+def test_pictures_come_along_and_keep_apart(filled: Callable[..., Any], manifest: Manifest) -> None:
+    notebook = filled(answer="![mine](attachment:image.png)")
+    at = named(notebook, "question_root")
+    notebook.cells[at].attachments = {"image.png": {"image/png": PICTURES[0]}}
+    other = new_markdown_cell("![other](attachment:image.png)", attachments={"image.png": {"image/png": PICTURES[1]}})
+    notebook.cells.insert(at + 1, other)
+    intake = take_in(nbformat.writes(notebook).encode(), manifest)
+    cell = intake.notebook.cells[named(intake.notebook, "question_root")]
+    names = {name: content["image/png"] for name, content in cell.attachments.items()}
+    assert sorted(names.values()) == sorted(PICTURES)
+    for name in names:
+        assert f"(attachment:{name})" in cell.source
+
+
+def test_an_untouched_notebook_has_no_answer(filled: Callable[..., Any], manifest: Manifest) -> None:
+    text, points, kinds = read(filled(), manifest)
+    assert (text, points, kinds) == ("YOUR ANSWER HERE", 0, [])
+
+
+def test_text_of_an_older_release_is_no_answer(filled: Callable[..., Any], manifest: Manifest) -> None:
+    """The question was worded otherwise when the student downloaded it; nbgrader's checksum proves that it is untouched."""
+    notebook = filled()
+    newer = [
+        {**vars(cell), "source": f"{cell.source} Use at most one formula, please."}
+        if cell.name == "prompt_root"
+        else vars(cell)
+        for cell in manifest.cells
+    ]
+    shorter = Manifest(
+        CHAPTER, tuple(type(manifest.cells[0])(**cell) for cell in newer), plain_texts=manifest.plain_texts
+    )
+    assert read(notebook, shorter) == ("YOUR ANSWER HERE", 0, [])
+    older = filled()
+    heading = next(cell for cell in older.cells if cell.source.startswith("# Exercises"))
+    heading.source = heading.source.replace("of", "for")
+    assert read(older, manifest)[1:] == (0, [])
+
+
+def test_without_the_source_notebook_only_names_decide(filled: Callable[..., Any], manifest: Manifest) -> None:
+    notebook = filled()
+    notebook.cells.append(new_markdown_cell(TEXT))
+    unknown = Manifest(CHAPTER, manifest.cells)
+    assert read(notebook, unknown) == ("YOUR ANSWER HERE", 0, [])
+
+
+@pytest.mark.parametrize(
+    ("original", "text", "added"),
+    [
+        ("Why is it so?", "Why is it so? Because it must.", "Because it must."),
+        ("Why is it so?", "It follows from the law.", "It follows from the law."),
+        ("Why is it so?", "Why is it so", ""),
+        ("Why is it so?", "Why is it really so?", ""),
+        ("a b c d e f", "a b one two three c d e f", "one two three"),
+    ],
+)
+def test_what_was_added_to_a_text_is_found_by_words(original: str, text: str, added: str) -> None:
+    assert added_text(original, text) == added
+
+
+def test_long_texts_are_not_compared_word_by_word() -> None:
+    long = "word " * 30_000
+    assert added_text(long, long) == ""
+    assert added_text(long, f"{long} and an answer") == f"{long} and an answer"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x = 1  # one", False),
+        ("x = 1\n# this is my answer", True),
+        ("'this is my answer'", True),
+        ("print('this is no statement of text')", False),
+        ("this is my answer", True),
+        ("Why? Because it's so", True),
+        ("for i in range(3):\n    print(i, i, i)", False),
+    ],
+)
+def test_comments_and_strings_are_words_and_code_is_not(source: str, words: bool) -> None:
+    assert has_words(new_code_cell(source)) is words
+
+
+NAME = "causal_mask"
+
+
+@pytest.mark.parametrize(("make", "kind"), [(new_markdown_cell, "markdown"), (new_raw_cell, "raw")])
+def test_code_in_a_text_is_named(make: object, kind: str, manifest: Manifest) -> None:
+    cell = make("Mine:\ndef causal_mask(T): ...")  # type: ignore[operator]
+    (problem,) = explain_missing({NAME: None}, frozenset({NAME}), [(5, cell)], manifest)
+    assert f"stands in cell 5, which is a {kind} cell" in problem.what
+
+
+def test_an_empty_stub_is_still_empty_whatever_else_is_there(manifest: Manifest) -> None:
+    stub, other = new_code_cell(manifest.by_name[NAME].source), new_code_cell("def causal_mask_2(T): ...")
+    (problem,) = explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest)
+    assert problem.what == "causal_mask is still empty; cell 2 defines causal_mask_2."
+
+
+def test_nothing_is_said_of_what_was_not_begun_or_cannot_be_known(manifest: Manifest) -> None:
+    stub = new_code_cell(manifest.by_name[NAME].source)
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub)], manifest) == []
+    helper = new_code_cell("def _Gpt_causal_mask(T): ...")
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest) == []
+    opaque = new_code_cell("exec(open('mask.py').read())")
+    assert explain_missing({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest) == []
+    assert explain_missing({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest) == []

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
-from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
+from autograder.feedback.formula import _ATTRIBUTES, _TAGS, formula
 from autograder.feedback.markup import markdown
 from autograder.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.plugin import configure
 from autograder.submission.images import image_base64, safe_images
-from autograder.submission.notebook_reader import MAX_PICTURES, read_notebook
 from tests.autograder.submission.pictures import jpeg, png
 
 PNG = png(2, 3)
 JPEG = jpeg(2, 3)
-
-
-def read(*cells: Any) -> tuple[Any, list[Any]]:
-    """A submission as the grader reads it."""
-    return read_notebook(json.dumps(new_notebook(cells=list(cells))).encode())
 
 
 def shown(*cells: Any, **metadata: Any) -> Any:
@@ -56,14 +50,6 @@ def test_what_is_no_picture_has_no_data(data: Any) -> None:
     assert image_base64("image/png", data) == ""
 
 
-def test_a_pasted_picture_is_in_the_grader_s_copy_and_too_large_ones_are_named() -> None:
-    small = new_markdown_cell("![x](attachment:x.png)", attachments={"x.png": {"image/png": PNG}})
-    large = new_markdown_cell("y", attachments={"y.png": {"image/png": png(2, 3, data=MAX_PICTURES)}})
-    notebook, problems = read(small, large, new_markdown_cell("z", attachments={"z.svg": {"image/svg+xml": "<svg/>"}}))
-    assert [dict(cell.get("attachments", {})) for cell in notebook.cells] == [{"x.png": {"image/png": PNG}}, {}, {}]
-    assert [(problem.kind, problem.where) for problem in problems] == [("pictures too large", "cell 2")]
-
-
 def test_a_picture_stands_where_the_text_has_it_and_a_missing_one_is_said_to_be_missing() -> None:
     html = markdown(
         '![a "quote"](attachment:a%20b.png) ![](attachment:no.png) ![far](http://x/y.png)',
@@ -76,12 +62,6 @@ def test_a_picture_stands_where_the_text_has_it_and_a_missing_one_is_said_to_be_
 
 
 # ---------------------------------------------------------------------------------------------------------- the page
-
-
-def test_a_mermaid_diagram_is_text() -> None:
-    html = markdown("```mermaid\n</pre><script>alert(1)</script>\n```")
-    assert "<script" not in html
-    assert "&lt;/pre&gt;&lt;script&gt;" in html
 
 
 def test_metadata_keep_the_marks_and_nothing_of_the_students() -> None:
@@ -147,16 +127,69 @@ def test_whatever_a_course_configures_nbgrader_s_pages_get_the_course_s_markdown
     assert config.HTMLExporter.preprocessors == [SafeNotebook]
 
 
-def test_the_formgraders_page_has_formulas_and_loads_nothing_from_elsewhere() -> None:
-    config = Config()
-    configure(config)
-    configure(config)
-    config.HTMLExporter.template_name = "formgrade"
-    config.HTMLExporter.extra_template_basedirs = [handlers.template_path]
-    notebook = new_notebook(cells=[new_markdown_cell(r"$\href{javascript:x}{y}$ and $\frac12$"), new_code_cell("x")])
-    resources = {"base_url": "", "notebook_id": "n", "index": 0, "total": 1, "assignment_id": "a", "submission_id": "s"}
-    page, _ = HTMLExporter(config=config).from_notebook_node(notebook, resources=resources)
-    assert "<mfrac><mn>1</mn><mn>2</mn></mfrac>" in page
-    assert "javascript:x" not in page
-    assert "window.MathJax = {" in page
-    assert not re.findall(r"(?:src|href)=\"?(?:https?:)?//", page)
+ROOT = Path(__file__).resolve().parents[3]
+HOSTILE = [
+    r"\text{<script>alert(1)</script>}",
+    r"\text{&lt;script&gt;alert(1)&lt;/script&gt;}",
+    r"\href{javascript:alert(1)}{x}",
+    r"\style{background:url(http://x)}{x}",
+    r"\class{panel}{x}",
+    r"\color{url(http://x)}{x}",
+    r"\colorbox{url(http://x)}{x}",
+    r"\mathop{<img src=x onerror=alert(1)>}",
+    r"\operatorname{</math><img src=x>}",
+    r"\rule{1em\" onclick=\"alert(1)}{1em}",
+    r"\hspace{1em\" onclick=\"alert(1)}",
+    r"\mbox{</mtext><a href=javascript:x>y</a>}",
+    r"\begin{array}{c\" onclick=\"x} a \end{array}",
+    r"\unicode{60}script\unicode{62}",
+]
+_TAG = re.compile(r"<(/?)(\w+)((?: \w+=\"[\w.+% -]*\")*)>")
+
+
+@pytest.mark.parametrize("tex", HOSTILE)
+def test_nothing_of_a_formula_runs_or_fetches(tex: str) -> None:
+    shown = formula(tex)
+    assert "<" not in _TAG.sub("", shown)
+    attributes = {name for match in _TAG.finditer(shown) for name in re.findall(r" (\w+)=", match[3])}
+    names = {match[2] for match in _TAG.finditer(shown)}
+    assert names <= _TAGS | {"code"}
+    assert attributes <= _ATTRIBUTES | {"display", "class"}
+    assert shown.count("class=") == shown.startswith('<code class="tex">')
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\frac{" * 300 + "1" + "}{2}" * 300,
+        r"\sqrt{" * 300 + "x" + "}" * 300,
+        r"\left(" * 300,
+        "{" * 1_000,
+        "x_1 + " * 1_000,
+        r"\def\a{xxxxxxxxxx}\def\b{\a\a\a\a\a\a\a\a\a}\b\b\b",
+        r"\includegraphics{x}",
+        r"\begin{matrix}" + "&" * 1_900 + r"\end{matrix}",
+        "",
+    ],
+)
+def test_what_cannot_or_should_not_be_converted_stays_short(tex: str) -> None:
+    assert len(formula(tex)) <= max(len(tex) * 6, 41_000)
+
+
+def test_a_text_full_of_formulas_stays_short() -> None:
+    bomb = r"$\begin{matrix}" + "&" * 60 + r"\end{matrix}$ "
+    text = bomb * 199
+    assert len(text) < 20_000
+    assert len(markdown(text)) < 300_000
+
+
+def test_aligned_equations_have_columns() -> None:
+    assert "<mtable" in formula(r"\begin{aligned} a &= b \\ c &= d \end{aligned}", display=True)
+
+
+def test_nearly_all_of_the_courses_formulas_are_converted() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in ROOT.glob("chapters/*/*.md")]
+    found = {tex for text in texts for tex in re.findall(r"(?<![\\$])\$([^$\n]+)\$(?!\$)", text)}
+    left = {tex for tex in found if "<code" in formula(tex)}
+    assert len(found) > 300
+    assert len(left) <= len(found) // 100, left

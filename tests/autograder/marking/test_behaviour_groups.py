@@ -14,13 +14,9 @@ from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
 from autograder.marking.behaviour_groups import CodeAnswer, group_answers, read_code_answers
 from autograder.record.results import ExerciseResult, GradeResult, write_result
-from autograder.record.signatures import (
-    Signature,
-    read_signatures,
-    remove_orphans,
-    signatures_path,
-    write_signatures,
-)
+from autograder.record.signatures import Signature, read_signatures, signatures_path, write_signatures
+from tools.groupings import Labelled, purity_and_pair_f, seen_by
+from tools.labelled_answers import EXERCISES, labelled_answers
 
 CHAPTER = "03_scaled_dot_product"
 SAME = Signature("sheet", "structure", "fd", (1.0, 2.0))
@@ -141,10 +137,6 @@ def test_representatives_differ_and_frequent_texts_come_first() -> None:
     assert [member.student for member in group.representatives] == ["s3", "s0", "s2"]
 
 
-def test_no_answers_make_no_groups() -> None:
-    assert group_answers([]) == []
-
-
 def finding(title: str, passed: bool, diagnosis: Diagnosis | None = None) -> Finding:
     return Finding(title, f"{title} are right.", 2.0, passed, "fine" if passed else f"{title} are off.", diagnosis)
 
@@ -240,17 +232,22 @@ def test_damaged_signatures_are_no_signatures(graded_course: Course, content: st
     assert read_code_answers(graded_course, CHAPTER)["soft_lookup"][0].signature is None
 
 
-def test_signatures_go_with_the_submission(graded_course: Course) -> None:
-    path = signatures_path(graded_course, CHAPTER, "ann")
-    graded_course.folder("submitted", "ann", CHAPTER).mkdir(parents=True)
-    remove_orphans(graded_course, CHAPTER)
-    assert path.is_file()
-    graded_course.folder("submitted", "ann", CHAPTER).rmdir()
-    remove_orphans(graded_course, CHAPTER)
-    assert not path.exists()
+@pytest.fixture(scope="module")
+def corpus() -> list[Labelled]:
+    """The labelled answers of each exercise."""
+    return [list(labelled_answers(name)) for name in EXERCISES]
 
 
-def test_a_submission_without_wrong_answers_keeps_no_file(graded_course: Course) -> None:
-    write_signatures(graded_course, CHAPTER, "ann", "hash", {})
-    write_signatures(graded_course, CHAPTER, "ben", "hash", {})
-    assert not signatures_path(graded_course, CHAPTER, "ann").exists()
+def test_groups_hold_one_cause_each(corpus: list[Labelled]) -> None:
+    assert sum(map(len, corpus)) >= 500
+    purity, f = purity_and_pair_f(corpus)
+    print(f"purity {purity:.3f}, pair F {f:.3f} of {sum(map(len, corpus))} answers")
+    assert purity >= 0.93
+    assert f >= 0.85
+
+
+def test_failed_rows_alone_mix_causes(corpus: list[Labelled]) -> None:
+    """The floor is one that signatures are needed for."""
+    purity, f = purity_and_pair_f(seen_by("failed rows", corpus))
+    assert purity < 0.93
+    assert f < 0.85

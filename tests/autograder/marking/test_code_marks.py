@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from nbgrader.api import Gradebook
 
@@ -38,22 +36,6 @@ def test_answers_that_lost_points_are_listed(marks):
     assert (code.waiting, code.lost_points, code.groups_done) == (4, 10, 0)
     assert code.reference == "def causal_mask(T, device=None):\n    return lower(T)\n"
     assert words.name == QUESTION
-
-
-def test_groups_with_most_lost_points_come_first(marks):
-    groups = _question(marks).groups
-    assert [[member.student for member in group.members] for group in groups] == [["ada", "bob", "cyd"], ["eve"]]
-
-
-def test_points_reach_the_test_cell(course, marks):
-    marks.give(EXERCISE, _versions(marks, "ada", "bob"), 2.5, "Mind the future.")
-    with Gradebook(course.gradebook_url) as book:
-        grade = book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "bob")
-        comment = book.find_comment(EXERCISE, CHAPTER, CHAPTER, "bob")
-        assert (grade.score, grade.auto_score, grade.needs_manual_grade) == (2.5, 1.0, False)
-        assert comment.comment == "Mind the future."
-        assert book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "cyd").manual_score is None
-    assert _question(marks).waiting == 2
 
 
 def test_group_is_done_when_no_member_waits(marks):
@@ -128,9 +110,3 @@ def test_changed_results_are_read_again(course):
     assert reader.graded_code() is code
     write_outcome(course, "eve", verdict_of("fay"))
     assert [answer.student for answer in reader.question(EXERCISE).answers] == ["ada", "bob", "cyd"]
-
-
-def test_missing_source_notebook_leaves_out_the_reference(course, marks):
-    Path(course.folder("source", ".", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
-    question = _question(marks)
-    assert (question.title, question.reference) == (EXERCISE, "")

@@ -17,7 +17,6 @@ from autograder.record.marks_journal import MarksJournal
 from .conftest import CHAPTER, QUESTION, die_while_marking, write_answer
 
 RUBRIC = Rubric(QUESTION, "", "- 2 points: why\n- 2 points: how")
-GIVEN = MarkState(2.5, False, "See the lesson.")
 
 
 @pytest.fixture
@@ -54,18 +53,6 @@ def test_answers_are_counted_by_their_last_marker(course, marks):
     assert other.answers_by_marker() == {"a marker": 3}, "neither an undo nor a changed rubric is a mark"
     marks.undo(undo.entry.id)
     assert other.answers_by_marker() == {"a marker": 2, "another": 1}
-
-
-def test_undo_can_be_undone(course, marks):
-    entry = marks.give(QUESTION, _versions(course, "ada"), 2.5, "See the lesson.")
-    undo = marks.undo(entry.id).entry
-    marks.undo(undo.id)
-    assert _answers(course)["ada"].state == GIVEN
-
-
-def test_comment_alone_leaves_the_answer_waiting(course, marks):
-    marks.give(QUESTION, _versions(course, "bob"), None, "Why?")
-    assert _answers(course)["bob"].state == MarkState(None, True, "Why?")
 
 
 def test_stale_mark_changes_nothing(course, marks, dump):
@@ -129,11 +116,6 @@ TICKS = ticked(RUBRIC, (1, 0.5))
 
 def _ticks(course):
     return {student: answer.ticks for student, answer in _answers(course).items()}
-
-
-def test_ticks_are_kept_with_the_mark(course, marks):
-    marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "", TICKS)
-    assert _ticks(course) == {"ada": TICKS, "cyd": TICKS, "bob": None, "eve": None}
 
 
 def test_a_comment_alone_keeps_the_ticks(course, marks):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autograder.authoring.rubrics import Rubric
+from autograder.marking.points_field import read_points
 from autograder.marking.questions import Answer, Question
 from autograder.marking.rubric_ticks import (
     carried_over,
@@ -20,7 +25,7 @@ from autograder.marking.rubric_ticks import (
 )
 from autograder.record.marks_journal import MarkState
 
-BEFORE = Rubric("q", "", "- 2 points: the variance of a score\n- 1 point: the square root\n- 1 point: an example")
+BEFORE = Rubric("q", "", "- 2 points: the variance of a score\n- 1 point: the square root\n- 1 point: examples")
 
 
 def _rubric(*items: str) -> Rubric:
@@ -51,7 +56,7 @@ def test_a_page_knows_the_ticks_of_its_own_rubric_only() -> None:
 
 
 def test_new_points_move_an_answer() -> None:
-    now = _rubric("1 point: the variance of a score", "2 points: the square root", "1 point: an example")
+    now = _rubric("1 point: the variance of a score", "2 points: the square root", "1 point: examples")
     (move,) = rubric_moves(_question(2.5, (1, 0.5, 0)), now)
     assert (move.points, move.moves, move.is_override) == (2.0, True, False)
     assert current_shares(move.ticks, now) == (1, 0.5, 0)
@@ -63,7 +68,7 @@ def test_reordered_and_reworded_items_keep_their_ticks() -> None:
 
 
 def test_a_removed_item_takes_its_points_along() -> None:
-    now = _rubric("2 points: the variance of a score", "1 point: an example")
+    now = _rubric("2 points: the variance of a score", "1 point: examples")
     (move,) = rubric_moves(_question(3.0, (1, 1, 0)), now)
     assert move.points == 2.0
 
@@ -97,3 +102,40 @@ def test_versions_tell_rubrics_and_moves_apart() -> None:
         rubric_moves(_question(2.5, (1, 0.5, 0)), now)
     )
     assert [tick.share for tick in unticked(now)] == [0]
+
+
+@given(st.integers(0, 999), st.text("0123456789", min_size=1, max_size=4), st.sampled_from(".,"))
+def test_comma_and_point_separate_the_decimals(whole: int, decimals: str, separator: str) -> None:
+    expected = whole + Fraction(int(decimals), 10 ** len(decimals))
+    assert read_points(f" {whole}{separator}{decimals} ") == float(expected)
+
+
+@pytest.mark.parametrize(("text", "points"), [("0,5", 0.5), (",5", 0.5), ("3", 3.0), ("", None), (" ", None)])
+def test_a_number_or_nothing_is_read(text: str, points: float | None) -> None:
+    assert read_points(text) == points
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.000,5",
+        "1,000.5",
+        "1,5,0",
+        "5,",
+        "+1",
+        "-1",
+        "1e1",
+        "0x2",
+        "nan",
+        "inf",
+        "½",
+        "٣",
+        "1 000",
+        "1_0",
+        "'2",
+        "2 points",
+    ],
+)
+def test_anything_else_is_refused_and_named(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        read_points(text)

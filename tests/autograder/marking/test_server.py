@@ -61,24 +61,10 @@ def test_malformed_mark_is_refused(visit, course, changed):
     assert read_questions(course, CHAPTER)[0].waiting == 4
 
 
-@pytest.mark.parametrize(("sent", "points"), [("0,5", 0.5), ("0.5", 0.5), (0.5, 0.5), ("", None)])
-def test_points_are_read_as_they_were_typed(visit, course, sent, points):
-    async def steps(client):
-        xsrf, members = await client.page()
-        data = {"members": members[0], "points": sent, "comment": "Half."}
-        answer = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
-        assert json.loads(answer.body)["points"] == points
-
-    visit(steps)
-    assert read_questions(course, CHAPTER)[0].answers[0].state.points == points
-
-
 def test_overview_counts_unreadable_notebooks(visit, course):
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
 
-    page = text_of(visit, "/")
-    assert "0 of 3 marked" in page
-    assert "1 missing" in page
+    assert "1 missing" in text_of(visit, "/")
 
 
 def test_command_names_unreadable_notebooks(course, monkeypatch):
@@ -103,17 +89,6 @@ async def _marked_with_ticks(client, xsrf, members, **changed):
     rubric = re.search(r'data-rubric="(\w+)"', page).group(1)
     data = {"members": members, "points": "3", "comment": "", "ticks": [1, 0.5], "rubric": rubric} | changed
     return await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
-
-
-def test_ticked_items_are_shown_again(visit, course):
-    async def steps(client):
-        xsrf, members = await client.page()
-        assert (await _marked_with_ticks(client, xsrf, members[0])).code == 200
-        return (await client.ask(f"/question/{QUESTION}")).body.decode()
-
-    assert 'data-shares="[1.0, 0.5]"' in visit(steps)
-    answers = {answer.student: answer for answer in read_questions(course, CHAPTER)[0].answers}
-    assert [(tick.text, tick.share) for tick in answers["ada"].ticks] == [("why", 1.0), ("how", 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +141,7 @@ def test_overview_counts_answers_by_marker(visit, course):
     for marker, student in (("ann <b>", "ada"), ("bo", "bob")):
         version = next(one for one in read_questions(course, CHAPTER)[0].answers if one.student == student).version
         Marks(course, CHAPTER, marker).give(QUESTION, {student: version}, 1.0, "")
-    assert "<p>Marked by: ann &lt;b&gt; 1 answer, bo 1 answer.</p>" in text_of(visit, "/")
+    assert "ann &lt;b&gt; 1 answer, bo 1 answer" in text_of(visit, "/")
 
 
 @pytest.mark.parametrize("page", [f"/question/{QUESTION}", f"/question/{EXERCISE}"])
@@ -205,7 +180,7 @@ def test_rule_of_the_course_stands_beside_the_points(visit, course, name, rule, 
 
 
 def test_times_are_local(monkeypatch):
-    assert local_time("not a time") == "not a time"
+    assert local_time("noon") == "noon"
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     time.tzset()
     try:

@@ -36,19 +36,9 @@ def test_the_reference_itself_stays_as_it_is() -> None:
     torch.testing.assert_close(layer_norm(X, ONES, ZEROS), before, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("text", "count"), [("nowhere to be found", 0), ("keepdim=True", 2), ("Normalise every row", 0)]
-)
-def test_text_that_stands_elsewhere_or_nowhere_is_refused_and_docstrings_are_not_looked_at(
-    text: str, count: int
-) -> None:
-    with pytest.raises(EditError, match=f"stands {count} times"):
-        made(layer_norm, Edit(find=text, replace=""))
-
-
 def test_a_statement_is_dropped_as_a_whole() -> None:
     accepts = made(layer_norm, Edit(drop="if gamma.shape"))
-    with pytest.raises(ValueError, match="gamma and beta"):
+    with pytest.raises(ValueError, match="gamma"):
         layer_norm(X, ONES[:1], ZEROS)
     assert accepts(X, ONES[:1], ZEROS).shape == X.shape
 
@@ -56,11 +46,6 @@ def test_a_statement_is_dropped_as_a_whole() -> None:
 def test_the_only_statement_of_a_block_leaves_something_behind() -> None:
     accepts = made(layer_norm, Edit(drop='raise ValueError(f"rows'))
     assert accepts(X.long(), ONES.long(), ZEROS.long()).shape == X.shape
-
-
-def test_what_begins_several_statements_or_none_cannot_be_dropped() -> None:
-    with pytest.raises(EditError, match="begins 2 statements"):
-        made(layer_norm, Edit(drop="raise ValueError("))
 
 
 def test_every_return_is_wrapped_and_a_function_within_keeps_its_own() -> None:
@@ -90,17 +75,8 @@ def test_a_helper_is_edited_where_the_exercise_reaches_it_through_others() -> No
 
 
 def test_one_method_is_edited() -> None:
-    pre = made(
-        EncoderLayer, Edit(of="EncoderLayer.__init__", find="pre_norm: bool = False", replace="pre_norm: bool = True")
-    )
+    pre = made(EncoderLayer, Edit(of="EncoderLayer.__init__", find="bool = False", replace="bool = True"))
     assert pre(4, 2, 8).pre_norm
-    with pytest.raises(EditError, match="no method 'backward'"):
-        made(EncoderLayer, Edit(of="EncoderLayer.backward", first="pass"))
-
-
-def test_what_an_exercise_does_not_reach_cannot_be_edited() -> None:
-    with pytest.raises(EditError, match=r"reaches 0 definitions of that name; it reaches .*gelu"):
-        made(Transformer, Edit(of="lstm_cell", first="pass"))
 
 
 def test_a_body_comes_in_the_place_of_another() -> None:
@@ -128,24 +104,32 @@ def test_a_traceback_names_the_file_and_shows_the_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reference", "edit", "told"),
+    [
+        # Docstrings are not looked at.
+        *((layer_norm, Edit(find=text, replace=""), "0 times") for text in ("nowhere to be found", "Normalise every")),
+        (layer_norm, Edit(find="keepdim=True", replace=""), "2 times"),
+        (layer_norm, Edit(drop="raise ValueError("), "2 statements"),
+        (EncoderLayer, Edit(of="EncoderLayer.backward", first="pass"), "'backward'"),
+        (Transformer, Edit(of="lstm_cell", first="pass"), "0 definitions.*gelu"),
+        (layer_norm, Edit(find="return (", replace="return (("), "valid Python"),
+        (layer_norm, Edit(first="unheard_of(x)"), "nowhere"),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_refused(reference: Any, edit: Edit, told: str) -> None:
+    with pytest.raises(EditError, match=told):
+        made(reference, edit)
+
+
+@pytest.mark.parametrize(
     ("edit", "told"),
     [
         ({}, "this one has none"),
-        ({"find": "a"}, "find with replace"),
+        ({"find": "a"}, "replace"),
         ({"drop": "a", "first": "b"}, r"\['drop', 'first'\]"),
-        ({"returns": "0"}, "where the {result} goes"),
+        ({"returns": "0"}, "{result}"),
     ],
 )
 def test_an_edit_is_of_exactly_one_kind(edit: dict[str, str], told: str) -> None:
     with pytest.raises(EditError, match=told):
         Edit(**edit)
-
-
-def test_code_that_is_none_is_refused() -> None:
-    with pytest.raises(EditError, match="the edited layer_norm is not valid Python"):
-        made(layer_norm, Edit(find="return (", replace="return (("))
-
-
-def test_a_name_from_nowhere_is_refused() -> None:
-    with pytest.raises(EditError, match="comes from nowhere"):
-        made(layer_norm, Edit(first="unheard_of(x)"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,21 +11,6 @@ from autograder.checks import exercise
 from autograder.mutation import keys
 
 CODE = 'def f(x):\n    """Twice x."""\n    # a comment\n    if x < 0:\n        raise ValueError("x is negative")\n    return 2 * x\n'
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("Twice x.", "Two times x."), ("# a comment", ""), ("x is negative", "give me more"), ("2 * x", "(2*x)")],
-)
-def test_what_is_only_read_changes_no_key(old: str, new: str) -> None:
-    assert keys._text_digest(CODE.replace(old, new)) == keys._text_digest(CODE)
-
-
-@pytest.mark.parametrize(("old", "new"), [("2 * x", "3 * x"), ("<", "<="), ("ValueError", "TypeError")])
-def test_code_changes_the_key(old: str, new: str) -> None:
-    assert keys._text_digest(CODE.replace(old, new)) != keys._text_digest(CODE)
-
-
 LOCALS = """def f(x):
     total, rest = 0, [item for item in x]
     try:
@@ -33,30 +19,6 @@ LOCALS = """def f(x):
         raise error
     return total
 """
-
-
-def _file_digest(folder: Path, code: str) -> str:
-    file = folder / f"code_{abs(hash(code))}.py"
-    file.write_text(code)
-    return keys._file_digest(file)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("total", "amount"), ("rest", "numbers"), ("item", "one"), ("error", "problem")]
-)
-def test_names_of_local_variables_change_no_key(old: str, new: str, tmp_path: Path) -> None:
-    assert LOCALS.replace(old, new) != LOCALS
-    assert _file_digest(tmp_path, LOCALS.replace(old, new)) == _file_digest(tmp_path, LOCALS)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("return total", "return rest"), ("f(x)", "f(y)"), ("sum(rest)", "min(rest)"), ("sum(rest)", "sum(x)")],
-)
-def test_another_variable_changes_the_key(old: str, new: str, tmp_path: Path) -> None:
-    assert _file_digest(tmp_path, LOCALS.replace(old, new)) != _file_digest(tmp_path, LOCALS)
-
-
 PRIVATE = """class _Pair:
     def __init__(self):
         self._first, self._second = 1, 2
@@ -72,23 +34,43 @@ def public(x):
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [("_Pair", "_Two"), ("_first", "_one"), ("_helper", "_add_difference"), ("_second", "_a")]
-)
-def test_private_names_change_no_key(old: str, new: str, tmp_path: Path) -> None:
-    assert PRIVATE.replace(old, new) != PRIVATE
-    assert _file_digest(tmp_path, PRIVATE.replace(old, new)) == _file_digest(tmp_path, PRIVATE)
+def _text(folder: Path, code: str) -> str:
+    return keys._text_digest(code)
+
+
+def _file(folder: Path, code: str) -> str:
+    file = folder / f"code_{abs(hash(code))}.py"
+    file.write_text(code)
+    return keys._file_digest(file)
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("public", "open"), ("self._first - self._second", "self._second - self._first")]
-)
-def test_public_names_and_another_private_one_change_the_key(old: str, new: str, tmp_path: Path) -> None:
-    assert _file_digest(tmp_path, PRIVATE.replace(old, new)) != _file_digest(tmp_path, PRIVATE)
-
-
-def test_names_in_a_reference_count() -> None:
-    assert keys._text_digest(LOCALS.replace("total", "amount")) != keys._text_digest(LOCALS)
+    ("digest", "code", "old", "new", "same"),
+    [
+        *((_text, CODE, old, new, True) for old, new in (
+            ("Twice x.", "Two times x."), ("# a comment", ""), ("x is negative", "give me more"), ("2 * x", "(2*x)"),
+        )),
+        *((_text, CODE, old, new, False) for old, new in (("2 * x", "3 * x"), ("<", "<="), ("ValueError", "TypeError"))),
+        # Names of local variables and private ones do not count, except in a reference.
+        *((_file, LOCALS, old, new, True) for old, new in (
+            ("total", "amount"), ("rest", "numbers"), ("item", "one"), ("error", "problem"),
+        )),
+        *((_file, LOCALS, old, new, False) for old, new in (
+            ("return total", "return rest"), ("f(x)", "f(y)"), ("sum(rest)", "min(rest)"), ("sum(rest)", "sum(x)"),
+        )),
+        (_text, LOCALS, "total", "amount", False),
+        *((_file, PRIVATE, old, new, True) for old, new in (
+            ("_Pair", "_Two"), ("_first", "_one"), ("_helper", "_add_difference"), ("_second", "_a"),
+        )),
+        (_file, PRIVATE, "public", "open", False),
+        (_file, PRIVATE, "self._first - self._second", "self._second - self._first", False),
+    ],
+)  # fmt: skip
+def test_code_changes_a_key_and_what_is_only_read_does_not(
+    digest: Callable[[Path, str], str], code: str, old: str, new: str, same: bool, tmp_path: Path
+) -> None:
+    assert code.replace(old, new) != code
+    assert (digest(tmp_path, code.replace(old, new)) == digest(tmp_path, code)) is same
 
 
 def test_a_key_looks_at_the_check_and_not_at_its_wording() -> None:

@@ -101,16 +101,6 @@ def test_measures_are_kept_and_read_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert cache.read("top_k", "key") is None
 
 
-def test_old_measures_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "FOLDER", tmp_path)
-    cache.write("top_k", "key", Measures(1, (), 0, ()))
-    cache.prune()
-    assert cache.read("top_k", "key") is not None
-    monkeypatch.setattr(cache, "_KEPT_DAYS", -1)
-    cache.prune()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_measures_are_committed_and_unexplained_survivors_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

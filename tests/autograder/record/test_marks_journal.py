@@ -60,14 +60,6 @@ def test_the_last_committed_mark_counts(journal: MarksJournal) -> None:
     assert journal.ticks(CHAPTER)["question_root", "bob"].ticks is None
 
 
-def test_ticks_explain_only_the_points_they_were_given_with(journal: MarksJournal) -> None:
-    journal.begin(_entry("a", bob=Change(BEFORE, AFTER, None, TICKS)))
-    journal.commit("a")
-    given = journal.ticks(CHAPTER)["question_root", "bob"]
-    assert given.belong_to(2.5)
-    assert not any(given.belong_to(points) for points in (2.0, None))
-
-
 def test_ticks_are_read_again_when_the_journal_has_changed(journal: MarksJournal) -> None:
     root = journal.path.parents[1]
     assert marked_ticks(root, CHAPTER) == {}

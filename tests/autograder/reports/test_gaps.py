@@ -23,7 +23,7 @@ from autograder.collecting.pending import hash_of
 from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.record.results import ExerciseResult, GradeResult, result_path, write_result
-from autograder.reports.grades import Grade, read_grades
+from autograder.reports.grades import read_grades
 from autograder.reports.missing import removed_submissions, unclear, without_result
 from autograder.reports.student_work import read_student_work
 from autograder.submission.problem import Problem
@@ -73,10 +73,6 @@ def lose_results(course: Course) -> None:
     shutil.rmtree(course.root / "results")
 
 
-def damage_a_result(course: Course) -> None:
-    result_path(course, CHAPTER, "ada").write_text("{", encoding="utf-8")
-
-
 def lose_a_result(course: Course) -> None:
     result_path(course, CHAPTER, "ada").unlink()
 
@@ -113,7 +109,6 @@ STAMP = f"submitted/STUDENT/{CHAPTER}/timestamp.txt"
 GAPS: list[tuple[Callable[[Course], object], str, dict[str, list[dict[str, str]]]]] = [
     (lambda course: None, "", {"without_result": [], "gone": [], "open_times": [], "unowned": []}),
     (lose_results, rf"4 submissions .*no result: ada, bo, cy, di\. .*{GRADE}", {"without_result": of(*POINTS)}),
-    (damage_a_result, rf"1 submission .*no result: ada\. .*{GRADE}", {"without_result": of("ada")}),
     (lose_a_result, rf"1 submission .*no result: ada\. .*{GRADE}", {"without_result": of("ada")}),
     (fail_on_two, rf"2 submissions of {CHAPTER} .*earlier attempt: ada, eve\. .*{GRADE}", {}),
     (
@@ -182,18 +177,15 @@ def test_a_platform_gets_no_0_of_whom_nobody_knows_whether_they_could_be_graded(
     course: Course, tell: Callable[..., Result]
 ) -> None:
     before = tell("export", "--format", "canvas")
-    assert re.search(rf"could not be graded .*: Cy Doe \({CHAPTER}\)", before.stdout)
+    assert f": Cy Doe ({CHAPTER})" in before.stdout
     assert {"Doe, Ada", "Doe, Bo", "Doe, Di"} == {name for name in rows(course) if name.startswith("Doe")}
     shutil.rmtree(course.root / "results")
     told = tell("export", "--format", "canvas")
     # A point of the machine's or of a person's proves that there was something to grade.
     assert {"Doe, Ada", "Doe, Di"} == {name for name in rows(course) if name.startswith("Doe")}
     open_ = rf"2 submissions .*: Bo Doe \({CHAPTER}\), Cy Doe \({CHAPTER}\)"
-    assert re.search(rf"{open_}\. Not in the file", told.stdout)
-    assert "could not be graded and" not in told.stdout
-    everybody = tell("export")
-    assert re.search(open_, everybody.stdout)
-    assert "Not in the file" not in everybody.stdout
+    assert re.search(open_, told.stdout)
+    assert re.search(open_, tell("export").stdout)
     with (course.root / "export" / "grades.csv").open(encoding="utf-8", newline="") as file:
         scores = {row["student_id"]: row["score"] for row in csv.DictReader(file) if row["assignment"] == CHAPTER}
     assert scores == {"ada": "3.0", "bo": "0.0", "cy": "0.0", "di": "1.0"}
@@ -209,12 +201,6 @@ def test_an_answer_that_waits_proves_that_there_was_something_to_grade(course: C
     assert [grade.gradable for grade in read_grades(course, [CHAPTER])] == [True, True, None, True]
 
 
-def test_the_report_calls_it_not_graded_and_not_a_0(course: Course, tell: Callable[..., Result]) -> None:
-    shutil.rmtree(course.root / "results")
-    summary = json.loads(tell("report", "04", "--json").stdout)["chapters"][0]
-    assert (summary["graded"], summary["ungraded"], summary["not_gradable"]) == (2, ["bo", "cy"], [])
-
-
 def test_without_a_submission_grading_again_is_not_what_helps(course: Course) -> None:
     shutil.rmtree(course.root / "results")
     shutil.rmtree(course.folder("submitted", "ada"))
@@ -226,17 +212,8 @@ def test_many_are_counted_and_a_few_are_named(course: Course) -> None:
     one = read_grades(course, [CHAPTER])[0]
     many = [replace(one, student=f"s{i:03d}", has_result=False) for i in range(200)]
     (sentence,) = without_result(course, many)
-    assert sentence.startswith(f"200 submissions of {CHAPTER} are")
-    assert "s009 and 190 more. Grade" in sentence
-    assert "s010" not in sentence
     text = removed_submissions([replace(grade, in_place=False) for grade in many])
-    assert f"s009 ({CHAPTER}) and 190 more. If" in text
-    assert "remove STUDENT --force" in text
-
-
-def test_who_has_handed_in_nothing_misses_nothing(course: Course) -> None:
-    grades: list[Grade] = read_grades(course, [OTHER])
-    assert (without_result(course, grades), removed_submissions(grades), unclear(grades)) == ([], "", "")
+    assert ["s009" in told and "190" in told and "s010" not in told for told in (sentence, text)] == [True, True]
 
 
 def test_an_assignment_that_is_no_chapter_has_no_results(course: Course) -> None:
@@ -254,9 +231,9 @@ def test_who_was_taken_out_of_the_gradebook_as_advised_is_in_no_report(
     course: Course, tell: Callable[..., Result]
 ) -> None:
     shutil.rmtree(course.folder("submitted", "ada"))
-    command = tell("report").stdout.partition("in the course folder: ")[2].splitlines()[0].split()
+    (command,) = re.findall("nbgrader db .*", tell("report").stdout)
     done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=course.root, capture_output=True, text=True, check=False
+        [sys.executable, "-m", *command.split()], cwd=course.root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "no longer" not in tell("report").stdout

@@ -1,15 +1,21 @@
 """Totals are the weighted means of the chapters' shares, and nothing that is missing or open is passed over."""
 
+from __future__ import annotations
+
+import json
 from dataclasses import replace
-from html import escape
+from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
+from autograder.course.course_file import course_file_path
+from autograder.course.folder import Course
 from autograder.course.total_rule import TotalRule
-from autograder.reports.class_report import Work, summarise
-from autograder.reports.export import export
-from autograder.reports.report_page import render
-from autograder.reports.totals import in_each_grade, totals
+from autograder.errors import CourseError
+from autograder.reports.grades import read_grades
+from autograder.reports.recount import recount
+from autograder.reports.totals import totals
 
 CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
 WEIGHTS = {CHAPTERS[0]: 1.0, CHAPTERS[1]: 3.0, CHAPTERS[2]: 5.0}
@@ -31,11 +37,6 @@ def test_without_weights_there_is_no_total(grades):
     assert totals(grades, dict.fromkeys(CHAPTERS, 0.0)) == []
 
 
-def test_a_chapter_of_weight_0_is_left_out(grades):
-    ada, _ = totals(grades, WEIGHTS | {CHAPTERS[1]: 0.0})
-    assert (ada.share, list(ada.shares)) == (1.0, [CHAPTERS[0]])
-
-
 def test_who_has_no_chapter_that_counts_has_no_total(grades, make_grade, tmp_path):
     joined_late = make_grade("cy", 0.0, chapter=CHAPTERS[2], handed_in=False)
     rule = TotalRule(pass_mark=50)
@@ -49,43 +50,68 @@ def test_a_chapter_in_which_no_points_can_be_earned_does_not_count(grades):
     assert bo.share == 0.8
 
 
-def test_a_rule_drops_chapters_and_makes_points_grades_and_passes(grades, tmp_path):
-    rule = TotalRule(drop_lowest=1, scale=60, pass_mark=70, grades={"A": 90, "B": 75})
-    overall = totals(grades, WEIGHTS, rule)
-    ada, bo = overall
-    # Ada has 10/10 and (6 - 1)/10, Bo 8/10 and nothing; the lower share of each is dropped, whatever it weighs.
-    assert (ada.dropped, ada.share, ada.points, ada.grade_name, ada.passed) == ((CHAPTERS[1],), 1.0, 60.0, "A", True)
-    assert (bo.dropped, bo.share, bo.points, bo.grade_name, bo.passed) == ((CHAPTERS[1],), 0.8, 48.0, "B", True)
-    assert in_each_grade(overall) == "As it stands: 1 × A, 1 × B, 2 of 2 pass."
-    _, totals_file = export(grades, "csv", tmp_path, WEIGHTS, rule=rule)
-    header, ada_line, _ = totals_file.path.read_text(encoding="utf-8").splitlines()
-    assert header.endswith('"total","open","points","grade","passed","dropped"')
-    assert ada_line.endswith(f'"100.00","{CHAPTERS[1]}","60.00","A","yes","{CHAPTERS[1]}"')
-    page = render(summarise(map(Work, grades)), title="Class", folder=tmp_path, overall=overall)
-    assert escape(rule.sentence(), quote=False).replace("'", "&#39;") in page
-    assert '<span class="pill note">dropped</span>' in page
-
-
 def test_what_is_undecided_or_not_gradable_is_open(grades):
     undecided = replace(grades[0], decided=False)
     refused = replace(grades[2], gradable=False, raw=0.0)
     assert [total.open_chapters for total in totals([undecided, refused], WEIGHTS)] == [(CHAPTERS[0],)] * 2
 
 
-def test_totals_are_exported_beside_the_grades(grades, tmp_path):
-    grades_file, totals_file = export(grades, "csv", tmp_path, WEIGHTS)
-    assert (grades_file.path.name, totals_file.path.name) == ("grades.csv", "totals.csv")
-    header, ada, bo = totals_file.path.read_text(encoding="utf-8").splitlines()
-    assert header == f'"student_id","last_name","first_name","email","{CHAPTERS[0]}","{CHAPTERS[1]}","total","open"'
-    assert ada.endswith(f'"100.00","50.00","62.50","{CHAPTERS[1]}"')
-    assert bo == '"bo","X","\'=cmd()","bo@example.org","80.00","0.00","20.00",""'
-    assert len(export(grades, "csv", tmp_path)) == 1
-    assert all("totals" not in file.path.name for file in export(grades, "canvas", tmp_path, WEIGHTS))
+CHAPTER = "05_transformer"
+BEST = {"test_mask": 6.0, "test_attend": 4.0, "question_why": 5.0}
+SCORES = {
+    "ada": {"test_mask": 6.0, "test_attend": 1.0, "question_why": 5.0},
+    "bo": {"test_mask": 2.0, "test_attend": 4.0, "question_why": 0.0},
+    "cy": {"test_mask": 0.0, "test_attend": 0.0, "question_why": 0.0},
+}
 
 
-def test_the_report_has_totals_only_with_weights(grades, tmp_path):
-    summaries = summarise(map(Work, grades))
-    page = render(summaries, title="Class", folder=tmp_path, overall=totals(grades, WEIGHTS))
-    assert '<td class="n">62 %</td><td class="n">100 %</td><td class="n">50 %</td>' in page
-    assert "=cmd() X" in page
-    assert "Totals" not in render(summaries, title="Class", folder=tmp_path)
+@pytest.fixture
+def course(course_dir: Path) -> Course:
+    """A course of three students with three cells each; the answer of Cy waits, and Dee handed in nothing."""
+    course = Course.open(course_dir)
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        gradebook.add_assignment(CHAPTER)
+        gradebook.add_notebook(CHAPTER, CHAPTER)
+        for cell, points in BEST.items():
+            kind = "code" if cell.startswith("test_") else "markdown"
+            gradebook.add_grade_cell(cell, CHAPTER, CHAPTER, max_score=points, cell_type=kind)
+        for student, scores in SCORES.items():
+            gradebook.add_student(student)
+            gradebook.add_submission(CHAPTER, student)
+            for grade in gradebook.find_submission_notebook(CHAPTER, CHAPTER, student).grades:
+                grade.auto_score = scores[grade.name]
+                grade.needs_manual_grade = student == "cy" and grade.name == "question_why"
+        gradebook.add_student("dee")
+        gradebook.db.commit()
+    (course_dir / "students.json").write_text(json.dumps({}), encoding="utf-8")
+    return course
+
+
+def put(course: Course, text: str) -> None:
+    course_file_path(course.root).write_text(text, encoding="utf-8")
+
+
+def test_the_recount_names_who_moves(course: Course) -> None:
+    put(course, f'[chapters.{CHAPTER}.exercises.attend]\ncount = "full"\n')
+    result = recount(course, CHAPTER)
+    moves = {after.student: (before.score, after.score) for before, after in result.moves}
+    assert moves == {"ada": (12.0, 15.0), "cy": (0.0, 4.0)}
+    assert (result.stayed, list(result.rules)) == (1, ["attend"])
+    assert result.lines()[1:] == ["  ada  12 of 15 → 15 of 15", "  cy   0 of 15 → 4 of 15"]
+    put(course, "")
+    assert recount(course, CHAPTER).lines() == []
+
+
+def test_a_bonus_gives_no_more_than_the_whole_chapter(course: Course) -> None:
+    put(course, f'[chapters.{CHAPTER}.exercises.attend]\ncount = "bonus"\n')
+    shares = {total.grade.student: total.share for total in totals(read_grades(course, [CHAPTER]), {CHAPTER: 1.0})}
+    # Ada has 12 of 11 points, Bo 6 of 11.
+    assert shares == pytest.approx({"ada": 1.0, "bo": 6 / 11, "cy": 0.0, "dee": 0.0})
+
+
+def test_a_rule_for_an_exercise_that_is_not_there_is_refused_with_its_line(course: Course) -> None:
+    put(course, f'title = "x"\n[chapters.{CHAPTER}.exercises.atend]\ncount = "drop"\n')
+    with pytest.raises(CourseError, match="'atend'") as caught:
+        read_grades(course, [CHAPTER])
+    assert "line 2" in str(caught.value.where)
+    assert "attend" in caught.value.do

