@@ -34,9 +34,9 @@ class Grade:
 
     Attributes:
         student: the student's id in the course folder.
-        first_name: from the gradebook or the roster, or empty.
-        last_name: from the gradebook or the roster, or empty.
-        email: from the gradebook, or empty.
+        first_name: from the class list, the gradebook or a download, or empty.
+        last_name: from the same, or empty.
+        email: from the same, or empty.
         platform: the origin of the student's work in this chapter, ``"canvas"`` or ``"moodle"``, or empty if it is unknown.
         canvas_id: the student's number on Canvas, or empty.
         moodle_id: the student's participant number in this chapter's assignment on Moodle, or empty.
@@ -297,14 +297,16 @@ def _gradable(submission: Any, status: Status | None) -> bool | None:
 
 def _grade(assignment: Any, student: Any, submission: Any, known_as: Student, waiting: Mapping[str, int]) -> Grade:
     first, last = known_as.first_and_last_name
-    named = bool(student.first_name or student.last_name)
+    # The class list knows the present name of a student, and a download none that is better than the gradebook's.
+    listed = known_as.enrolled and bool(known_as.name)
+    named = bool(student.first_name or student.last_name) and not listed
     platform = known_as.platform_of(assignment.name)
     on_moodle = platform == "moodle"
     return Grade(
         student=student.id,
         first_name=(student.first_name or "") if named else first,
         last_name=(student.last_name or "") if named else last,
-        email=student.email or known_as.email,
+        email=(known_as.enrolled and known_as.email) or student.email or known_as.email,
         platform=platform,
         # The lecturer's entry in the gradebook takes precedence over the name in a download.
         canvas_id="" if on_moodle and not known_as.user else student.lms_user_id or known_as.user,

@@ -16,11 +16,12 @@ from click.testing import CliRunner, Result
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
 
-from autograder.authoring.chapter import find_chapter
+from autograder.authoring.chapter import chapters, find_chapter
 from autograder.authoring.exercise_source import solution_source
 from autograder.checks import exercise
 from autograder.commands.main import main
 from autograder.course.folder import Course
+from autograder.course.known_names import note_project_chapters
 from autograder.release import student_build
 from autograder.release.nbgrader_release import generate_assignment
 from tests.autograder.made_once import made_once
@@ -66,6 +67,7 @@ def _release(root: Path) -> None:
         generate_assignment(course.config(), chapter)
         # What students have installed is what their code finds when it is graded.
         student_build.build_student_wheel(PROJECT, find_chapter(PROJECT, chapter), root / "student" / chapter)
+    note_project_chapters(root, (chapter.name for chapter in chapters(PROJECT)))
 
 
 @pytest.fixture

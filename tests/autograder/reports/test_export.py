@@ -141,11 +141,10 @@ def test_who_handed_in_nothing_is_named_with_what_the_file_has(grades, tmp_path,
     ("form", "who", "says"),
     [
         ("excel", "all", "csv, canvas, moodle"),
-        ("moodle", "unknown", "--format csv"),
         ("moodle", "on Canvas", "Moodle"),
         ("csv", "absent", "handed in"),
-        ("canvas", "not gradable", "be graded"),
-        ("moodle", "not gradable", "be graded"),
+        ("canvas", "not gradable", "has a grade"),
+        ("moodle", "not gradable", "has a grade"),
         ("csv", "a file", "--to"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_chapter_in_which_no_points_can_be_earned_does_not_count(grades):
 
 
 def test_what_is_undecided_or_not_gradable_is_open(grades):
-    undecided = replace(grades[0], decided=False)
+    undecided = replace(grades[0], waits_for="choice")
     refused = replace(grades[2], gradable=False, raw=0.0)
     assert [total.open_chapters for total in totals([undecided, refused], WEIGHTS)] == [(CHAPTERS[0],)] * 2
 

@@ -81,11 +81,13 @@ def test_canvas_has_a_column_with_its_heading_and_no_cell_for_a_missing_conversa
     assert "Talk (77)" not in chapter[0]
 
 
-def test_moodle_has_worksheets_of_chapters_alone(make_grade, tmp_path):
+def test_moodle_has_worksheets_of_chapters_and_its_gradebook_a_table_of_conversations(make_grade, tmp_path):
     chapter = make_grade("ada", 8.0, platform="moodle", moodle_id="51")
     talk = replace(chapter, chapter=VIVA, raw=3.0, moodle_id="", viva=True)
-    (file,) = export([chapter, talk], "moodle", tmp_path)
-    assert file.path.name == f"moodle-{CHAPTER}.csv"
+    absent = replace(talk, student="bo", handed_in=False)
+    files = export([chapter, replace(talk, email="ada@example.org"), absent], "moodle", tmp_path)
+    assert [file.path.name for file in files] == [f"moodle-{CHAPTER}.csv", f"moodle-import-{VIVA}.csv"]
+    assert files[1].path.read_text().split() == ["email,idnumber,score", "ada@example.org,,3.00"]
 
 
 def test_report_shows_the_column_and_where_code_and_answers_differ(talked):
