@@ -129,7 +129,8 @@ def _moodle(name: str) -> list[PlatformName]:
         PlatformName("moodle", name[: match.start()], "", match[1] or "", name[match.end() :])
         for match in _overlapping(_MOODLE, name)
     ]
-    matches = [match for match in matches if match.upload] or matches
+    # Digits of another script after an underscore are no number, and no part of a team's name.
+    matches = [match for match in matches if match.upload] or [match for match in matches if "_" not in match.owner]
     # Moodle itself leaves no underscore in a name; where a person has put one, there must be no second way to read it.
     return matches[:1] if matches and "_" not in matches[0].owner else matches
 
