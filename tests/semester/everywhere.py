@@ -328,7 +328,7 @@ def _moodle(places: Places, folder: Path) -> dict[Key, tuple[str, str]]:
             row["Grade"],
             row["Maximum grade"],
         )
-        for path in folder.glob("moodle-*.csv")
+        for path in folder.glob("moodle-[0-9]*.csv")
         for row in _rows(path)
     }
 
