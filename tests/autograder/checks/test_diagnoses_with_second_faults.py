@@ -12,8 +12,8 @@ from autograder.checks import exercises
 
 from .second_faults import ANOTHER, FAULTS, Survival, named_mistakes, survivals
 
-# Every fifth exercise: all kinds of results and all chapters. ``python -m tests.autograder.checks.second_faults`` measures all of them.
-SAMPLE = list(islice(exercises().values(), 0, None, 5))
+# Every tenth exercise: all kinds of results and all chapters. ``python -m tests.autograder.checks.second_faults`` measures all of them.
+SAMPLE = list(islice(exercises().values(), 0, None, 10))
 # The fraction of diagnoses that a second fault may silence or replace. Lists leave no gradients, which some mistakes are about.
 LIMITS = {
     "everything_in_float32": 0.1,
@@ -34,13 +34,13 @@ def found() -> list[Survival]:
 def test_a_second_fault_keeps_the_diagnosis(found: list[Survival], fault: str) -> None:
     of_fault = [survival for survival in found if survival.fault == fault]
     lost = [survival for survival in of_fault if not survival.is_kept]
-    assert len(of_fault) > 100
+    assert len(of_fault) > 50
     assert len(lost) <= LIMITS[fault] * len(of_fault), lost[:10]
 
 
 def test_a_mistake_that_is_not_known_is_hardly_ever_given_the_name_of_another() -> None:
     outcomes = [bool(_named_without(exercise, i)) for exercise in SAMPLE for i in range(len(exercise.misconceptions))]
-    assert len(outcomes) > 400
+    assert len(outcomes) > 200
     assert sum(outcomes) <= 0.05 * len(outcomes)
 
 
