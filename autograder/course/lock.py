@@ -24,10 +24,18 @@ def course_lock(course: Course) -> Iterator[None]:
 
     Raises:
         InUseError: if somebody else is at work there.
+        CourseError: if the file system keeps no locks.
     """
     folder = course.root / "journal"
     folder.mkdir(parents=True, exist_ok=True)
-    handle = _try_to_lock(folder)
+    try:
+        handle = _try_to_lock(folder)
+    except OSError as error:
+        raise CourseError(
+            f"this folder cannot be locked against other commands ({error.strerror})",
+            where=folder,
+            do="Its file system keeps no locks, as NFS without its lock daemon: move the course to another one.",
+        ) from error
     if handle is None:
         raise InUseError(
             "another tfcourse is at work in this course",
@@ -59,7 +67,9 @@ else:
         handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except OSError as error:
             os.close(handle)
-            return None
+            if isinstance(error, BlockingIOError):
+                return None
+            raise
         return handle

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from autograder.course.folder import Course
-from autograder.course.lock import InUseError
+from autograder.course.lock import InUseError, course_lock
 from autograder.course.paths import course_folder, create_or_open_course, project_root, require_writable, shell_command
 from autograder.errors import CourseError
 
@@ -86,3 +88,15 @@ def test_a_place_below_a_file_is_refused_before_the_work(tmp_path: Path) -> None
     for place in (tmp_path / "file", tmp_path / "file" / "folder" / "folder"):
         with pytest.raises(CourseError, match="not a folder\nName another"):
             require_writable(place, "Name another.")
+
+
+def test_a_file_system_without_locks_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    course = Course.open(tmp_path, create=True)
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(CourseError) as error, course_lock(course):
+        pytest.fail("not locked")
+    assert "No locks" in error.value.what
+    assert error.value.do
