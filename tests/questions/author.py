@@ -202,9 +202,9 @@ def describe(value: Any, kind: str) -> str:
 
 def solutions(name: str) -> list[Callable[..., Any]]:
     """Return the reference of an exercise and its alternatives."""
-    from test_quality import ALTERNATIVES
+    from test_quality import alternatives
 
-    return [exercise(name).reference, *ALTERNATIVES.get(name, ())]
+    return [exercise(name).reference, *alternatives().get(name, ())]
 
 
 def _stop(number: int, frame: object) -> None:

@@ -277,6 +277,8 @@ def test_nbgraders_reason_is_told_when_it_refuses(small: Any, course: Course) ->
         book.add_student("ada")
         book.add_submission(FIRST, "ada")
         book.add_grade_cell("gone_since", FIRST, FIRST, max_score=1.0, cell_type="code")
+    # Files of another content: those of the release before come back.
+    small.edit(small.root / "pyproject.toml", 'version = "0.4.0"', 'version = "0.4.1"')
     error = refused(small, course, [FIRST], "Cannot add or remove cells")
     assert "--course" in error.do
     assert "Traceback" not in str(error)

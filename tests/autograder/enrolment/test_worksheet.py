@@ -152,3 +152,15 @@ def test_times_that_cannot_be_read_are_refused(course: Course) -> None:
     (course.root / "times" / "03.json").write_text("[")
     with pytest.raises(CourseError, match="times"):
         apply_times(course, "03")
+
+
+def test_a_time_that_is_read_again_before_the_work_comes_replaces_the_first(
+    course: Course, enrolled: Callable[..., Enrolment], worksheet: Read, hand_in: Callable[..., None]
+) -> None:
+    enrolled(PARTICIPANTS)
+    for clock in ("18:00", "20:00"):
+        worksheet(f"student,time\ns3,2026-10-24 {clock}\n")
+    hand_in("bo-lind")
+    assert apply_times(course, CHAPTER) == ["bo-lind"]
+    stamp = course.folder("submitted", "bo-lind", CHAPTER) / "timestamp.txt"
+    assert stamp.read_text() == "2026-10-24 20:00:00+02:00"

@@ -192,6 +192,16 @@ def test_a_full_disk_leaves_the_earlier_submission_and_says_what_to_do(
     assert collect(course, CHAPTER, source).replaced == ["amara"]
 
 
+def test_a_time_for_which_there_was_no_room_is_named_missing(
+    course: Course, tmp_path: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect(course, CHAPTER, download(tmp_path / "1", amara=(works["A"], None)))
+    with monkeypatch.context() as patched:
+        full(patched, course.folder("submitted"), 0)
+        collect(course, CHAPTER, download(tmp_path / "2", amara=(works["A"], "05")))
+    assert [item.student for item in collect(course, CHAPTER).missing] == ["amara"]
+
+
 def test_a_list_of_students_that_cannot_be_written_is_told_and_stops_nobody(
     course: Course, tmp_path: Path, works: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

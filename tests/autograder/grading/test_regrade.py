@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbformat.v4 import new_code_cell
 
 from autograder.course.folder import Course
 from autograder.course.lock import course_lock
@@ -208,6 +209,17 @@ def test_other_code_sends_the_overridden_points_to_a_person_and_not_the_answer(
     autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
     assert waits(graded, "ann", "test_causal_mask") == (2.5, True)
     assert answers(graded)["ann"] == (3, False, "Well said.")
+
+
+def test_another_helper_in_a_cell_without_a_name_sends_the_overridden_points_to_a_person(
+    graded: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    override(graded, "ann", "test_causal_mask", 2.5)
+    notebook = filled(answer="Because.")
+    notebook.cells.insert(1, new_code_cell("helper = 1"))
+    hand_in("ann", notebook)
+    autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    assert waits(graded, "ann", "test_causal_mask") == (2.5, True)
 
 
 @pytest.fixture

@@ -82,6 +82,14 @@ def test_a_stub_need_not_define_its_exercise(filled: Fill, right: dict[str, str]
     assert cell_named(found.notebook, "causal_mask").source == right["causal_mask"]
 
 
+def test_of_two_solutions_the_one_in_its_own_cell_keeps_the_name(
+    filled: Fill, right: dict[str, str], manifest: Manifest
+) -> None:
+    handed_in = filled(answer="Because.", **right)
+    handed_in.cells.append(new_code_cell(right["causal_mask"] + "\n# tried again"))
+    assert cell_named(intake(handed_in, manifest).notebook, "causal_mask").source == right["causal_mask"]
+
+
 def test_the_courses_texts_and_its_kernel_are_put_back(filled: Fill, right: dict[str, str], manifest: Manifest) -> None:
     handed_in = filled(**right)
     locked = [cell for cell in manifest.cells if cell.locked and cell.cell_type == "markdown"]
@@ -103,6 +111,14 @@ def test_an_unanswered_question_stays_unanswered_without_metadata(filled: Fill, 
     found = intake(without_metadata(filled()), manifest)
     answer = cell_named(found.notebook, "question_root")
     assert answer.source == manifest.by_name["question_root"].source
+
+
+def test_of_two_copies_of_an_answers_cell_the_written_one_counts(filled: Fill, manifest: Manifest) -> None:
+    handed_in = filled(answer="Because.")
+    untouched = copy.deepcopy(cell_named(handed_in, "question_root"))
+    untouched.source = manifest.by_name["question_root"].source
+    handed_in.cells.append(untouched)
+    assert cell_named(intake(handed_in, manifest).notebook, "question_root").source == "Because."
 
 
 def test_a_setup_cell_says_nothing_about_the_chapter(manifest: Manifest) -> None:

@@ -20,6 +20,7 @@ from autograder.questions.options import filled
 from autograder.questions.question import Question, numbered_code, question_text
 from autograder.questions.quiz import ask_about
 from autograder.questions.with_recordings import recorded_sheet
+from autograder.viva.interviews import checked_facts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -92,6 +93,13 @@ def test_a_changed_line_fails_the_row_that_the_check_fails(mine: Facts) -> None:
 def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Facts) -> None:
     assert Facts.from_dict(json.loads(json.dumps(mine.to_dict()))) == mine
     assert gather(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet()) == mine
+
+
+def test_printed_facts_about_other_code_than_was_handed_in_are_refused(mine: Facts) -> None:
+    data = json.loads(json.dumps(mine.to_dict()))
+    assert checked_facts(data, "causal_mask", mine.source).runs == mine.runs
+    with pytest.raises(ValueError, match="facts"):
+        checked_facts(data, "causal_mask", mine.source.replace("<=", "<"))
 
 
 def test_the_same_seed_asks_the_same_and_another_one_something_else(mine: Facts) -> None:

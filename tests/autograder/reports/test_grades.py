@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,19 @@ def test_what_could_not_be_graded_says_so_until_a_person_has_given_points(course
         gradebook.db.commit()
     ada, *_ = read_student_work(course, [CHAPTER])
     assert ada.graded
+
+
+def test_a_members_lateness_is_taken_off_the_points_before_the_submitters(course: Course, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("id,name,group\nbo,Bo,T\ndee,Dee,T\n", encoding="utf-8")
+    enrol(course, tmp_path / "groups.csv")
+    (course.root / "course.toml").write_text(
+        f"[late]\nper_day = 0.25\n[chapters.{CHAPTER}]\ngroups = true\ndue = 2026-03-20T12:00:00\n"
+        f"[deadlines.dee]\n{CHAPTER} = 2026-03-19T12:00:00\n",
+        encoding="utf-8",
+    )
+    with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
+        gradebook.find_submission(CHAPTER, "bo").timestamp = datetime(2026, 3, 21, 11)
+        gradebook.find_submission_notebook(CHAPTER, CHAPTER, "bo").late_submission_penalty = 0.25
+        gradebook.db.commit()
+    scores = {grade.student: grade.score for grade in read_grades(course, [CHAPTER])}
+    assert scores == {"bo": 0.75, "dee": 0.5}
