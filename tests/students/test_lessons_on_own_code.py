@@ -26,7 +26,7 @@ def test_with_half_solved_some_cells_run_and_the_others_wait_for_what_is_open(
 
 
 # A tokenizer, a model of many classes, a cache; two chapters of functions run half solved. The seam is the same everywhere; that the
-# solutions of all chapters work in a student's package is asked by tests/autograder/authoring/test_real_packages.py, in a fifth of the time.
+# solutions of all chapters work in a student's package is asked by tests/autograder/authoring/test_real_packages.py, in less time.
 @pytest.mark.parametrize("name", ["06_tokenization", "10_t5", "13_grouped_query"])
 def test_with_all_solved_every_cell_runs(
     name: str, lessons: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
