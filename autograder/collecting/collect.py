@@ -25,6 +25,7 @@ from autograder.collecting.course_folder.late_notes import note_late
 from autograder.collecting.course_folder.unowned_files import note_unowned
 from autograder.collecting.gradescope import with_submitters
 from autograder.collecting.in_place import collect_in_place
+from autograder.collecting.left_out import draft, of_other_chapters
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
@@ -39,7 +40,7 @@ from autograder.collecting.store import (
 )
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.teams import entries_of_teams, refuse_teams, teams_in, with_groups_of_today
-from autograder.collecting.uploads import Upload, other_files, owners_elsewhere, uploads_of
+from autograder.collecting.uploads import Upload, other_files, uploads_of
 from autograder.course.folder import Course
 from autograder.course.known_names import known_assignments
 from autograder.course.paths import shell_command
@@ -49,7 +50,6 @@ from autograder.roster.roster import (
     merged,
     read_roster,
     roster_path,
-    safe_id,
     write_roster,
 )
 from autograder.submission.manifest import Manifest, released_manifest
@@ -96,7 +96,7 @@ def collect(
     entries = with_submitters(entries, roster)
     collection = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
-    collection.problems += _of_other_chapters(elsewhere, uploads, chapter, others)
+    collection.problems += of_other_chapters(elsewhere, uploads, chapter, others)
     files, with_notebook, unclear = other_files(entries, chapter, others, known_students(course))
     collection.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
@@ -117,7 +117,7 @@ def collect(
     teams = teams_in([*uploads, *files], roster, chapter)
     refuse_teams(course, chapter, teams)
     drafts = [student for student in everybody if student in roster and chapter in roster[student].drafts]
-    collection.problems += [_draft(course, chapter, student, everybody.pop(student)[0]) for student in drafts]
+    collection.problems += [draft(chapter, student, everybody.pop(student)[0]) for student in drafts]
     owned = {student: student_uploads for student, student_uploads in owned.items() if student in everybody}
     with_files = {student: everybody[student] for student, student_uploads in owned.items() if not student_uploads}
     students = _bring_files(course, chapter, with_files, collection)
@@ -155,13 +155,6 @@ def collect(
         do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
         collection.problems.append(Problem("list not written", text, roster_path(course).name, do))
     return collection
-
-
-def _draft(course: Course, chapter: str, student: str, upload: Upload) -> Problem:
-    message = f"Moodle has this as a draft that {upload.owner} did not hand in, so it was not brought in."
-    do = "When it is handed in, read the grading worksheet and collect again. "
-    do += f"If it counts as it is, put it into submitted/{student}/{chapter}/{chapter}.ipynb."
-    return Problem("draft", message, str(upload.entry.path), do)
 
 
 def _owner_key(upload: Upload) -> tuple[str, str, str]:
@@ -285,23 +278,6 @@ def _copied(folder: Path, uploads: Sequence[Upload]) -> str:
     except OSError as error:
         return f" They could not be brought in ({error.strerror or error})."
     return ""
-
-
-def _of_other_chapters(
-    elsewhere: Iterable[Entry], uploads: Iterable[Upload], target: str, others: frozenset[str]
-) -> list[Problem]:
-    """Name the notebooks of students who have nothing here but another chapter's, going by the names of their files."""
-    have = {safe_id(upload.owner) for upload in uploads}
-    return [
-        Problem(
-            "other chapter",
-            f"By its name it is of {chapter}, and there is nothing of {owner} for {target}.",
-            str(entry.path),
-            f"Rename it if it is of {target} after all.",
-        )
-        for entry, owner, chapter in owners_elsewhere(elsewhere, others)
-        if safe_id(owner) not in have
-    ]
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
         if problem := timestamp_problem(folder, zone):
             collection.problems.append(problem)
     roster = read_roster(course)
-    if (settled := with_groups_of_today(course, chapter, roster)) != roster:
-        write_roster(course, settled)
+    if (with_groups := with_groups_of_today(course, chapter, roster)) != roster:
+        write_roster(course, with_groups)
     return collection
 
 

@@ -186,7 +186,7 @@ def _matched(
 
 
 def _is_numbered_so(student: Student, identity: Identity, owner: str) -> bool:
-    """Return whether the number of a platform's name is that of a student who is called so, too, as far as their name is known."""
+    """Return whether an upload with a student's number is called like the student, if the name of the student is known."""
     return identity[0] != "moodle" or not student.name or owner == "Participant" or is_called(student, owner)
 
 

@@ -44,7 +44,7 @@ def refuse_teams(course: Course, chapter: str, teams: Mapping[str, Upload]) -> N
 
 
 def entries_of_teams(roster: Mapping[str, Student], chapter: str, teams: Mapping[str, Upload]) -> list[Student]:
-    """Return what the roster has to know of teams: who has a team's work, under which name and number, and who its members are."""
+    """Return entries for the roster: the member who has a team's work, with the team's name and number, and the team of each member."""
     entries = []
     for holder, upload in teams.items():
         prefix = f"{upload.owner}_{upload.upload}" if upload.upload else upload.owner
@@ -57,7 +57,7 @@ def entries_of_teams(roster: Mapping[str, Student], chapter: str, teams: Mapping
 
 
 def with_groups_of_today(course: Course, chapter: str, roster: Mapping[str, Student]) -> dict[str, Student]:
-    """Return a roster in which the groups of a chapter in which groups hand in are settled, for those who have none yet."""
+    """Return a roster in which students have a group in a chapter in which groups hand in: the present one, if there is none yet."""
     if not read_course_file(course.root).chapter(chapter).groups:
         return dict(roster)
     return {

@@ -9,7 +9,7 @@ import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.options import OTHER_COURSE, chapters_of_project, course_option, required_chapters_argument
-from autograder.course.course_file import course_file_or_before, set_selection, write_template
+from autograder.course.course_file_edits import course_file_or_before, set_selection, write_template
 from autograder.course.folder import CONFIG_NAME
 from autograder.course.paths import course_folder, create_or_open_course, project_root, require_writable
 

@@ -81,7 +81,7 @@ def autograde_chapter(
     """Collect and grade one chapter and write feedback; return the results as data and as text."""
     from autograder.collecting.collect import collect
     from autograder.commands.progress import grading_progress
-    from autograder.enrolment.enrol import nothing_handed_in
+    from autograder.enrolment.attendance import nothing_handed_in
     from autograder.enrolment.strangers import strangers
     from autograder.enrolment.times import apply_times
     from autograder.grading.autograde import autograde as grade_chapter
@@ -224,7 +224,7 @@ def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
     from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
-    from autograder.enrolment.enrol import nothing_handed_in
+    from autograder.enrolment.attendance import nothing_handed_in
     from autograder.enrolment.strangers import problems as stranger_problems
     from autograder.enrolment.strangers import strangers
     from autograder.record.results import waiting

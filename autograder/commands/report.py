@@ -80,7 +80,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
         chapters_waiting = sorted({work.grade.chapter for work in works if work.grade.pending})
         lines.append(f"{phrase}: {marking_hint(course, chapters_waiting)}")
     for work in works:
-        if work.grade.waits_for == "choice":
+        if not work.grade.decided:
             lines += [f"to decide: {work.grade.student}: {problem}" for problem in work.problems]
     lines += missing_messages(course, grades)
     behind = {row.student: row.reasons for row in course_overview(summaries, now).behind}

@@ -16,7 +16,8 @@ from autograder.course.paths import course_folder, require_writable
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
-    from autograder.enrolment.enrol import Attendance, Enrolment
+    from autograder.enrolment.attendance import Attendance
+    from autograder.enrolment.enrol import Enrolment
     from autograder.enrolment.worksheet import Worksheet
     from autograder.roster.roster import Student
 
@@ -85,7 +86,7 @@ def students(
 
 
 def _list(course: Course) -> CommandResult:
-    from autograder.enrolment.enrol import attendance
+    from autograder.enrolment.attendance import attendance
 
     everyone = attendance(course)
     return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))

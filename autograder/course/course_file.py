@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,12 +16,9 @@ from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
-import tomlkit
 from msgspec import Meta, Struct, structs
 
-from autograder.atomic_files import write_atomically
 from autograder.course.chapter_names import did_you_mean, matching_chapters
-from autograder.course.course_template import TEMPLATE
 from autograder.course.deadlines import expanded, members_of, students_of
 from autograder.course.exercise_rules import ExerciseRule
 from autograder.course.known_names import known_assignments, known_people
@@ -207,73 +203,6 @@ def _by_student(root: Path, plan: CourseFile) -> CourseFile:
         extensions=expanded(plan.extensions, members, students),
         deadlines=expanded(plan.deadlines, members, students),
     )
-
-
-def write_template(root: Path) -> bool:
-    """Write the file with every key as a comment, unless there is one; return whether it was written."""
-    path = course_file_path(root)
-    if path.exists():
-        return False
-    write_atomically(path, TEMPLATE.encode())
-    return True
-
-
-def set_selection(
-    root: Path, chapter: str, *, only: Iterable[str] | None = None, without: Iterable[str] | None = None
-) -> None:
-    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Comments and other keys are kept.
-
-    Args:
-        root: the course folder.
-        chapter: the chapter's name.
-        only: names of the exercises and questions that are assigned.
-        without: names of the exercises and questions that are excluded.
-    """
-    path = course_file_path(root)
-    text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
-    document = tomlkit.parse(text)
-    chapters = document.setdefault("chapters", tomlkit.table(is_super_table=True))
-    tables = [key for key in chapters if matching_chapters(key, [chapter])] or [chapter]
-    for table in tables:
-        plan = chapters.setdefault(table, tomlkit.table())
-        for key, names in (("only", only), ("without", without)):
-            plan.pop(key, None)
-            if names is not None and table == tables[0]:
-                plan[key] = list(names)
-    write_atomically(path, tomlkit.dumps(document).encode())
-
-
-def set_extension(root: Path, student: str, chapter: str, until: datetime) -> None:
-    """Write a student's extension for a chapter. Comments and other keys are kept.
-
-    Args:
-        root: the course folder.
-        student: the student's id.
-        chapter: the chapter's name.
-        until: its end.
-    """
-    path = course_file_path(root)
-    document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else TEMPLATE)
-    table = document.setdefault("extensions", tomlkit.table(is_super_table=True)).setdefault(student, tomlkit.table())
-    for key in [key for key in table if matching_chapters(key, [chapter])]:
-        del table[key]
-    table[chapter] = until.replace(tzinfo=None) if str(until.tzinfo) == document.get("time_zone", "UTC") else until
-    write_atomically(path, tomlkit.dumps(document).encode())
-
-
-@contextmanager
-def course_file_or_before(root: Path) -> Iterator[None]:
-    """Restore ``course.toml`` if the block fails, so that a choice that could not be released is dropped."""
-    path = course_file_path(root)
-    before = path.read_bytes() if path.exists() else None
-    try:
-        yield
-    except BaseException:
-        if before is None:
-            path.unlink(missing_ok=True)
-        else:
-            write_atomically(path, before)
-        raise
 
 
 def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) -> int:

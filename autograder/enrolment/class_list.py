@@ -78,7 +78,7 @@ _CANVAS = frozenset({"sis user id", "sis login id", "canvas_user_id"})
 
 @dataclass(frozen=True)
 class WorksheetForm:
-    """What a grading worksheet must have for Moodle to read it: words in the language of whoever uploads it.
+    """The words of a grading worksheet, which Moodle reads in the language of the person who uploads it.
 
     Attributes:
         identifier: the heading of the participants' numbers.
@@ -106,7 +106,7 @@ class ClassList:
         problems: the lines that are no student's, and why.
         participants: in a grading worksheet, each line's number of the participant in the assignment.
         times: in a worksheet or a table of times, the submission time of each line.
-        statuses: in a worksheet, what Moodle says of each line's submission, in its language.
+        statuses: in a worksheet, the state of each line's submission, in Moodle's language.
         form: the words and the maximum of a worksheet; None if the list is none, or they cannot be told.
     """
 

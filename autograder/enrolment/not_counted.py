@@ -8,7 +8,7 @@ from typing import Any
 
 from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
-from autograder.enrolment.enrol import Attendance, attendance
+from autograder.enrolment.attendance import Attendance, attendance
 from autograder.enrolment.standing import is_excused
 from autograder.enrolment.strangers import is_stranger
 from autograder.roster.roster import read_roster

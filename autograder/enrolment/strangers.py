@@ -25,7 +25,7 @@ from difflib import SequenceMatcher
 
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.enrolment.enrol import enrolled_students, nothing_handed_in
+from autograder.enrolment.attendance import enrolled_students, nothing_handed_in
 from autograder.roster.name_spellings import likely_spelling
 from autograder.roster.roster import Student, read_roster, safe_id
 from autograder.submission.problem import Problem

@@ -87,7 +87,7 @@ def extension_in(status: str, zone: str) -> datetime | None:
 
 
 def is_draft(status: str) -> bool:
-    """Return whether the status in a worksheet says that the work is a draft, which was not handed in."""
+    """Return whether the status in a worksheet is that of a draft, which was not handed in."""
     return status.casefold().startswith(_DRAFT)
 
 

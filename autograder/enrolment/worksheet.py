@@ -13,7 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.atomic_files import write_atomically
-from autograder.course.course_file import read_course_file, set_extension
+from autograder.course.course_file import read_course_file
+from autograder.course.course_file_edits import set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.enrolment.class_list import ClassList, WorksheetForm, read_class_list

@@ -217,7 +217,7 @@ def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...
         graded=_students(graded),
         ungraded=_students(work for work in present if not work.recorded),
         refused=_students(w for w in present if w.recorded and not w.grade.waits_for and not w.grade.gradable),
-        undecided=_students(work for work in present if work.grade.waits_for == "choice"),
+        undecided=_students(work for work in present if not work.grade.decided),
         absent=_students(
             work for work in works if not work.grade.handed_in and work.grade.student not in not_brought_in
         ),

@@ -100,7 +100,7 @@ def _status(work: Work, summary: ChapterSummary, now: datetime | None) -> str:
     if work.grade.student in summary.not_brought_in:
         return "not collected"
     if work.grade.handed_in:
-        return "to decide" if work.grade.waits_for == "choice" else "not graded"
+        return "not graded" if work.grade.decided else "to decide"
     return "not handed in" if _is_over(work, summary, now) else "open"
 
 

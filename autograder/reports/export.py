@@ -214,7 +214,7 @@ def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
 
 def open_choices(grades: Iterable[Grade]) -> str:
     """Return a sentence on the submissions whose notebook is not chosen yet, or an empty string."""
-    undecided = [grade for grade in grades if grade.waits_for == "choice" and not grade.handed_in_by]
+    undecided = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
     if not undecided:
         return ""
     who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in undecided)
@@ -339,7 +339,7 @@ def _moodle(grades: Sequence[Grade], forms: Mapping[str, WorksheetForm]) -> list
 
     The last is empty, so that Moodle overwrites existing grades only on request. There is no column for comments, because Moodle would
     delete its own. A row without a participant number would break the import. Numbers come from the assignment's own worksheet alone:
-    those in a download of submissions may be numbers of teams, and other students'. A chapter without any, and a conversation, which
+    numbers in a download of submissions may be of teams, and other students'. A chapter without any, and a conversation, which
     has no assignment, get a table for the import of Moodle's gradebook.
     """
     tables = []
@@ -354,10 +354,10 @@ def _moodle(grades: Sequence[Grade], forms: Mapping[str, WorksheetForm]) -> list
             rows = [_moodle_row(grade, form.prefix) for grade in numbered]
             tables.append(_Table(f"moodle-{chapter}.csv", header, rows, numbered, left_out))
             continue
-        known = [grade for grade in chapter_grades if grade.email or grade.number]
+        reachable = [grade for grade in chapter_grades if grade.email or grade.number]
         left_out = [grade for grade in chapter_grades if not (grade.email or grade.number)]
-        rows = [[grade.email, grade.number, _number(grade.score)] for grade in known]
-        tables.append(_Table(f"{IMPORT}{chapter}.csv", ["email", "idnumber", "score"], rows, known, left_out))
+        rows = [[grade.email, grade.number, _number(grade.score)] for grade in reachable]
+        tables.append(_Table(f"{IMPORT}{chapter}.csv", ["email", "idnumber", "score"], rows, reachable, left_out))
     if not any(table.rows for table in tables):
         raise CourseError(
             "these students can be told apart neither by a number in Moodle's assignment nor by an address",

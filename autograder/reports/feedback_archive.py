@@ -21,7 +21,7 @@ from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
 from autograder.course.folder import Course
-from autograder.enrolment.enrol import group_submitters
+from autograder.enrolment.attendance import group_submitters
 from autograder.enrolment.strangers import is_no_student
 from autograder.errors import CourseError
 from autograder.reports.member_pages import member_pages

@@ -17,7 +17,7 @@ from autograder.course.course_file import CourseFile, days_late, late_share, rea
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.course.viva_plan import without_vivas
-from autograder.enrolment.enrol import enrolled_students, group_submitters, submitters
+from autograder.enrolment.attendance import enrolled_students, group_submitters, submitters
 from autograder.enrolment.standing import counts_for
 from autograder.errors import CourseError
 from autograder.gradebook.reader import open_gradebook
@@ -51,9 +51,8 @@ class Grade:
         gradable: False if the submission could not be graded and has 0 points until a person decides; None if it has 0 points and the
             result that would give the reason is missing.
         has_result: False if a submission in the gradebook has no readable result of ``tfcourse``.
-        waits_for: ``"choice"`` if there are several notebooks and none has been chosen, ``"grading"`` if the work lies in ``submitted/``
-            or in a download and has not been graded, ``"hand-in"`` if Moodle has a draft alone; the student then has no points. Else
-            empty.
+        waits_for: why there are no points yet, or empty. ``"choice"``: there are several notebooks, and none has been chosen.
+            ``"grading"``: the work is in ``submitted/`` or in a download, and has not been graded. ``"hand-in"``: Moodle has a draft alone.
         in_place: False if a submission in the gradebook is no longer in ``submitted/``.
         handed_in_by: the group member whose submission this is; empty for the student's own submission.
         number: the student's number at the institution, from the class list, or empty.
@@ -86,6 +85,11 @@ class Grade:
     login: str = ""
     section: str = ""
     viva: bool = False
+
+    @property
+    def decided(self) -> bool:
+        """Whether no notebook has to be chosen among several."""
+        return self.waits_for != "choice"
 
     @property
     def score(self) -> float:

@@ -53,7 +53,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
         "gone": _lacking_submission(grades),
         "not_graded_yet": _waiting(grades),
         "not_gradable": [grade for grade in grades if grade.handed_in and not grade.gradable],
-        "to_decide": [grade for grade in grades if grade.waits_for == "choice"],
+        "to_decide": [grade for grade in grades if not grade.decided],
     }
     absent = not_brought_in(course, grades)
     return {

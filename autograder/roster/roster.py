@@ -38,8 +38,8 @@ class Student:
         name: their name, or empty.
         platform: ``"canvas"``, ``"moodle"``, or empty.
         user: their number on Canvas, which is the same for every assignment, or empty.
-        uploads: by chapter, what the platform's download calls this submission by: on Canvas the number of the upload; on Moodle the number
-            of its participant or, where teams hand in, the team's name and number (``Team 5_7``).
+        uploads: by chapter, the number of this submission in the platform's download. On Moodle it is the participant's or, where teams
+            hand in, the team's name with its number (``Team 5_7``).
         surname: the part of the name that they are sorted by, or empty if no class list names it.
         email: their email address, or empty.
         number: their number at the institution (Canvas's SIS User ID, Moodle's ID number), or empty.

@@ -16,9 +16,8 @@ from autograder.course.course_file import (
     days_late,
     late_share,
     read_course_file,
-    set_selection,
-    write_template,
 )
+from autograder.course.course_file_edits import set_selection, write_template
 from autograder.course.known_names import note_project_chapters
 from autograder.errors import CourseError
 

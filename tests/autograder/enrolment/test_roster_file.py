@@ -13,8 +13,9 @@ from autograder.collecting.archive import Entry
 from autograder.collecting.student_ids import by_student
 from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
+from autograder.enrolment.attendance import nothing_handed_in
 from autograder.enrolment.class_list import read_class_list
-from autograder.enrolment.enrol import Enrolment, enrol, nothing_handed_in
+from autograder.enrolment.enrol import Enrolment, enrol
 from autograder.errors import CourseError
 from autograder.roster.roster import Student, merged, read_roster, roster_path, write_roster
 

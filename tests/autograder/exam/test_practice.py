@@ -9,7 +9,7 @@ import pytest
 
 from autograder.commands.practice_pages import practice_chapters, with_pages
 from autograder.commands.released_site import ReleasedSite
-from autograder.course.course_file import write_template
+from autograder.course.course_file_edits import write_template
 from autograder.exam.practice import PAGE, QUESTIONS, chapters_with_open_solutions, practice_page
 from autograder.release.leaks import OF_CLOSED_CHAPTERS, find_leaks, site_materials
 from autograder.release.secret_texts import Secrets, project_secrets

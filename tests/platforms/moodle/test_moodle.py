@@ -15,8 +15,9 @@ from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
 from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.folder import Course
+from autograder.enrolment.attendance import group_submitters
 from autograder.enrolment.class_list import WorksheetForm
-from autograder.enrolment.enrol import enrol, group_submitters
+from autograder.enrolment.enrol import enrol
 from autograder.enrolment.worksheet import enrol_worksheet, worksheet_form
 from autograder.errors import CourseError
 from autograder.reports.export import export, other_maxima

@@ -1,0 +1,126 @@
+"""Write ``course.toml`` for the lecturer, and keep comments and other keys: which exercises are assigned, and extensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import tomlkit
+
+from autograder.atomic_files import write_atomically
+from autograder.course.chapter_names import matching_chapters
+from autograder.course.course_file import course_file_path
+
+TEMPLATE = """\
+# The plan of this course. Every command of tfcourse reads it; every key is optional. Uncomment what you need.
+# `tfcourse assign 07 --only NAME,NAME` and `--without NAME,NAME` write `only` and `without` below.
+
+# title = "Deep learning, winter term"
+# contact = "dl-course@uni.example, room 2.14"   # in the instructions that students get
+# Deadlines and submission times without an offset are in this time zone (an IANA name).
+# time_zone = "Europe/Warsaw"
+
+# [late]                      # late work, for every chapter without a rule of its own
+# grace_minutes = 15          # so many minutes after the deadline are not late
+# per_day = 0.10              # each day, or part of one, takes off this share of the points
+# cap = 0.50                  # lateness never takes off more than this share
+# closed_after_days = 14      # later than this nothing counts
+
+# [chapters.07_decoding]      # or the beginning of the name: [chapters.07]
+# only = ["greedy_search"]    # assign these exercises and questions alone; or name those to leave out:
+# without = ["mirostat"]
+# due = 2027-03-01T23:59:00
+# late = { per_day = 0.25 }
+# weight = 2                  # counts twice as much in the total as a chapter without a weight
+# canvas = "Sheet 7 (88121)"   # the heading of its column in Canvas's gradebook
+# groups = true               # one member hands in for each group of the class list
+
+# [chapters.07_decoding.exercises.beam_search]   # after hand-in; nothing is graded again
+# points = 5                  # what it is worth, in place of the notebook's points
+# count = "drop"              # or "full": all points for every submission; or "bonus": its points are added to those of the others
+
+# [viva.07_decoding]          # the conversations about students' own code (tfcourse viva); without a weight they do not count
+# weight = 0.5
+# canvas = "Conversation 7 (88122)"
+
+# [extensions.ada]            # a student's id, a section or a group of the class list; never earlier than the deadline
+# 07_decoding = 2027-03-05T23:59:00
+
+# [deadlines."Lab B"]         # another deadline, earlier or later, of a section, a group or a student
+# 07_decoding = 2027-03-04T23:59:00
+
+# [total]                     # of all chapters that have begun, by their weights
+# drop_lowest = 1             # each student's chapter with the lowest share does not count
+# scale = 100                 # the points of a total of 100 %
+# pass_mark = 50              # in percent
+# grades = { A = 90, B = 75, C = 50 }
+"""
+
+
+def write_template(root: Path) -> bool:
+    """Write the file with every key as a comment, unless there is one; return whether it was written."""
+    path = course_file_path(root)
+    if path.exists():
+        return False
+    write_atomically(path, TEMPLATE.encode())
+    return True
+
+
+def set_selection(
+    root: Path, chapter: str, *, only: Iterable[str] | None = None, without: Iterable[str] | None = None
+) -> None:
+    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Comments and other keys are kept.
+
+    Args:
+        root: the course folder.
+        chapter: the chapter's name.
+        only: names of the exercises and questions that are assigned.
+        without: names of the exercises and questions that are excluded.
+    """
+    path = course_file_path(root)
+    text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
+    document = tomlkit.parse(text)
+    chapters = document.setdefault("chapters", tomlkit.table(is_super_table=True))
+    tables = [key for key in chapters if matching_chapters(key, [chapter])] or [chapter]
+    for table in tables:
+        plan = chapters.setdefault(table, tomlkit.table())
+        for key, names in (("only", only), ("without", without)):
+            plan.pop(key, None)
+            if names is not None and table == tables[0]:
+                plan[key] = list(names)
+    write_atomically(path, tomlkit.dumps(document).encode())
+
+
+def set_extension(root: Path, student: str, chapter: str, until: datetime) -> None:
+    """Write a student's extension for a chapter. Comments and other keys are kept.
+
+    Args:
+        root: the course folder.
+        student: the student's id.
+        chapter: the chapter's name.
+        until: its end.
+    """
+    path = course_file_path(root)
+    document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else TEMPLATE)
+    table = document.setdefault("extensions", tomlkit.table(is_super_table=True)).setdefault(student, tomlkit.table())
+    for key in [key for key in table if matching_chapters(key, [chapter])]:
+        del table[key]
+    table[chapter] = until.replace(tzinfo=None) if str(until.tzinfo) == document.get("time_zone", "UTC") else until
+    write_atomically(path, tomlkit.dumps(document).encode())
+
+
+@contextmanager
+def course_file_or_before(root: Path) -> Iterator[None]:
+    """Restore ``course.toml`` if the block fails, so that a choice that could not be released is dropped."""
+    path = course_file_path(root)
+    before = path.read_bytes() if path.exists() else None
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_atomically(path, before)
+        raise
