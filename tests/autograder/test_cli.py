@@ -199,7 +199,7 @@ def test_a_class_is_graded_reported_and_exported(course_dir: Path, tmp_path: Pat
     assert moved.exit_code == 0
     assert moved.stdout == f"{CHAPTER}: 1 moved, 0 stayed\n  {ada}       2 → 3       split_heads 2 → 3\n"
 
-    assert run("report", "04", "--course", course_dir).exit_code == 0
+    assert run("report", "04", "--course", course_dir).exit_code == 1
     told = run("export", "04", "--format", "canvas", "--course", course_dir).stdout
     assert f"1 submission could not be graded and stands at 0: curie ({CHAPTER}). Not in the file" in told
     exported = run("export", "04", "--format", "canvas", "--course", course_dir, "--json")
