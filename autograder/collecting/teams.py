@@ -57,7 +57,7 @@ def entries_of_teams(roster: Mapping[str, Student], chapter: str, teams: Mapping
 
 
 def with_groups_of_today(course: Course, chapter: str, roster: Mapping[str, Student]) -> dict[str, Student]:
-    """Return a roster in which students have a group in a chapter in which groups hand in: the present one, unless they have another already."""
+    """Return a roster in which students have their present group in a chapter in which groups hand in, unless they have another already."""
     if not read_course_file(course.root).chapter(chapter).groups:
         return dict(roster)
     return {
