@@ -25,7 +25,7 @@ from autograder.collecting.course_folder.late_notes import note_late
 from autograder.collecting.course_folder.unowned_files import note_unowned
 from autograder.collecting.gradescope import with_submitters
 from autograder.collecting.in_place import collect_in_place
-from autograder.collecting.left_out import draft, of_other_chapters
+from autograder.collecting.left_out import draft_problem, other_chapter_problems
 from autograder.collecting.pending import KIND as NOT_BROUGHT_IN
 from autograder.collecting.pending import PendingSubmission, clear_if_done, hash_of, planned_changes, record_pending
 from autograder.collecting.pending import problems as problems_of_missing
@@ -39,7 +39,7 @@ from autograder.collecting.store import (
     write,
 )
 from autograder.collecting.student_ids import by_student
-from autograder.collecting.teams import entries_of_teams, refuse_teams, teams_in, with_groups_of_today
+from autograder.collecting.teams import entries_of_teams, keep_roster, refuse_teams, teams_in
 from autograder.collecting.uploads import Upload, other_files, uploads_of
 from autograder.course.folder import Course
 from autograder.course.known_names import known_assignments
@@ -49,8 +49,6 @@ from autograder.roster.roster import (
     known_students,
     merged,
     read_roster,
-    roster_path,
-    write_roster,
 )
 from autograder.submission.manifest import Manifest, released_manifest
 from autograder.submission.problem import Problem
@@ -96,7 +94,7 @@ def collect(
     entries = with_submitters(entries, roster)
     collection = Collection(chapter, problems=problems)
     uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
-    collection.problems += of_other_chapters(elsewhere, uploads, chapter, others)
+    collection.problems += other_chapter_problems(elsewhere, uploads, chapter, others)
     files, with_notebook, unclear = other_files(entries, chapter, others, known_students(course))
     collection.problems += [
         Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
@@ -117,7 +115,7 @@ def collect(
     teams = teams_in([*uploads, *files], roster, chapter)
     refuse_teams(course, chapter, teams)
     drafts = [student for student in everybody if student in roster and chapter in roster[student].drafts]
-    collection.problems += [draft(chapter, student, everybody.pop(student)[0]) for student in drafts]
+    collection.problems += [draft_problem(chapter, student, everybody.pop(student)[0]) for student in drafts]
     owned = {student: student_uploads for student, student_uploads in owned.items() if student in everybody}
     with_files = {student: everybody[student] for student, student_uploads in owned.items() if not student_uploads}
     students = _bring_files(course, chapter, with_files, collection)
@@ -148,12 +146,7 @@ def collect(
     collection.problems += problems_of_missing(
         course, chapter, [item for item in collection.missing if item.student not in failed]
     )
-    try:
-        write_roster(course, with_groups_of_today(course, chapter, merged(roster, students)))
-    except OSError as error:
-        text = f"Names and numbers of this download are not kept: the list of students could not be written ({error.strerror or error})."
-        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
-        collection.problems.append(Problem("list not written", text, roster_path(course).name, do))
+    collection.problems += keep_roster(course, chapter, merged(roster, students))
     return collection
 
 

@@ -15,10 +15,10 @@ from autograder.collecting.course_folder.folder_names import name_folders
 from autograder.collecting.pending import clear_if_done
 from autograder.collecting.pending import problems as problems_of_missing
 from autograder.collecting.store import what_to_do, write
-from autograder.collecting.teams import with_groups_of_today
+from autograder.collecting.teams import keep_roster
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.roster.roster import is_safe, read_roster, write_roster
+from autograder.roster.roster import is_safe, read_roster
 from autograder.submission.manifest import Manifest
 from autograder.submission.notebook_reader import UnreadableError, read_file
 from autograder.submission.problem import Problem
@@ -49,9 +49,7 @@ def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str])
             collection.unchanged.append(student)
         if problem := timestamp_problem(folder, zone):
             collection.problems.append(problem)
-    roster = read_roster(course)
-    if (with_groups := with_groups_of_today(course, chapter, roster)) != roster:
-        write_roster(course, with_groups)
+    collection.problems += keep_roster(course, chapter, read_roster(course))
     return collection
 
 

@@ -10,7 +10,7 @@ from autograder.roster.roster import safe_id
 from autograder.submission.problem import Problem
 
 
-def draft(chapter: str, student: str, upload: Upload) -> Problem:
+def draft_problem(chapter: str, student: str, upload: Upload) -> Problem:
     """Return the problem that Moodle has a student's work as a draft.
 
     Args:
@@ -24,7 +24,7 @@ def draft(chapter: str, student: str, upload: Upload) -> Problem:
     return Problem("draft", message, str(upload.entry.path), do)
 
 
-def of_other_chapters(
+def other_chapter_problems(
     elsewhere: Iterable[Entry], uploads: Iterable[Upload], target: str, others: frozenset[str]
 ) -> list[Problem]:
     """Name the notebooks of students who have nothing here but another chapter's, going by the names of their files."""

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from autograder.collecting.store import what_to_do
 from autograder.collecting.uploads import Upload
 from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.roster.roster import Student, team_members
+from autograder.roster.roster import Student, read_roster, roster_path, team_members, write_roster
+from autograder.submission.problem import Problem
 
 
 def teams_in(uploads: Iterable[Upload], roster: Mapping[str, Student], chapter: str) -> dict[str, Upload]:
@@ -56,13 +58,23 @@ def entries_of_teams(roster: Mapping[str, Student], chapter: str, teams: Mapping
     return entries
 
 
-def with_groups_of_today(course: Course, chapter: str, roster: Mapping[str, Student]) -> dict[str, Student]:
-    """Return a roster in which students have their present group in a chapter in which groups hand in, unless they have another already."""
-    if not read_course_file(course.root).chapter(chapter).groups:
-        return dict(roster)
-    return {
+def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> list[Problem]:
+    """Write the roster where it has changed, with the groups of the chapter; return the problem that it could not be written, if so.
+
+    In a chapter in which groups hand in, students keep the group that they have at the first collection.
+    """
+    groups = read_course_file(course.root).chapter(chapter).groups
+    with_groups = {
         name: replace(student, teams={**student.teams, chapter: student.group})
-        if student.enrolled and student.group and chapter not in student.teams
+        if groups and student.enrolled and student.group and chapter not in student.teams
         else student
         for name, student in roster.items()
     }
+    try:
+        if with_groups != read_roster(course):
+            write_roster(course, with_groups)
+    except OSError as error:
+        message = f"Names, numbers and groups are not kept: the list of students could not be written ({error.strerror or error})."
+        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+        return [Problem("list not written", message, roster_path(course).name, do)]
+    return []

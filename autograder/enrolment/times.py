@@ -38,8 +38,8 @@ _MONTHS = (
     ("november", "novembre", "listopada", "listopad", "noviembre"),
     ("december", "dezember", "décembre", "grudnia", "grudzień", "diciembre", "dicembre"),
 )
-# How Moodle calls a draft in English, German, French, Spanish, Italian, Dutch and Polish.
-_DRAFT = ("draft", "entwurf", "brouillon", "borrador", "bozza", "concept", "klad", "szkic", "wersja robocza")
+# How Moodle's language packs call a draft in English, German, French, Spanish, Italian and Dutch.
+_DRAFT = ("draft", "entwurf", "brouillon", "borrador", "bozza", "kladwerk")
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
 
 
@@ -77,9 +77,9 @@ def _of_moodle(match: re.Match[str]) -> datetime | None:
 
 
 def extension_in(status: str, zone: str) -> datetime | None:
-    """Return until when Moodle has granted an extension, as the status in a worksheet tells in any language; None without one.
+    """Return until when Moodle has granted an extension; None if the status in a worksheet has no date.
 
-    It is the only status with a date: work that is late or missing has a duration.
+    No other status has one: work that is late or missing has a duration. The date is read in the languages of :func:`platform_time`.
     """
     match = _MOODLE.search(" ".join(status.replace("\u202f", " ").split()))
     time = _of_moodle(match) if match else None

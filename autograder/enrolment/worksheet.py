@@ -139,7 +139,7 @@ def _enrolled(
         for line, name in merge.ids.items()
     ]
     roster = merged({**before, **merge.entries}, in_chapter)
-    for line, name in merge.ids.items():
+    for line, name in merge.ids.items() if numbers else ():
         open_ = {*roster[name].drafts} - {chapter} | ({chapter} if is_draft(class_list.statuses[line]) else set())
         roster[name] = replace(roster[name], drafts=tuple(sorted(open_)))
     merge = replace(merge, entries={name: roster[name] for name in merge.entries})

@@ -130,6 +130,11 @@ def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> No
     assert anna in holders(course)
     dora = next(grade for grade in read_grades(course, [CHAPTER]) if grade.student == "dora-draft")
     assert (dora.handed_in, dora.waits_for) == (True, "hand-in")
+    # A list of groups for the chapter tells nothing of drafts.
+    (course.root / "groups.csv").write_text("email,name,group\ndraftonly@example.org,Dora Draft,Team Z\n")
+    enrol_worksheet(course, course.root / "groups.csv", CHAPTER)
+    dora = read_roster(course)["dora-draft"]
+    assert (dora.drafts, dora.teams) == ((CHAPTER,), {CHAPTER: "Team Z"})
 
 
 @pytest.mark.parametrize("worksheet", [False, True])
