@@ -13,6 +13,7 @@ import pytest
 from autograder.collecting.collect import collect
 from autograder.collecting.collection import Collection
 from autograder.course.folder import Course
+from autograder.enrolment.worksheet import enrol_worksheet
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.reports.export import export
@@ -81,6 +82,15 @@ def download(platform: str, honest: dict[str, bytes], folder: Path) -> Path:
     return folder
 
 
+def worksheet(path: Path) -> Path:
+    """Write Moodle's grading worksheet of the honest students and of Eve."""
+    people = [(name, number) for name, (number, _, _) in HONEST.items()] + [("Eve Adams", "99")]
+    rows = [f"Participant {number},{name},s{number}@uni.example,Submitted for grading,,20.00" for name, number in people]
+    head = "Identifier,Full name,Email address,Status,Grade,Maximum grade"
+    path.write_text("\n".join([head, *rows]), encoding="utf-8")
+    return path
+
+
 def put(folder: Path, name: str, data: bytes) -> None:
     """Write a file and the folders above it."""
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +128,8 @@ def test_hostile_names_change_nobody_elses_grade(
     for number, _, without in HONEST.values():
         expected[number] = total - sum(points(name) for name in without)
     source = download(platform, honest, tmp_path / "download")
+    if platform == "moodle":
+        enrol_worksheet(course, worksheet(tmp_path / "worksheet.csv"), CHAPTER)
     if again:
         collect(course, CHAPTER, source)
     for name in names:
@@ -132,7 +144,7 @@ def test_hostile_names_change_nobody_elses_grade(
 def test_two_students_with_one_number_are_an_error(course: Course, tmp_path: Path, hostile: bytes) -> None:
     for name in ("bob", "eve"):
         put(course.root / "submitted" / name / CHAPTER, NOTEBOOK, hostile)
-    student = {"platform": "moodle", "uploads": {CHAPTER: "42"}}
+    student = {"platform": "moodle", "participants": {CHAPTER: "42"}}
     (course.root / "students.json").write_text(json.dumps({"bob": student, "eve": student}))
     autograde(course, CHAPTER, make_executor=InProcess)
     with pytest.raises(CourseError, match=r"number 42 .*bob, eve"):
