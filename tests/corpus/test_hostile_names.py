@@ -85,7 +85,9 @@ def download(platform: str, honest: dict[str, bytes], folder: Path) -> Path:
 def worksheet(path: Path) -> Path:
     """Write Moodle's grading worksheet of the honest students and of Eve."""
     people = [(name, number) for name, (number, _, _) in HONEST.items()] + [("Eve Adams", "99")]
-    rows = [f"Participant {number},{name},s{number}@uni.example,Submitted for grading,,20.00" for name, number in people]
+    rows = [
+        f"Participant {number},{name},s{number}@uni.example,Submitted for grading,,20.00" for name, number in people
+    ]
     head = "Identifier,Full name,Email address,Status,Grade,Maximum grade"
     path.write_text("\n".join([head, *rows]), encoding="utf-8")
     return path
