@@ -4,8 +4,8 @@
     python benchmarks/capacity.py                print the table
     python benchmarks/capacity.py write-docs     put the table into docs/scale.md
 
-The simulation is that of ``autograder/cluster``: one process prepares submissions and records grades, one at a time; each worker has a
-submission that runs and one that waits. Nothing is drawn that was not measured, and the same seed gives the same table.
+The simulation is that of ``autograder/grading/cluster``: one process prepares submissions and records grades, one at a time; each
+worker has a submission that runs and one that waits. Nothing is drawn that was not measured, and the same seed gives the same table.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ def written(page: str, text: str) -> str:
 def measure(students: int, chapter: str) -> Times:
     """Grade a sample class on this machine, one submission at a time, and return what each step took."""
     from autograder.course.folder import Course
-    from autograder.feedback.pages import write_feedback
+    from autograder.course.release.assign import assign
     from autograder.grading import autograde as grading
-    from autograder.release.assign import assign
+    from autograder.grading.feedback.pages import write_feedback
     from autograder.selftest.sample_class import sample_class
 
     before_it = os.getloadavg()[0]

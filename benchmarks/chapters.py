@@ -17,7 +17,7 @@ from classroom import PROJECT, classroom
 from grading import BIN, Turn, prepare_stock, stock_nbgrader, tfcourse
 from measure import Figures, Target
 
-from autograder.authoring.chapter import chapters, find_chapter
+from autograder.course.authoring.chapter import chapters, find_chapter
 
 _COLUMNS = (
     "chapter",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.course.folder import Course
+from autograder.course.release.assign import assign
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.release.assign import assign
+from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.selftest.sample_class import SampleStudent, sample_class
 
 CHAPTER = "03_scaled_dot_product"

@@ -15,8 +15,8 @@ from time import perf_counter
 from classroom import CHAPTER, Classroom, classroom
 from measure import Cost, Figures, Target, cpu_of_self
 
-from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import configured
 
 

@@ -28,15 +28,15 @@ import nbformat
 from classroom import CHAPTER, PROJECT, Classroom, classroom
 from measure import Figures, Processors, Target, adopt_orphans, cost_of, wait_for_orphans
 
-from autograder.authoring.chapter import find_chapter
+from autograder.course.authoring.chapter import find_chapter
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.settings import GradingSettings
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
-from autograder.record.journal import RECORDED, events
-from autograder.record.results import read_results
-from autograder.submission.test_cells import is_test
+from autograder.grading.record.journal import RECORDED, events
+from autograder.grading.record.results import read_results
+from autograder.intake.notebook.test_cells import is_test
 
 BIN = Path(sys.executable).parent
 _STOCK_CONFIG = 'c = get_config()  # noqa: F821\nc.CourseDirectory.course_id = "tfcourse"\n'

@@ -43,10 +43,10 @@ from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
 from autograder.grading.autograde import autograde
-from autograder.record.gradebook_writer import GradebookWriter
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.intake.notebook.test_cells import is_test
 from autograder.static_analysis.cell_ast import parse_cell
 from autograder.static_analysis.suspicious_code import find_suspicious
-from autograder.submission.test_cells import is_test
 
 
 def main() -> None:

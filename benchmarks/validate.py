@@ -20,8 +20,8 @@ from statistics import median
 from classroom import CHAPTER, PROJECT
 from measure import Cost, Figures, Target, cost_of
 
-from autograder.authoring.chapter import find_chapter
-from autograder.release.student_build import build_student_wheel
+from autograder.course.authoring.chapter import find_chapter
+from autograder.course.release.student_build import build_student_wheel
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ _CHECKS = ROOT / "tests" / "autograder" / "checks"
 _LESSONS = ROOT / "tests" / "chapters"
 _RECORDS = (ROOT / "tfcourse" / "recorded", ROOT / "experiments" / "results")
 # What the tests of checks import beside a declaration.
-_MEASURING = ("autograder.checks", "autograder.release.answer_keys", "autograder.selftest.quality")
+_MEASURING = ("autograder.checks", "autograder.course.release.answer_keys", "autograder.selftest.quality")
 
 Parts = dict[str, str]
 

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 import autograder  # noqa: F401 - first, for what it spares all that import nbformat
-from autograder.authoring import lesson_cache
+from autograder.course.authoring import lesson_cache
 
 from .believed import Believer
 from .pretend.own_process import ACCELERATOR, REPORTS, Elsewhere, Reporter

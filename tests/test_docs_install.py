@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tfcourse
-from autograder.authoring.chapter import find_chapter
+from autograder.course.authoring.chapter import find_chapter
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -11,8 +11,8 @@ from autograder.course.folder import CONFIG_NAME, Course
 from autograder.engine.checker.output_limit import LONGEST_OUTPUTS
 from autograder.engine.checker.rpc_client import memory_text
 from autograder.engine.settings import GradingLimits, GradingSettings
-from autograder.submission.images import MAX_PIXELS
-from autograder.submission.notebook_reader import MAX_PICTURES
+from autograder.intake.notebook.images import MAX_PIXELS
+from autograder.intake.notebook.notebook_reader import MAX_PICTURES
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "book" / "teaching" / "isolation.md").read_text(encoding="utf-8")

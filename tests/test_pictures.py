@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from autograder.authoring.chapter import chapters
+from autograder.course.authoring.chapter import chapters
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

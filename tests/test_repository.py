@@ -14,7 +14,7 @@ import pytest
 
 import autograder
 import tfcourse
-from autograder.release.student_build import RELEASED
+from autograder.course.release.student_build import RELEASED
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -130,9 +130,9 @@ def test_security_modules_say_what_they_protect_against() -> None:
     folder = ROOT / "autograder"
     modules = [path for path in (folder / "engine" / "sandbox").glob("*.py") if path.name != "__init__.py"]
     modules += [folder / "engine" / "student" / f"{name}.py" for name in ("zygote", "rpc_server", "audit", "forbidden")]
-    modules += [folder / "feedback" / f"{name}.py" for name in ("markup", "safe_notebook", "formula")]
+    modules += [folder / "grading" / "feedback" / f"{name}.py" for name in ("markup", "safe_notebook", "formula")]
     modules += [folder / "engine" / "transport" / "serialization.py", folder / "engine" / "checker" / "rpc_client.py"]
-    modules += [folder / "release" / "leaks.py", folder / "collecting" / "archive.py"]
+    modules += [folder / "course" / "release" / "leaks.py", folder / "intake" / "downloads" / "archive.py"]
     docstrings = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in modules}
     lists = ("\nProtects against:", "\nDoes not protect against:")
     assert [name for name, text in docstrings.items() if not all(heading in text for heading in lists)] == []

@@ -1,6 +1,6 @@
 """Every system of the lecture decks has its exercise and its oracle, or is shown in a lesson."""
 
-from autograder.authoring.chapter import chapters
+from autograder.course.authoring.chapter import chapters
 from tools.systems import PAGE, ROOT, faults, page, systems
 
 

@@ -15,8 +15,8 @@ import yaml
 
 from autograder.commands.build import build
 from autograder.commands.main import COMMANDS
-from autograder.course.site_address import site_address
 from autograder.site.launch_links import LaunchSettings, launch_links
+from autograder.site_address import site_address
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

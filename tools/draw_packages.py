@@ -7,19 +7,18 @@ import re
 import textwrap
 from html import escape
 
-from tools.import_graph import ALLOWED, BASE, ROOT, modules
+from tools.import_graph import ROOMS, ROOT, modules
 
 PAGE, PICTURE = ROOT / "docs" / "packages.md", ROOT / "docs" / "packages.svg"
 BEGIN, END = "<!-- packages: begin -->", "<!-- packages: end -->"
 # The rows of the drawing, in the order of the table: a package imports from earlier rows and, in its own, from what stands before it.
 BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
-    "tools": (*BASE, "limited_process"),
-    "what decides": ("checking", "mistakes", "checks", "mutation", "questions"),
-    "chapters": ("authoring", "release", "site"),
-    "submissions": ("submission", "roster", "collecting", "enrolment"),
-    "execution": (*(name for name in ALLOWED if name.partition(".")[0] == "engine"), "cluster"),
-    "grades": ("record", "feedback", "grading", "reports", "marking", "viva", "exam"),
+    "small modules": ROOMS[2:10],
+    "what decides": ("checking", "static_analysis", "mistakes", "checks"),
+    "chapters": ("course", "mutation", "site"),
+    "submissions": ("intake", "engine", "grading"),
+    "people": ("marking", "quizzes"),
     "at the front": ("selftest", "commands"),
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4
@@ -41,11 +40,9 @@ def job_of(package: str) -> str:
 
 
 def table() -> str:
-    """Return the packages, what each is for, and what it may import, as a table in Markdown."""
-    rows = ["| package | holds | may import |", "|---|---|---|"]
-    for name, allowed in ALLOWED.items():
-        rows.append(f"| `{name}` | {job_of(name)} | {', '.join(sorted(allowed)) or '–'} |")
-    return "\n".join(rows)
+    """Return the rooms and what each is for, as a table in Markdown."""
+    rows = ["| room | holds |", "|---|---|"]
+    return "\n".join([*rows, *(f"| `{name}` | {job_of(name)} |" for name in ROOMS)])
 
 
 def drawing() -> str:

@@ -1,4 +1,4 @@
-"""The packages in their order, what each may import, and the imports that the code really makes."""
+"""The rooms in their order, and the imports that the code really makes."""
 
 from __future__ import annotations
 
@@ -9,156 +9,49 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
-BASE = (
-    "errors",
-    "parallel",
-    "atomic_files",
-    "append_only",
-    "checks_version",
-    "content_hash",
-    "static_analysis",
-    "course",
-    "gradebook",
+# In this order: what stands in a row imports only from the rows before it.
+ROOMS = (
+    *("tfcourse", "tfcourse.lessons"),
+    *(
+        "errors",
+        "parallel",
+        "limited_process",
+        "atomic_files",
+        "append_only",
+        "content_hash",
+        "site_address",
+        "checks_version",
+    ),
+    *("checking", "static_analysis", "mistakes", "checks", "course", "mutation", "site", "intake", "engine"),
+    *("grading", "marking", "quizzes", "selftest", "commands"),
 )
-_ENGINE = (
-    "engine",
-    "engine.sandbox",
-    "engine.transport",
-    "engine.shell",
-    "engine.checker",
-    "engine.jupyter",
-    "engine.workers",
-)
-_DECIDING = ("checking", "mistakes", "checks")
-
-# Package, and the packages that it may import. All of them stand in earlier rows, so there is no cycle.
-ALLOWED: dict[str, tuple[str, ...]] = {
-    "tfcourse": (),
-    "tfcourse.lessons": ("tfcourse",),
-    "errors": (),
-    "parallel": (),
-    "limited_process": (),
-    "atomic_files": ("errors",),
-    "append_only": ("errors",),
-    "checks_version": ("tfcourse",),
-    "content_hash": (),
-    "static_analysis": ("errors",),
-    "course": ("atomic_files", "errors"),
-    "gradebook": ("course", "errors"),
-    "checking": ("tfcourse",),
-    "mistakes": ("checking", "errors", "static_analysis"),
-    "checks": ("checking", "course", "errors", "mistakes", "tfcourse"),
-    "authoring": (*BASE, *_DECIDING, "tfcourse"),
-    "submission": (*BASE, "checking"),
-    "roster": ("atomic_files", "course", "errors"),
-    "collecting": (*BASE, "submission", "roster"),
-    "enrolment": (*BASE, "submission", "roster", "collecting"),
-    "engine": ("errors",),
-    "engine.sandbox": ("engine", "errors"),
-    "engine.transport": (*_ENGINE[:2], "errors", "checking"),
-    "engine.shell": ("engine",),
-    # Nothing imports what runs in the student's process: the zygote is a program.
-    "engine.student": (*_ENGINE[:4], "checking"),
-    "engine.checker": (*_ENGINE[:4], "checking", "checks", "static_analysis", "submission"),
-    "engine.jupyter": (*_ENGINE[:5], "submission"),
-    "engine.workers": (*_ENGINE[:6], "static_analysis", "submission", "tfcourse"),
-    "cluster": (*_ENGINE, "checks_version", "errors"),
-    "record": (*BASE, "checking", "submission"),
-    "feedback": (*BASE, "checking", "limited_process", "submission", "record"),
-    "grading": (
-        *BASE,
-        *_ENGINE,
-        "authoring",
-        "checking",
-        "cluster",
-        "collecting",
-        "enrolment",
-        "roster",
-        "feedback",
-        "record",
-        "submission",
-    ),
-    "site": (*BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
-    "release": (*BASE, *_DECIDING, "authoring", "tfcourse", "tfcourse.lessons"),
-    "reports": (
-        *BASE,
-        "authoring",
-        "checking",
-        "collecting",
-        "enrolment",
-        "roster",
-        "feedback",
-        "record",
-        "submission",
-    ),
-    "marking": (
-        *("errors", "atomic_files", "course", "gradebook", "limited_process", "static_analysis"),
-        *("checking", "authoring", "submission", "record", "feedback", "grading"),
-    ),
-    "mutation": (*BASE, *_DECIDING),
-    "questions": ("checking", "checks", "mutation"),
-    "exam": ("errors", "static_analysis", *_DECIDING, "feedback", "mutation", "questions"),
-    "viva": (
-        *BASE,
-        *_ENGINE,
-        "checking",
-        "collecting",
-        "feedback",
-        "grading",
-        "marking",
-        "questions",
-        "record",
-        "roster",
-        "submission",
-    ),
-    "selftest": (*BASE, *_DECIDING, *_ENGINE, "authoring", "collecting", "roster", "grading", "mutation", "submission"),
-    "commands": (
-        *(
-            *BASE,
-            *_DECIDING,
-            *_ENGINE,
-            "authoring",
-            "collecting",
-            "enrolment",
-            "exam",
-            "feedback",
-            "grading",
-            "marking",
-            "record",
-        ),
-        *("release", "reports", "selftest", "site", "submission", "tfcourse", "viva"),
-    ),
+# What students receive, and what runs in their process, imports no more than this.
+ONLY = {
+    "autograder.checking": ("tfcourse",),
+    "autograder.quizzes.questions": ("checking", "checks", "mutation"),
+    "autograder.engine.student": ("checking",),
 }
-# A module, and a package that it may import all the same: `tfcourse.use` brings a lesson's code when it is called.
+# The zygote is a program: nothing imports what runs in the student's process.
+PROGRAMS = ("autograder.engine.student",)
+# `tfcourse.use` brings a lesson's code when it is called.
 EXCEPTIONS = {("tfcourse", "tfcourse.lessons")}
 _LESSONS = ("explorers", "figures", "lessons")
 
 
 class Import(NamedTuple):
-    """One import, by module and by package.
+    """One import of a module of the project by another."""
 
-    Attributes:
-        package: the package that imports.
-        target: the package that is imported.
-        module: the module that imports.
-        line: where.
-    """
-
-    package: str
-    target: str
     module: str
+    target: str
     line: int
 
 
-def package_of(module: str) -> str | None:
-    """Return the row of the table to which a module belongs; None for a module of others, and for `autograder` itself."""
+def room_of(module: str) -> str | None:
+    """Return the room to which a module belongs; None for a module of others, and for `autograder` itself."""
     top, *rest = module.split(".")
     if top == "tfcourse":
         return "tfcourse.lessons" if rest[:1] and rest[0] in _LESSONS else "tfcourse"
-    if top != "autograder" or not rest:
-        return None
-    below = ".".join(rest[:2])
-    return below if below in ALLOWED else rest[0]
+    return rest[0] if top == "autograder" and rest else None
 
 
 def modules(root: Path = ROOT) -> dict[str, Path]:
@@ -176,7 +69,6 @@ def imports_in(module: str, text: str, known: dict[str, Path]) -> Iterator[Impor
     for block in ast.walk(tree):
         if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test):
             block.body.clear()
-    package = package_of(module)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -188,21 +80,64 @@ def imports_in(module: str, text: str, known: dict[str, Path]) -> Iterator[Impor
             names = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in known else base for alias in node.names]
         else:
             continue
-        for target in map(package_of, names):
-            if package and target and target != package:
-                yield Import(package, target, module, node.lineno)
+        yield from (Import(module, name, node.lineno) for name in names if room_of(name) and name != module)
 
 
 def all_imports(root: Path = ROOT) -> list[Import]:
-    """Return every import from one package of the project to another."""
+    """Return every import of one module of the project by another."""
     known = modules(root)
     return [one for name, path in sorted(known.items()) for one in imports_in(name, path.read_text("utf-8"), known)]
 
 
 def offenders(imports: list[Import]) -> list[str]:
-    """Return the imports that the table does not allow, as sentences."""
-    return [
-        f"{one.module}, line {one.line}: {one.package} may not import {one.target}"
-        for one in imports
-        if one.target not in ALLOWED.get(one.package, ()) and (one.module, one.target) not in EXCEPTIONS
-    ]
+    """Return the imports against the order of the rooms, and those that what students receive may not make, as sentences."""
+    found = []
+    for one in imports:
+        here, there = str(room_of(one.module)), str(room_of(one.target))
+        only = next((allowed for name, allowed in ONLY.items() if _within(one.module, name)), None)
+        allowed = ROOMS[: ROOMS.index(here)] if here in ROOMS and only is None else only or ()
+        if here != there and there not in allowed and (here, there) not in EXCEPTIONS:
+            found.append(f"{one.module}, line {one.line}: {here} may not import {there}")
+        if any(_within(one.target, name) and not _within(one.module, name) for name in PROGRAMS):
+            found.append(f"{one.module}, line {one.line}: nothing imports {one.target}, which is a program")
+    return found
+
+
+def _within(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
+
+
+def circles(imports: list[Import]) -> list[list[str]]:
+    """Return the circles of imports between modules, and between the packages inside one room."""
+    between_modules = {
+        (one.module, one.target) for one in imports if (room_of(one.module), room_of(one.target)) not in EXCEPTIONS
+    }
+    between_packages = {(one, other) for one, other in map(_packages, imports) if one and other and one != other}
+    return _circles(between_modules) + _circles(between_packages)
+
+
+def _packages(one: Import) -> tuple[str, str]:
+    """Return the packages inside one room that an import joins; empty for a room's own modules, and between chapters' checks."""
+    names = [name.split(".") for name in (one.module, one.target)]
+    inside = room_of(one.module) == room_of(one.target) != "checks"
+    here, there = (".".join(parts[1:3]) if inside and len(parts) > 3 else "" for parts in names)
+    return here, there
+
+
+def _circles(edges: set[tuple[str, str]]) -> list[list[str]]:
+    """Return the groups of names of which each leads to each other."""
+    targets: dict[str, set[str]] = {}
+    for one, other in edges:
+        targets.setdefault(one, set()).add(other)
+    reached: dict[str, set[str]] = {}
+    for start in targets:
+        found, rest = set(), [start]
+        while rest:
+            new = targets.get(rest.pop(), set()) - found
+            found |= new
+            rest += new
+        reached[start] = found
+    groups = {
+        tuple(sorted(other for other in found if start in reached.get(other, ()))) for start, found in reached.items()
+    }
+    return [list(group) for group in sorted(groups) if group]

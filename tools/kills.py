@@ -1,4 +1,4 @@
-"""Record which test notices which change of a package: ``python -m tools.kills autograder/collecting tests/corpus --sample 60``.
+"""Record which test notices which change of a package: ``python -m tools.kills autograder/intake/downloads tests/corpus --sample 60``.
 
 The tests run once, and it is noted which of the package's functions each of them calls. Then functions are changed in one place each, by
 the operators that change references (``autograder.mutation``), and the tests that call them run again, each change in a fork of the

@@ -20,9 +20,9 @@ from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.engine.checker.behaviour import describe, questions_about
 from autograder.engine.checker.remote_subject import packed_request
+from autograder.grading.record.signatures import Signature
 from autograder.marking.behaviour_groups import CodeAnswer
 from autograder.mistakes.source_edits import run_source
-from autograder.record.signatures import Signature
 
 # Nine exercises of eight chapters: a recurrent cell, masks, gradients, modules with weights, sampling, images, and half precision.
 EXERCISES = (

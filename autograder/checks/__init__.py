@@ -24,9 +24,9 @@ from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import LateVerdict, Verdict
 from autograder.checks.headings import headings
-from autograder.course.site_address import site_address
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import MistakeFile
+from autograder.site_address import site_address
 
 __all__ = ["check", "declaring_module", "exercise", "exercises"]
 

@@ -39,7 +39,7 @@ def assign(
         raise click.UsageError("--only, --without and --all take one chapter, and exclude each other.")
     folder = course_folder(course_dir)
     require_writable(folder, OTHER_COURSE)
-    from autograder.release.assign import assign as assign_chapters
+    from autograder.course.release.assign import assign as assign_chapters
 
     names = chapters_of_project(root, chapters)
     is_new = not (folder / CONFIG_NAME).is_file()
@@ -69,8 +69,8 @@ def _names(typed: str | None) -> list[str] | None:
 
 def _choose(root: Path, course: Path, chapter: str, only: list[str] | None, without: list[str] | None) -> None:
     """Write which exercises of a chapter are assigned to ``course.toml``, if the chapter has them."""
-    from autograder.authoring.chapter import find_chapter
-    from autograder.authoring.selection import require_names
+    from autograder.course.authoring.chapter import find_chapter
+    from autograder.course.authoring.selection import require_names
 
     require_names(find_chapter(root, chapter), [*(only or ()), *(without or ())])
     set_selection(course, chapter, only=only, without=without)

@@ -81,12 +81,12 @@ def _autograde(
     read_settings: Callable[[], GradingSettings],
 ) -> CommandResult:
     with without_garbage_collection():
-        from autograder.collecting.preflight import refuse_other_work
+        from autograder.course.gradebook.reader import released_chapters
         from autograder.course.lock import course_lock
-        from autograder.gradebook.reader import released_chapters
         from autograder.grading.released_points import refuse_changed_points
-        from autograder.reports.grades import read_grades
-        from autograder.reports.missing import gaps, is_work_without_grade
+        from autograder.grading.reports.grades import read_grades
+        from autograder.grading.reports.missing import gaps, is_work_without_grade
+        from autograder.intake.downloads.preflight import refuse_other_work
 
         names = released_chapters(course, chapters)
         settings = read_settings()

@@ -117,10 +117,10 @@ def _build(
 ) -> SiteReport:
     """Build the site with the students' files, and search both for solutions."""
     from autograder.commands.practice_pages import practice_pages, with_pages
-    from autograder.release.leaks import find_leaks, refuse_leaks, site_materials
-    from autograder.release.parts_index import PARTS_INDEX
-    from autograder.release.secret_texts import project_secrets
-    from autograder.release.student_files import StudentFiles
+    from autograder.course.release.leaks import find_leaks, refuse_leaks, site_materials
+    from autograder.course.release.parts_index import PARTS_INDEX
+    from autograder.course.release.secret_texts import project_secrets
+    from autograder.course.release.student_files import StudentFiles
     from autograder.site.build import build_site
 
     pages = practice_pages(root, closed, step)

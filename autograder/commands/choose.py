@@ -48,9 +48,9 @@ def choose(
     require_writable(course.root, OTHER_COURSE)
     with WorkerPool() as workers:
         start_workers(workers, course, device, scheduler)
-        from autograder.enrolment.find_student import find_student
-        from autograder.gradebook.reader import released_chapters
+        from autograder.course.gradebook.reader import released_chapters
         from autograder.grading.choose import choose as choose_notebook
+        from autograder.intake.people.find_student import find_student
 
         (name,) = released_chapters(course, [chapter])
         student = find_student(course, student)

@@ -49,11 +49,10 @@ def export(
     """
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
-    from autograder.enrolment.worksheet import worksheet_form
-    from autograder.gradebook.reader import released_chapters
-    from autograder.record.results import waiting
-    from autograder.record.viva_scores import write_viva_scores
-    from autograder.reports.export import (
+    from autograder.course.gradebook.reader import released_chapters
+    from autograder.grading.record.results import waiting
+    from autograder.grading.record.viva_scores import write_viva_scores
+    from autograder.grading.reports.export import (
         HINTS,
         IMPORT,
         absent_lines,
@@ -63,10 +62,11 @@ def export(
         other_maxima,
         undecided,
     )
-    from autograder.reports.export import export as export_grades
-    from autograder.reports.grades import read_grades
-    from autograder.reports.missing import gaps, is_work_without_grade, missing_messages, some, unclear
-    from autograder.reports.viva.grades import missing_conversations, read_viva_grades
+    from autograder.grading.reports.export import export as export_grades
+    from autograder.grading.reports.grades import read_grades
+    from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, some, unclear
+    from autograder.grading.reports.viva.grades import missing_conversations, read_viva_grades
+    from autograder.intake.people.worksheet import worksheet_form
 
     course = Course.open(course_folder(course_dir))
     named = released_chapters(course, chapters)
@@ -125,8 +125,8 @@ def export(
 def _export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, renewed: Sequence[str]
 ) -> CommandResult:
-    from autograder.reports.feedback_archive import HINTS, export_feedback
-    from autograder.reports.missing import some
+    from autograder.grading.reports.feedback_archive import HINTS, export_feedback
+    from autograder.grading.reports.missing import some
 
     archives = export_feedback(course, chapters, platform, folder)
     lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]

@@ -15,17 +15,17 @@ from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 
 if TYPE_CHECKING:
-    from autograder.collecting.collection import Collection
     from autograder.course.folder import Course
     from autograder.engine.settings import GradingSettings
     from autograder.engine.workers.executor import WorkerPool
-    from autograder.record.results import GradeResult
-    from autograder.submission.problem import Problem
+    from autograder.grading.record.results import GradeResult
+    from autograder.intake.downloads.collection import Collection
+    from autograder.intake.notebook.problem import Problem
 
 
 def needs_action(result: Mapping[str, Any]) -> bool:
     """Return whether a person must act before a submission has the grade of its last version, or its author a page."""
-    from autograder.feedback.pages import KIND as NO_FEEDBACK
+    from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
 
     return result["status"] == "not recorded" or any(problem["kind"] == NO_FEEDBACK for problem in result["problems"])
 
@@ -79,13 +79,13 @@ def autograde_chapter(
     course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: WorkerPool
 ) -> tuple[dict[str, Any], str]:
     """Collect and grade one chapter and write feedback; return the results as data and as text."""
-    from autograder.collecting.collect import collect
     from autograder.commands.progress import grading_progress
-    from autograder.enrolment.attendance import nothing_handed_in
-    from autograder.enrolment.strangers import strangers
-    from autograder.enrolment.times import apply_times
     from autograder.grading.autograde import autograde as grade_chapter
-    from autograder.reports.grades import answers_waiting
+    from autograder.grading.reports.grades import answers_waiting
+    from autograder.intake.downloads.collect import collect
+    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.strangers import strangers
+    from autograder.intake.people.times import apply_times
 
     collection = collect(course, chapter, submissions)
     apply_times(course, chapter)
@@ -133,7 +133,7 @@ def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
     """Collect a chapter's submissions from the course's own folder."""
-    from autograder.collecting.collect import collect
+    from autograder.intake.downloads.collect import collect
 
     return collect(course, chapter)
 
@@ -151,9 +151,9 @@ def require_submissions(course: Course, chapter: str, collected: Callable[[], Co
 
 def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) -> tuple[list[Path], list[GradeResult]]:
     """Write all pages of a chapter; return them, and the results with pages that could not be written as problems."""
-    from autograder.feedback.pages import graded_students, write_feedback
+    from autograder.grading.feedback.pages import graded_students, write_feedback
     from autograder.grading.plugin import configured
-    from autograder.record.results import read_results
+    from autograder.grading.record.results import read_results
 
     students = graded_students(course, chapter)
     with progress_bar(f"feedback {chapter}", len(students), every=len(students)) as step:
@@ -171,7 +171,7 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
         InUseError: if a page is out of date and somebody else is at work in the course.
     """
     from autograder.course.lock import course_lock
-    from autograder.feedback.pages import stale_pages
+    from autograder.grading.feedback.pages import stale_pages
     from autograder.grading.plugin import configured
 
     config = configured(course)
@@ -187,8 +187,8 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
 
 def _plain_pages(course: Course, chapter: str) -> Iterator[str]:
     """Yield a line per feedback page that shows plain text."""
-    from autograder.feedback.pages import PLAIN
-    from autograder.record.results import read_results
+    from autograder.grading.feedback.pages import PLAIN
+    from autograder.grading.record.results import read_results
 
     for result in read_results(course, chapter):
         yield from (f"{chapter}: {result.student}: {problem}" for problem in result.problems if problem.kind == PLAIN)
@@ -198,7 +198,7 @@ def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
     """Update penalties to ``course.toml`` and manual points; return a line per changed chapter."""
     from autograder.grading.late_work import refresh_penalties
     from autograder.grading.plugin import configured
-    from autograder.record.results import read_results
+    from autograder.grading.record.results import read_results
 
     changed = refresh_penalties(course, chapters, configured(course))
     for chapter in changed:
@@ -211,7 +211,7 @@ def _format_isolation(
 ) -> list[str]:
     """Return lines on the isolation of submissions, and on unchanged grades with another provenance."""
     from autograder.grading.course_settings import as_released, provenance
-    from autograder.record.provenance import changed_since, isolation_line
+    from autograder.grading.record.provenance import changed_since, isolation_line
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
     unchanged = [result.provenance for result in results if result.unchanged]
@@ -223,12 +223,12 @@ def _format_isolation(
 def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
-    from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
-    from autograder.enrolment.attendance import nothing_handed_in
-    from autograder.enrolment.strangers import problems as stranger_problems
-    from autograder.enrolment.strangers import strangers
-    from autograder.record.results import waiting
-    from autograder.reports.grades import answers_waiting
+    from autograder.grading.record.results import waiting
+    from autograder.grading.reports.grades import answers_waiting
+    from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
+    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.strangers import problems as stranger_problems
+    from autograder.intake.people.strangers import strangers
 
     chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]

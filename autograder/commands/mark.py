@@ -19,13 +19,13 @@ from autograder.course.paths import course_folder, project_root, shell_command
 from autograder.errors import CourseError
 
 if TYPE_CHECKING:
-    from autograder.authoring.rubrics import Rubric
+    from autograder.course.authoring.rubrics import Rubric
     from autograder.course.folder import Course
 
 
 def _rubrics(course: Course, chapter: str) -> Mapping[str, Rubric]:
     """Return a chapter's rubrics from the project, or else from the course's source notebook."""
-    from autograder.authoring.rubrics import read_rubrics, rubrics_in_notebook
+    from autograder.course.authoring.rubrics import read_rubrics, rubrics_in_notebook
 
     with suppress(CourseError):
         if rubrics := read_rubrics(project_root() / "chapters" / chapter / "rubrics.md"):
@@ -54,7 +54,7 @@ def mark(
       tfcourse mark 03
     """
     from autograder.course.folder import Course
-    from autograder.gradebook.reader import released_chapters
+    from autograder.course.gradebook.reader import released_chapters
     from autograder.marking.live_view.live import LiveApplication
     from autograder.marking.questions import unreadable_notebooks
     from autograder.marking.server import MarkingApplication

@@ -79,7 +79,7 @@ def listed_chapters_of_project(root: Path, typed: str) -> list[str]:
 
 def chapters_of_project(root: Path, typed: Sequence[str]) -> list[str]:
     """Resolve typed names of chapters to full names; without any, return every chapter."""
-    from autograder.authoring.chapter import chapters, find_chapter
+    from autograder.course.authoring.chapter import chapters, find_chapter
 
     if typed:
         return list(dict.fromkeys(find_chapter(root, name).name for name in typed))

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from autograder.record.results import GradeResult
+from autograder.grading.record.results import GradeResult
 
 # A log gets a line at every tenth of the work, and at least one in this many seconds.
 LINES = 10

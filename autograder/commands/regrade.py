@@ -60,8 +60,8 @@ def _regrade(
 
 def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
     """Return the ids of the students that were typed; None for all."""
-    from autograder.enrolment.find_student import find_student
-    from autograder.record.results import read_results
+    from autograder.grading.record.results import read_results
+    from autograder.intake.people.find_student import find_student
 
     graded = [result.student for result in read_results(course, chapter)] if typed else []
     return [find_student(course, name, graded) for name in typed] or None
@@ -85,10 +85,10 @@ def _released(
     course: Course, names: Sequence[str], new_points: bool, dry_run: bool
 ) -> Iterator[Mapping[str, OtherRelease]]:
     """Release chapters under their new points if ``new_points`` is set; yield the temporary folder of a dry run."""
+    from autograder.course.release.assign import assign as assign_chapters
+    from autograder.course.release.preview import previewed_release
     from autograder.grading.regrade import OtherRelease
-    from autograder.release.assign import assign as assign_chapters
-    from autograder.release.preview import previewed_release
-    from autograder.submission.manifest import read_manifest, released_manifest
+    from autograder.intake.notebook.manifest import read_manifest, released_manifest
 
     if new_points and dry_run:
         with previewed_release(project_root(), course, names) as previews:
@@ -143,11 +143,11 @@ def regrade(
       tfcourse regrade 03 --dry-run
     """
     from autograder.course.folder import Course
+    from autograder.course.gradebook.reader import released_chapters
     from autograder.course.lock import course_lock
     from autograder.engine.workers.executor import WorkerPool
-    from autograder.gradebook.reader import released_chapters
     from autograder.grading.released_points import refuse_changed_points
-    from autograder.reports.recount import recount
+    from autograder.grading.reports.recount import recount
 
     course = Course.open(course_folder(course_dir))
     if not dry_run:

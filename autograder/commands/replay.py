@@ -27,10 +27,10 @@ def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult
       tfcourse replay "Jörg Müller" 03
     """
     from autograder.course.folder import Course
-    from autograder.enrolment.find_student import find_student
-    from autograder.gradebook.reader import released_chapters
+    from autograder.course.gradebook.reader import released_chapters
+    from autograder.grading.record.results import read_results
     from autograder.grading.replay import replay as replay_grade
-    from autograder.record.results import read_results
+    from autograder.intake.people.find_student import find_student
 
     course = Course.open(course_folder(course_dir))
     (name,) = released_chapters(course, [chapter])

@@ -32,7 +32,7 @@ def sample_class(
     """
     root = project_root()
     from autograder.course.folder import Course
-    from autograder.gradebook.reader import released_chapters
+    from autograder.course.gradebook.reader import released_chapters
     from autograder.selftest.sample_class import sample_class as make_class
 
     course = Course.open(course_folder(course_dir))

@@ -16,10 +16,10 @@ from autograder.course.paths import course_folder, require_writable
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
-    from autograder.enrolment.attendance import Attendance
-    from autograder.enrolment.enrol import Enrolment
-    from autograder.enrolment.worksheet import Worksheet
-    from autograder.roster.roster import Student
+    from autograder.intake.people.attendance import Attendance
+    from autograder.intake.people.enrol import Enrolment
+    from autograder.intake.people.worksheet import Worksheet
+    from autograder.intake.roster import Student
 
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
@@ -86,17 +86,17 @@ def students(
 
 
 def _list(course: Course) -> CommandResult:
-    from autograder.enrolment.attendance import attendance
+    from autograder.intake.people.attendance import attendance
 
     everyone = attendance(course)
     return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))
 
 
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
+    from autograder.course.gradebook.reader import released_chapters
     from autograder.course.lock import course_lock
-    from autograder.enrolment.enrol import enrol
-    from autograder.enrolment.worksheet import enrol_worksheet
-    from autograder.gradebook.reader import released_chapters
+    from autograder.intake.people.enrol import enrol
+    from autograder.intake.people.worksheet import enrol_worksheet
 
     if chapter and remove_missing:
         raise click.UsageError("a list of one chapter removes nobody; leave out --remove-missing or --chapter")
@@ -133,7 +133,7 @@ def _timed(worksheet: Worksheet) -> str:
 def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
     """Carry out what a person decided about students, in one step under the course's lock."""
     from autograder.course.lock import course_lock
-    from autograder.enrolment.find_student import find_student
+    from autograder.intake.people.find_student import find_student
 
     lines = []
     with course_lock(course):
@@ -145,9 +145,9 @@ def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
 
 
 def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:
-    from autograder.enrolment import decisions
-    from autograder.enrolment.find_student import called, find_student
-    from autograder.gradebook.reader import released_chapters
+    from autograder.course.gradebook.reader import released_chapters
+    from autograder.intake.people import decisions
+    from autograder.intake.people.find_student import called, find_student
 
     if option == "same":
         from autograder.grading.reassign import reassign

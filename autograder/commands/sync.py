@@ -18,7 +18,7 @@ def sync(check: bool) -> CommandResult:
       tfcourse sync --check
     """
     root = project_root()
-    from autograder.authoring.sync import sync as sync_chapters
+    from autograder.course.authoring.sync import sync as sync_chapters
 
     drifts = sync_chapters(root, check=check)
     if check:

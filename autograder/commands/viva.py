@@ -18,8 +18,8 @@ from autograder.course.paths import course_folder
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
-    from autograder.viva.interviews import Interview
-    from autograder.viva.live_view.server import VivaApplication
+    from autograder.quizzes.viva.interviews import Interview
+    from autograder.quizzes.viva.live_view.server import VivaApplication
 
 
 @click.command()
@@ -63,9 +63,9 @@ def viva(
       tfcourse viva 03 --live
     """
     from autograder.course.folder import Course
-    from autograder.gradebook.reader import released_chapters
-    from autograder.viva.interviews import folder_of, usual_count
-    from autograder.viva.pages import write_pages
+    from autograder.course.gradebook.reader import released_chapters
+    from autograder.quizzes.viva.interviews import folder_of, usual_count
+    from autograder.quizzes.viva.pages import write_pages
 
     if not live and (marker is not None or port or no_browser):
         raise click.UsageError("--marker, --port and --no-browser belong to --live.")
@@ -92,8 +92,8 @@ def viva(
 
 def _sheets(course: Course, chapter: str, count: int, jobs: int | None, allow_weaker: bool) -> list[Interview]:
     from autograder.grading.course_settings import as_released
-    from autograder.record.results import read_results
-    from autograder.viva.interviews import interviews
+    from autograder.grading.record.results import read_results
+    from autograder.quizzes.viva.interviews import interviews
 
     settings = as_released(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
     total = sum(result.status == "graded" for result in read_results(course, chapter))
@@ -104,7 +104,7 @@ def _sheets(course: Course, chapter: str, count: int, jobs: int | None, allow_we
 def _serve(
     course: Course, chapter: str, sheets: Sequence[Interview], marker: str, port: int, text: str, *, open_browser: bool
 ) -> None:
-    from autograder.viva.live_view.server import VivaApplication
+    from autograder.quizzes.viva.live_view.server import VivaApplication
 
     application = VivaApplication(course, chapter, sheets, marker)
     application.write_gradebook()

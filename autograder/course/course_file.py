@@ -176,7 +176,7 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
     except FileNotFoundError:
         return CourseFile()
     except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"it cannot be read: {error}", where=path, do="Save it as UTF-8 text.") from error
+        raise CourseError(f"this file cannot be read: {error}", where=path, do="Save it as UTF-8 text.") from error
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

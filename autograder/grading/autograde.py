@@ -27,17 +27,17 @@ from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.prepare import Preparation, Ready
-from autograder.grading.recorder import Recorder
-from autograder.grading.submissions import wanted_students
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.journal import (
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.record.journal import (
     open_journal,
     submission_states,
 )
-from autograder.record.results import GradeResult, read_result
-from autograder.record.signatures import remove_orphans
-from autograder.roster.roster import gradebook_names
-from autograder.submission.manifest import released_manifest
+from autograder.grading.record.results import GradeResult, read_result
+from autograder.grading.record.signatures import remove_orphans
+from autograder.grading.recorder import Recorder
+from autograder.grading.submissions import wanted_students
+from autograder.intake.notebook.manifest import released_manifest
+from autograder.intake.roster import gradebook_names
 
 Progress = Callable[[GradeResult], None]
 

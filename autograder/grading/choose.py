@@ -7,7 +7,10 @@ from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.collecting.choices import (
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.grading.record.results import read_result, write_result
+from autograder.intake.downloads.choices import (
     Uncounted,
     apply_choice,
     keep_uncounted,
@@ -17,10 +20,7 @@ from autograder.collecting.choices import (
     uncounted_notebooks,
     write_choice,
 )
-from autograder.collecting.store import put, submitted_notebook
-from autograder.course.folder import Course
-from autograder.errors import CourseError
-from autograder.record.results import read_result, write_result
+from autograder.intake.downloads.store import put, submitted_notebook
 
 
 def choose(course: Course, student: str, chapter: str, file: str) -> None:

@@ -15,8 +15,8 @@ from autograder.engine.jupyter.kernel_execute import KernelExecute
 from autograder.engine.settings import GradingSettings, limits_of
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
-from autograder.record.provenance import Provenance, environment, package_hash
-from autograder.submission.manifest import Manifest
+from autograder.grading.record.provenance import Provenance, environment, package_hash
+from autograder.intake.notebook.manifest import Manifest
 
 
 def configured_settings(course: Course) -> GradingSettings:

@@ -30,7 +30,7 @@ def executions(
         workers: running worker processes, which stay.
     """
     if settings.scheduler:
-        from autograder.cluster import executions_on_cluster
+        from autograder.grading.cluster import executions_on_cluster
 
         return executions_on_cluster(settings, submissions, make_executor)
     if make_executor is not None:

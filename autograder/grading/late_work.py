@@ -21,12 +21,12 @@ from traitlets.config import Config
 
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
+from autograder.course.gradebook.reader import open_gradebook
 from autograder.course.lock import course_lock
-from autograder.gradebook.reader import open_gradebook
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.results import read_results, write_result
-from autograder.submission.notebook_reader import UnreadableError
-from autograder.submission.timestamp import read_timestamp
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.record.results import read_results, write_result
+from autograder.intake.notebook.notebook_reader import UnreadableError
+from autograder.intake.notebook.timestamp import read_timestamp
 
 
 class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]

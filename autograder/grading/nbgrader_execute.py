@@ -20,8 +20,8 @@ from autograder.engine.interface import Executor, Submission
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import executor_for
-from autograder.submission.attached_files import attached_files
-from autograder.submission.test_cells import error_output, is_locked, is_test
+from autograder.intake.notebook.attached_files import attached_files
+from autograder.intake.notebook.test_cells import error_output, is_locked, is_test
 
 # One worker for all submissions that this process grades with the same settings.
 _workers: dict[tuple[int, GradingSettings], Executor] = {}

@@ -29,17 +29,17 @@ from nbgrader.preprocessors import (
 from traitlets.config import Config
 
 from autograder.course.folder import Course
-from autograder.feedback.exporter import FeedbackExporter, LoadGrades
-from autograder.feedback.safe_notebook import FILTERS, SafeNotebook
+from autograder.grading.feedback.exporter import FeedbackExporter, LoadGrades
+from autograder.grading.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.late_work import ApplyDeadline, CourseLateness
 from autograder.grading.nbgrader_execute import EngineExecute
-from autograder.record.compact_json import dumps_by_line
-from autograder.record.gradebook_writer import EXPORTED
-from autograder.submission.answer_pictures import attach_pictures
-from autograder.submission.intake import prepare_submission
-from autograder.submission.manifest import Manifest, read_manifest
-from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
-from autograder.submission.problem import Problem
+from autograder.grading.record.compact_json import dumps_by_line
+from autograder.grading.record.gradebook_writer import EXPORTED
+from autograder.intake.notebook.answer_pictures import attach_pictures
+from autograder.intake.notebook.intake import prepare_submission
+from autograder.intake.notebook.manifest import Manifest, read_manifest
+from autograder.intake.notebook.notebook_reader import UnreadableError, read_file, read_notebook
+from autograder.intake.notebook.problem import Problem
 
 # The exporter passes a file's problems to the preprocessor under this key.
 _FOUND = "tfcourse_problems"

@@ -9,25 +9,25 @@ from pathlib import Path
 import nbformat
 from nbgrader.api import MissingEntry
 
-from autograder.collecting.choices import undecided_notebooks
-from autograder.collecting.store import submitted_notebook
 from autograder.course.known_errors import explained_for_all
 from autograder.engine.interface import Submission
 from autograder.errors import CourseError
-from autograder.grading.recorder import Recorder
-from autograder.grading.submissions import files_of, submission_hash
-from autograder.record.executed_notebook import (
+from autograder.grading.record.executed_notebook import (
     exercise_of,
 )
-from autograder.record.gradebook_writer import RecordError
-from autograder.record.journal import (
+from autograder.grading.record.gradebook_writer import RecordError
+from autograder.grading.record.journal import (
     NO_STATE,
     RECORDED,
 )
-from autograder.record.results import GradeResult, read_result
-from autograder.roster.roster import is_safe
-from autograder.submission.attached_files import CompanionFiles
-from autograder.submission.problem import add_problems
+from autograder.grading.record.results import GradeResult, read_result
+from autograder.grading.recorder import Recorder
+from autograder.grading.submissions import files_of, submission_hash
+from autograder.intake.downloads.choices import undecided_notebooks
+from autograder.intake.downloads.store import submitted_notebook
+from autograder.intake.notebook.attached_files import CompanionFiles
+from autograder.intake.notebook.problem import add_problems
+from autograder.intake.roster import is_safe
 
 # Stands for the hash of what a student has handed in until it has been read, and where it cannot be.
 _UNREADABLE = "unreadable"

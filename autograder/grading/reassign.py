@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from nbgrader.api import Gradebook, MissingEntry
 
-from autograder.collecting.choices import choice_path
 from autograder.course.folder import Course
-from autograder.enrolment.find_student import called
 from autograder.errors import CourseError
-from autograder.record.results import result_path
-from autograder.roster.roster import Student, merged, read_roster, write_roster
+from autograder.grading.record.results import result_path
+from autograder.intake.downloads.choices import choice_path
+from autograder.intake.people.find_student import called
+from autograder.intake.roster import Student, merged, read_roster, write_roster
 
 
 def reassign(course: Course, stranger: str, student: str) -> list[str]:

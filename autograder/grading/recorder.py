@@ -12,9 +12,6 @@ from typing import Any
 
 from nbformat import reader
 
-from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
-from autograder.collecting.course_folder.late_notes import time_problems
-from autograder.collecting.store import submitted_notebook
 from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.engine.interface import Execution
@@ -22,8 +19,7 @@ from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import (
     grade_provenance,
 )
-from autograder.grading.released_points import refuse_other_totals, unscorable
-from autograder.record.executed_notebook import (
+from autograder.grading.record.executed_notebook import (
     exercise_results,
     no_exercises,
     no_notebook,
@@ -31,19 +27,23 @@ from autograder.record.executed_notebook import (
     seconds_of,
     to_decide,
 )
-from autograder.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
-from autograder.record.journal import (
+from autograder.grading.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
+from autograder.grading.record.journal import (
     FAILED,
     NO_STATE,
     Journal,
     SubmissionState,
 )
-from autograder.record.manual_grades import manually_graded_cells, unchanged_cells
-from autograder.record.provenance import Provenance
-from autograder.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
-from autograder.record.signatures import write_signatures
-from autograder.submission.manifest import Manifest
-from autograder.submission.problem import Problem, problems_of
+from autograder.grading.record.manual_grades import manually_graded_cells, unchanged_cells
+from autograder.grading.record.provenance import Provenance
+from autograder.grading.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
+from autograder.grading.record.signatures import write_signatures
+from autograder.grading.released_points import refuse_other_totals, unscorable
+from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
+from autograder.intake.downloads.course_folder.late_notes import time_problems
+from autograder.intake.downloads.store import submitted_notebook
+from autograder.intake.notebook.manifest import Manifest
+from autograder.intake.notebook.problem import Problem, problems_of
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.engine.settings import GradingSettings
@@ -15,12 +14,13 @@ from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
 from autograder.grading.dispatch import MakeExecutor
+from autograder.grading.record.journal import NO_STATE, RECORDED, submission_states
+from autograder.grading.record.provenance import Provenance
+from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.replay import rerun
 from autograder.grading.submissions import files_of, submission_hash
-from autograder.record.journal import NO_STATE, RECORDED, submission_states
-from autograder.record.provenance import Provenance
-from autograder.record.results import GradeResult, read_results
-from autograder.submission.manifest import Manifest, released_manifest
+from autograder.intake.downloads.store import submitted_notebook
+from autograder.intake.notebook.manifest import Manifest, released_manifest
 
 Why = Literal["changed", "gone", "current", "not graded", "to decide"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.myst import notebook_of, read_text
+from autograder.course.authoring.myst import notebook_of, read_text
 from autograder.course.folder import Course
 from autograder.course.paths import project_root, shell_command
 from autograder.errors import CourseError
-from autograder.submission.manifest import Manifest, released_manifest
-from autograder.submission.problem import problems_of
-from autograder.submission.test_cells import OUT_OF_RANGE, differing_totals
+from autograder.intake.notebook.manifest import Manifest, released_manifest
+from autograder.intake.notebook.problem import problems_of
+from autograder.intake.notebook.test_cells import OUT_OF_RANGE, differing_totals
 
 # Test cells are named after their exercise.
 _TEST = "test_"

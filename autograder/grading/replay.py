@@ -9,26 +9,32 @@ from typing import Any
 import nbformat
 
 from autograder.checking.verdict import Verdict
-from autograder.collecting.course_folder.late_notes import KINDS as OF_TIMES
-from autograder.collecting.store import submitted_notebook
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
-from autograder.feedback.pages import KIND as NO_FEEDBACK
-from autograder.feedback.pages import PLAIN
 from autograder.grading.course_settings import as_released, grade_provenance, provenance
 from autograder.grading.dispatch import MakeExecutor, executions
+from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
+from autograder.grading.feedback.pages import PLAIN
 from autograder.grading.plugin import configured
+from autograder.grading.record.executed_notebook import (
+    exercise_results,
+    no_exercises,
+    no_notebook,
+    scores_of,
+    seconds_of,
+)
+from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
+from autograder.grading.record.results import ExerciseResult, GradeResult, read_result
 from autograder.grading.released_points import refuse_other_totals, unscorable
 from autograder.grading.submissions import files_of, submission_hash
-from autograder.record.executed_notebook import exercise_results, no_exercises, no_notebook, scores_of, seconds_of
-from autograder.record.gradebook_writer import GradebookWriter, RecordError
-from autograder.record.results import ExerciseResult, GradeResult, read_result
-from autograder.submission.manifest import Manifest, released_manifest
-from autograder.submission.problem import Problem, problems_of
+from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
+from autograder.intake.downloads.store import submitted_notebook
+from autograder.intake.notebook.manifest import Manifest, released_manifest
+from autograder.intake.notebook.problem import Problem, problems_of
 
 # The kinds of problems that running a submission again does not find.
 _NOT_GRADED = frozenset({NO_FEEDBACK, PLAIN, *OF_TIMES})

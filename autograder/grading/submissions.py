@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autograder.collecting.choices import undecided_notebooks
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.submission.attached_files import CompanionFiles, companion_files
+from autograder.intake.downloads.choices import undecided_notebooks
+from autograder.intake.notebook.attached_files import CompanionFiles, companion_files
 
 
 def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:

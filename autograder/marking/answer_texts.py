@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from autograder.feedback.markup import markdown_answer
+from autograder.grading.feedback.markup import markdown_answer
 from autograder.limited_process import FailedCallError, LimitedProcess
 from autograder.marking.code_text import CodeView, code_views, diff_lines
 

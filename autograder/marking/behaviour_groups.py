@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autograder.grading.record.signatures import Signature
 from autograder.marking.code_answers import CodeAnswer, read_code_answers
-from autograder.record.signatures import Signature
 
 __all__ = ["BehaviourGroup", "CodeAnswer", "group_answers", "read_code_answers"]
 

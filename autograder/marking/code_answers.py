@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograder.course.folder import Course
-from autograder.feedback.follow_ups import Outcome, follow_ups
+from autograder.grading.feedback.follow_ups import Outcome, follow_ups
+from autograder.grading.record.results import ExerciseResult, GradeResult, read_results
+from autograder.grading.record.signatures import Signature, read_signatures
 from autograder.marking.questions import notebook_cells, source_text
-from autograder.record.results import ExerciseResult, GradeResult, read_results
-from autograder.record.signatures import Signature, read_signatures
 
 
 @dataclass(frozen=True)

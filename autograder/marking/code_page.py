@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.checking.verdict import Finding, Verdict
-from autograder.feedback.markup import points_text
+from autograder.grading.feedback.markup import points_text
 from autograder.marking.answer_texts import AnswerTexts
 from autograder.marking.behaviour_groups import BehaviourGroup
 from autograder.marking.code_questions import GradedCode

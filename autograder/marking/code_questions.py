@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from autograder.course.folder import Course
+from autograder.grading.record.results import GradeResult, read_results
+from autograder.intake.notebook.manifest import Manifest, SourceCell, released_manifest
 from autograder.marking.behaviour_groups import (
     BehaviourGroup,
     CodeAnswer,
@@ -27,8 +29,6 @@ from autograder.marking.questions import (
     read_questions,
     source_text,
 )
-from autograder.record.results import GradeResult, read_results
-from autograder.submission.manifest import Manifest, SourceCell, released_manifest
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _MARKUP = re.compile(r"[`*]|\{#[^{}]*\}")

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from autograder.feedback.markup import plain_html, python
+from autograder.grading.feedback.markup import plain_html, python
 
 _LONGEST_LINE, _MOST_LINES, _MOST_CHARACTERS = 400, 400, 20_000
 _INVISIBLE = re.compile(

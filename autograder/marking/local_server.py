@@ -14,7 +14,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 
 from autograder.errors import CourseError
-from autograder.feedback.markup import markdown, points_text
+from autograder.grading.feedback.markup import markdown, points_text
 
 HERE = Path(__file__).parent
 _HEADERS = {

@@ -18,9 +18,9 @@ from autograder.course.known_errors import as_course_error
 from autograder.errors import CourseError
 from autograder.grading.late_work import charge_students
 from autograder.grading.plugin import configured
+from autograder.grading.record.marks_journal import Change, Entry, MarksJournal, MarkState, Ticks
 from autograder.marking.code_questions import ChapterReader
 from autograder.marking.questions import Answer, Question
-from autograder.record.marks_journal import Change, Entry, MarksJournal, MarkState, Ticks
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from autograder.authoring.rubrics import Rubric
-from autograder.feedback.markup import markdown, points_text
+from autograder.course.authoring.rubrics import Rubric
+from autograder.grading.feedback.markup import markdown, points_text
+from autograder.grading.record.marks_journal import Ticks
 from autograder.marking.answer_texts import AnswerTexts
 from autograder.marking.ordering import group_identical
 from autograder.marking.questions import Answer, Question
 from autograder.marking.rubric_ticks import Move, current_shares
-from autograder.record.marks_journal import Ticks
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from nbgrader.api import (
 from sqlalchemy import select
 
 from autograder.course.folder import Course
-from autograder.gradebook.reader import open_gradebook
-from autograder.record.marks_journal import GivenTicks, MarksJournal, MarkState, RubricTick
-from autograder.submission.manifest import Manifest, SourceCell, released_manifest
+from autograder.course.gradebook.reader import open_gradebook
+from autograder.grading.record.marks_journal import GivenTicks, MarksJournal, MarkState, RubricTick
+from autograder.intake.notebook.manifest import Manifest, SourceCell, released_manifest
 
 if TYPE_CHECKING:
     from autograder.marking.behaviour_groups import BehaviourGroup, CodeAnswer

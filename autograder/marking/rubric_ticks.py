@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from autograder.authoring.rubrics import Rubric
+from autograder.course.authoring.rubrics import Rubric
+from autograder.grading.record.marks_journal import RubricTick, Ticks
 from autograder.marking.questions import Answer, Question, folded
-from autograder.record.marks_journal import RubricTick, Ticks
 
 SHARES = (0.0, 0.5, 1.0)
 # Two wordings that are less alike than this are two items.

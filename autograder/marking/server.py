@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from tornado.web import HTTPError
 
-from autograder.authoring.rubrics import Rubric
+from autograder.course.authoring.rubrics import Rubric
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.grading.record.marks_journal import Ticks
 from autograder.marking.answer_texts import AnswerTexts
 from autograder.marking.code_page import code_groups, mark_text
 from autograder.marking.code_text import shortened_lines
@@ -23,7 +24,6 @@ from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups,
 from autograder.marking.points_field import read_points
 from autograder.marking.questions import Question, student_names
 from autograder.marking.rubric_ticks import moves_version, rubric_moves, rubric_version, ticked
-from autograder.record.marks_journal import Ticks
 
 COOKIE = "tfcourse_mark"
 _LONGEST_COMMENT = 20_000

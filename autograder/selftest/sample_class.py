@@ -20,18 +20,18 @@ import nbformat
 from nbgrader.api import Gradebook
 
 from autograder.atomic_files import remove_stale_temp_files, write_all_or_none
-from autograder.authoring.exercise_source import standalone_source
-from autograder.authoring.rubrics import read_rubrics
 from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
+from autograder.course.authoring.exercise_source import standalone_source
+from autograder.course.authoring.rubrics import read_rubrics
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.grading.course_settings import configured_settings, with_seed
+from autograder.intake.roster import Student, merged, read_roster, safe_id, write_roster
 from autograder.parallel import parallel_map
-from autograder.roster.roster import Student, merged, read_roster, safe_id, write_roster
 
 SAVED_AS = "sample_class.json"
 DUE = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)

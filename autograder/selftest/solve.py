@@ -12,14 +12,14 @@ from typing import Any
 
 import nbformat
 
-from autograder.authoring.chapter import Chapter, find_chapter, grade_id, is_test
-from autograder.authoring.solution_notebook import hidden_test
-from autograder.authoring.sync import require_project_package
 from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.course.authoring.chapter import Chapter, find_chapter, grade_id, is_test
+from autograder.course.authoring.solution_notebook import hidden_test
+from autograder.course.authoring.sync import require_project_package
 from autograder.engine.jupyter.kernel_executor import Executor, KernelExecutor, Submission
 from autograder.engine.settings import GradingSettings, cuda_is_there, resolve_device
 from autograder.errors import CourseError
-from autograder.submission.problem import problems_of
+from autograder.intake.notebook.problem import problems_of
 
 # A generous limit: this tests correctness, not speed.
 CELL_SECONDS = 300

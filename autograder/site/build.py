@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from autograder.authoring.lesson_cache import execution_cache_path, prune_execution_caches
+from autograder.course.authoring.lesson_cache import execution_cache_path, prune_execution_caches
 from autograder.errors import CourseError
 from autograder.site.build_log import RunReport, error_tail, plain, read_report, warnings_in
 from autograder.site.downloads import check_downloads, copy_downloads

@@ -21,10 +21,10 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from autograder.authoring.chapter import Chapter
-from autograder.authoring.effort import efforts
 from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
+from autograder.course.authoring.chapter import Chapter
+from autograder.course.authoring.effort import efforts
 from autograder.site.page_parts.closed_chapters import site_chapters
 
 _TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)

@@ -36,9 +36,8 @@ from sphinx.config import Config
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
-from autograder.authoring.execute_lessons import execute_lessons, print_values
-from autograder.authoring.lesson_cache import SOURCES, execution_cache_path
-from autograder.course.site_address import site_address
+from autograder.course.authoring.execute_lessons import execute_lessons, print_values
+from autograder.course.authoring.lesson_cache import SOURCES, execution_cache_path
 from autograder.errors import CourseError
 from autograder.site.alt_text import picture_faults
 from autograder.site.chapter_page import ChapterPage, chapter_bar, deadline_line, header_buttons, with_bar
@@ -58,6 +57,7 @@ from autograder.site.page_parts.sidebar import shortened
 from autograder.site.page_parts.written_text import WrittenText
 from autograder.site.roles import with_valid_roles
 from autograder.site.word_count import count_words
+from autograder.site_address import site_address
 
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"

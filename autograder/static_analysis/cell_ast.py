@@ -9,7 +9,7 @@ This runs outside the sandbox, on texts that students choose. It protects agains
 - every exception of Python's parser: such a cell is one that cannot be read, and that is all.
 
 It does not say what a cell does, and not being read keeps no cell from being run. How many cells a notebook has, and how much text in all,
-``submission/notebook_reader.py`` limits.
+``intake/notebook/notebook_reader.py`` limits.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SITE = ROOT / "book" / "_build" / "html"
 LESSON = "chapters/07_decoding/lesson"
-TEMPLATE = ROOT / "autograder" / "reports" / "templates" / "class_report.html"
+TEMPLATE = ROOT / "autograder" / "grading" / "reports" / "templates" / "class_report.html"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 

@@ -20,7 +20,7 @@ from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import configured_settings
-from autograder.record.results import GradeResult
+from autograder.grading.record.results import GradeResult
 
 from .attack import Attack
 from .ground import CHAPTER, ROOT, SEED, Ground

@@ -26,12 +26,12 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.authoring.chapter import find_chapter
-from autograder.authoring.exercise_source import solution_source, standalone_source
 from autograder.checks import exercise
+from autograder.course.authoring.chapter import find_chapter
+from autograder.course.authoring.exercise_source import solution_source, standalone_source
 from autograder.course.folder import Course
-from autograder.release.nbgrader_release import generate_assignment
-from autograder.release.student_build import build_student_wheel
+from autograder.course.release.nbgrader_release import generate_assignment
+from autograder.course.release.student_build import build_student_wheel
 from tests.corpus.material import mark
 
 from .attack import Attack

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from autograder.record.results import ExerciseResult
+from autograder.grading.record.results import ExerciseResult
 
 from .attack import Attack, attacks
 from .battle import Battle

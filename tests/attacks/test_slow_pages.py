@@ -17,9 +17,9 @@ from traitlets.config import Config
 
 from autograder.checking.verdict import Finding, Verdict
 from autograder.course.folder import Course
-from autograder.feedback import page_html, safe_notebook
-from autograder.feedback.follow_ups import Outcome, follow_ups
-from autograder.feedback.page_html import made_page, page_process
+from autograder.grading.feedback import page_html, safe_notebook
+from autograder.grading.feedback.follow_ups import Outcome, follow_ups
+from autograder.grading.feedback.page_html import made_page, page_process
 from autograder.grading.plugin import configure
 from autograder.limited_process import LimitedProcess
 from autograder.marking import answer_texts

@@ -8,16 +8,16 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.authoring.chapter import find_chapter
 from autograder.checks import exercise
+from autograder.course.authoring.chapter import find_chapter
 from autograder.course.folder import Course
+from autograder.course.release.student_build import build_student_wheel
 from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import as_released
-from autograder.record.results import ExerciseResult, GradeResult, write_result
-from autograder.release.student_build import build_student_wheel
-from autograder.roster.roster import Student, write_roster
-from autograder.viva.interviews import Interview, interviews
-from autograder.viva.pages import page
+from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
+from autograder.intake.roster import Student, write_roster
+from autograder.quizzes.viva.interviews import Interview, interviews
+from autograder.quizzes.viva.pages import page
 from tests.autograder.conftest import PROJECT, RELEASED, course_dir, released  # noqa: F401
 
 CHAPTER, EXERCISE = "03_scaled_dot_product", "causal_mask"
@@ -44,7 +44,7 @@ CODE = {
     "switches-tracing-off": when_traced("sys.settrace(None)"),
     "ends-its-process": when_traced("os._exit(0)"),
     "markup": RIGHT.replace("    rows", f'    """{MARKUP}"""\n    text = "{MARKUP}"  # {MARKUP}\n    rows', 1),
-    "forges-facts": "import autograder.questions.with_recordings as w\n"
+    "forges-facts": "import autograder.quizzes.questions.with_recordings as w\n"
     f'w.print_facts = lambda sources, names, mark, enough: print(mark + \'{{"source": "{MARKUP}"}}\')\n\n\n' + RIGHT,
     "floods": "import sys\n\n\n" + when_traced("sys.__stdout__.write('x' * 10**7)"),
 }

@@ -16,14 +16,14 @@ from click.testing import CliRunner, Result
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
 
-from autograder.authoring.chapter import chapters, find_chapter
-from autograder.authoring.exercise_source import solution_source
 from autograder.checks import exercise
 from autograder.commands.main import main
+from autograder.course.authoring.chapter import chapters, find_chapter
+from autograder.course.authoring.exercise_source import solution_source
 from autograder.course.folder import Course
 from autograder.course.known_names import note_project_chapters
-from autograder.release import student_build
-from autograder.release.nbgrader_release import generate_assignment
+from autograder.course.release import student_build
+from autograder.course.release.nbgrader_release import generate_assignment
 from tests.autograder.made_once import made_once
 from tests.corpus.material import mark
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.release import student_build
+from autograder.course.release import student_build
 
 
 def made_once(folder: Path, make: Callable[[Path], object]) -> Path:

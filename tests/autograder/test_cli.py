@@ -78,7 +78,7 @@ def test_every_command_that_touches_a_course_lets_one_name_it(name: str) -> None
 
 
 def test_a_mistake_of_our_own_keeps_its_traceback(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from autograder.authoring import sync
+    from autograder.course.authoring import sync
 
     def wrong(*arguments: object, **options: object) -> None:
         raise FileNotFoundError(2, "No such file or directory", "template.html")
@@ -278,7 +278,7 @@ def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_
 
 def full_for(patch: pytest.MonkeyPatch, student: str) -> None:
     """Have no room on the disk for one student's submission."""
-    from autograder.collecting import store
+    from autograder.intake.downloads import store
 
     put = store.put
 

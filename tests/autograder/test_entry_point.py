@@ -38,7 +38,7 @@ def test_the_entry_point_is_stopped_by_ctrl_c_and_its_like_without_a_traceback(
     project: Path, number: signal.Signals, code: int
 ) -> None:
     program = (
-        "import signal, sys, time\nimport autograder.authoring.sync as library\nfrom autograder.commands.main import main\n"
+        "import signal, sys, time\nimport autograder.course.authoring.sync as library\nfrom autograder.commands.main import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored\n"
         "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "def wait(*a, **k):\n    print('ready', file=sys.stderr, flush=True)\n    time.sleep(60)\n"
@@ -58,7 +58,7 @@ def test_the_entry_point_is_stopped_by_ctrl_c_and_its_like_without_a_traceback(
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_while_an_object_is_freed_stops_a_command(project: Path, number: str, code: int) -> None:
     program = (
-        "import signal, time\nimport autograder.authoring.sync as library\nfrom autograder.commands.main import main\n"
+        "import signal, time\nimport autograder.course.authoring.sync as library\nfrom autograder.commands.main import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"class Object:\n    def __del__(self):\n        signal.raise_signal(signal.{number})\n        time.sleep(0)\n"
         "def work(*a, **k):\n    Object()\n    time.sleep(60)\nlibrary.sync = work\nmain(['sync'])"
@@ -72,7 +72,7 @@ def test_a_signal_while_an_object_is_freed_stops_a_command(project: Path, number
 def test_a_signal_that_is_to_be_ignored_stays_so(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     monkeypatch.setattr(
-        "autograder.authoring.sync.sync", lambda *a, **k: seen.append(signal.getsignal(signal.SIGHUP)) or []
+        "autograder.course.authoring.sync.sync", lambda *a, **k: seen.append(signal.getsignal(signal.SIGHUP)) or []
     )
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -108,7 +108,7 @@ STAGES = {
         {"torch"},
     ),
     # What nbformat imports would make grammars, for addresses that no notebook has.
-    "notebooks": ("import autograder.gradebook.reader, nbformat, jsonschema", {"lark"}),
+    "notebooks": ("import autograder.course.gradebook.reader, nbformat, jsonschema", {"lark"}),
 }
 
 

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from autograder.course.folder import Course
+from autograder.course.gradebook.reader import open_gradebook, released_chapters
 from autograder.errors import CourseError
-from autograder.gradebook.reader import open_gradebook, released_chapters
 
 
 def test_chapters_are_found_by_name_and_by_beginning_each_once(course_dir: Path) -> None:

@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.apps import NbGraderApp
 
 from autograder.course.folder import Course
-from autograder.gradebook.nbgrader_log import silence_warnings
+from autograder.course.gradebook.nbgrader_log import silence_warnings
 
 BOOK = Path(__file__).parents[2] / "book"
 NAME = "homework"

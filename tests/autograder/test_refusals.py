@@ -18,8 +18,8 @@ from click.testing import Result
 
 from autograder.course.folder import Course
 from autograder.course.lock import course_lock
+from autograder.course.release import assign
 from autograder.errors import CourseError
-from autograder.release import assign
 from tests.autograder.conftest import refused
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.site_address import site_address
 from autograder.errors import CourseError
+from autograder.site_address import site_address
 
 
 def project(folder: Path, baseurl: str) -> Path:

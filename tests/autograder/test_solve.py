@@ -11,9 +11,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_output
 
-from autograder.authoring.chapter import find_chapter
-from autograder.authoring.solution_notebook import solution_notebook
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
+from autograder.course.authoring.chapter import find_chapter
+from autograder.course.authoring.solution_notebook import solution_notebook
 from autograder.engine.jupyter.kernel_executor import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError

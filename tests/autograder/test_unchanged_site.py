@@ -42,9 +42,9 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     monkeypatch.setattr("autograder.site.build.build_site", build_site)
     files = SimpleNamespace(paths={}, add_packages=lambda: None)
-    monkeypatch.setattr("autograder.release.student_files.StudentFiles", lambda *_: files)
+    monkeypatch.setattr("autograder.course.release.student_files.StudentFiles", lambda *_: files)
     for name in ("leaks.find_leaks", "secret_texts.project_secrets", "leaks.site_materials"):
-        monkeypatch.setattr(f"autograder.release.{name}", lambda *_: [])
+        monkeypatch.setattr(f"autograder.course.release.{name}", lambda *_: [])
     return done
 
 

@@ -17,9 +17,9 @@ from jupyter_client.manager import AsyncKernelManager
 from myst_nb.core.read import read_myst_markdown_notebook
 from traitlets import default
 
-from autograder.authoring import lesson_cache
-from autograder.authoring.lesson_cache import execution_cache_path, lock_execution_caches, open_execution_cache
-from autograder.authoring.printed_values import with_values_cell
+from autograder.course.authoring import lesson_cache
+from autograder.course.authoring.lesson_cache import execution_cache_path, lock_execution_caches, open_execution_cache
+from autograder.course.authoring.printed_values import with_values_cell
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = ROOT / "chapters"

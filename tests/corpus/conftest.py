@@ -13,11 +13,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.authoring.chapter import find_chapter
+from autograder.course.authoring.chapter import find_chapter
 from autograder.course.folder import Course
-from autograder.release.nbgrader_release import generate_assignment
-from autograder.release.student_build import build_student_wheel
-from autograder.submission.manifest import Manifest, released_manifest
+from autograder.course.release.nbgrader_release import generate_assignment
+from autograder.course.release.student_build import build_student_wheel
+from autograder.intake.notebook.manifest import Manifest, released_manifest
 
 from .material import CHAPTER, EXERCISES, notebook, source_cells
 

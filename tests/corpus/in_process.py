@@ -16,7 +16,7 @@ from nbformat.v4 import new_output
 from autograder.checks import exercise
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.submission.problem import problems_of
+from autograder.intake.notebook.problem import problems_of
 
 
 def _inputs() -> dict[str, tuple[Any, ...]]:

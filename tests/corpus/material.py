@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from autograder.authoring.exercise_source import solution_source, standalone_source, stub_source
 from autograder.checks import exercise
+from autograder.course.authoring.exercise_source import solution_source, standalone_source, stub_source
 
 CHAPTER = "03_scaled_dot_product"
 OTHER = "04_multi_head"

@@ -17,24 +17,24 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from autograder.authoring.chapter import find_chapter
-from autograder.authoring.myst import write_notebook
-from autograder.authoring.selection import select
-from autograder.authoring.solution_notebook import source_notebook
-from autograder.collecting.collect import collect
 from autograder.commands.main import main
+from autograder.course.authoring.chapter import find_chapter
+from autograder.course.authoring.myst import write_notebook
+from autograder.course.authoring.selection import select
+from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.folder import Course
+from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.settings import GradingSettings
-from autograder.enrolment.enrol import enrol
-from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import configured
+from autograder.grading.record.results import GradeResult
+from autograder.grading.reports.export import export, handed_in_nothing
+from autograder.grading.reports.grades import read_grades
+from autograder.intake.downloads.collect import collect
+from autograder.intake.people.enrol import enrol
+from autograder.intake.roster import Student, write_roster
 from autograder.marking.questions import read_questions
-from autograder.record.results import GradeResult
-from autograder.release.nbgrader_release import generate_assignment
-from autograder.reports.export import export, handed_in_nothing
-from autograder.reports.grades import read_grades
-from autograder.roster.roster import Student, write_roster
 
 from ..autograder.grading.scripted import Scripted
 

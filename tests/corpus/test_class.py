@@ -13,7 +13,7 @@ import pytest
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde
-from autograder.record.results import GradeResult
+from autograder.grading.record.results import GradeResult
 
 from .files import CASES, Case
 from .in_process import InProcess

@@ -7,10 +7,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.submission import lazy_json, notebook_reader
-from autograder.submission.intake import Intake, take_in
-from autograder.submission.manifest import Manifest
-from autograder.submission.problem import Problem
+from autograder.intake.notebook import lazy_json, notebook_reader
+from autograder.intake.notebook.intake import Intake, take_in
+from autograder.intake.notebook.manifest import Manifest
+from autograder.intake.notebook.problem import Problem
 
 from .files import CASES, Case
 from .material import ANSWER, CHAPTER, SECOND_ANSWER, Work

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from autograder.collecting.collect import collect
-from autograder.collecting.collection import Collection
 from autograder.course.folder import Course
-from autograder.enrolment.worksheet import enrol_worksheet
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
-from autograder.reports.export import export
-from autograder.reports.grades import read_grades
+from autograder.grading.reports.export import export
+from autograder.grading.reports.grades import read_grades
+from autograder.intake.downloads.collect import collect
+from autograder.intake.downloads.collection import Collection
+from autograder.intake.people.worksheet import enrol_worksheet
 
 from .in_process import InProcess
 from .material import CHAPTER, Work, points, stub

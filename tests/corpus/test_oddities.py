@@ -8,12 +8,12 @@ from itertools import zip_longest
 
 import pytest
 
-from autograder.collecting.store import submitted_notebook
 from autograder.engine.settings import GradingSettings
 from autograder.grading.course_settings import as_released
+from autograder.grading.record.results import ExerciseResult, GradeResult
 from autograder.grading.replay import rerun
-from autograder.record.results import ExerciseResult, GradeResult
-from autograder.submission.manifest import released_manifest
+from autograder.intake.downloads.store import submitted_notebook
+from autograder.intake.notebook.manifest import released_manifest
 
 from .conftest import plain, release
 from .material import CHAPTER, Work, notebook, source_cells

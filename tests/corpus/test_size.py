@@ -15,7 +15,7 @@ from .material import CHAPTER, Work
 _READ = """
 import resource, sys
 from pathlib import Path
-from autograder.submission.notebook_reader import read_file, read_notebook
+from autograder.intake.notebook.notebook_reader import read_file, read_notebook
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 before = peak()

@@ -9,7 +9,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Finding, Verdict
-from autograder.feedback.exporter import FeedbackExporter
+from autograder.grading.feedback.exporter import FeedbackExporter
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from autograder.authoring.rubrics import Rubric
+from autograder.course.authoring.rubrics import Rubric
 from autograder.course.folder import Course
 from autograder.marking.code_questions import ChapterReader
 from autograder.marking.live_view.live import LiveApplication

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
-from autograder.record.results import ExerciseResult
-from autograder.record.viva_journal import Conversation, VivaAnswer
-from autograder.reports.class_report import ChapterSummary, Work, summarise
-from autograder.reports.grades import Grade
-from autograder.reports.report_page import write_report
-from autograder.reports.viva.summary import VivaSummary
+from autograder.grading.record.results import ExerciseResult
+from autograder.grading.record.viva_journal import Conversation, VivaAnswer
+from autograder.grading.reports.class_report import ChapterSummary, Work, summarise
+from autograder.grading.reports.grades import Grade
+from autograder.grading.reports.report_page import write_report
+from autograder.grading.reports.viva.summary import VivaSummary
 
 from .conftest import objections
 

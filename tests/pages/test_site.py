@@ -17,8 +17,8 @@ import yaml
 
 from autograder.checking.verdict import section_address
 from autograder.checks import exercises
-from autograder.release.leaks import find_leaks, site_materials
-from autograder.release.secret_texts import project_secrets
+from autograder.course.release.leaks import find_leaks, site_materials
+from autograder.course.release.secret_texts import project_secrets
 from autograder.site.build import build_site, chapters_of
 
 from .lesson_layout import SCREEN, WIDTH, Debts, debts

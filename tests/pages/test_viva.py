@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from autograder.course.folder import Course
-from autograder.record.viva_journal import VivaAnswer, VivaJournal
-from autograder.viva.live_view.server import VivaApplication
-from autograder.viva.pages import write_pages
+from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
+from autograder.quizzes.viva.live_view.server import VivaApplication
+from autograder.quizzes.viva.pages import write_pages
 
 from ..autograder.marking.conftest import CHAPTER, course, graded  # noqa: F401
-from ..autograder.viva.conftest import interviews
+from ..autograder.quizzes.viva.conftest import interviews
 from .conftest import listening, objections
 from .test_report import THEMES
 

@@ -23,8 +23,8 @@ from autograder.checking.request import Request
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.questions.inputs import visible_inputs
-from autograder.questions.results import result_text
+from autograder.quizzes.questions.inputs import visible_inputs
+from autograder.quizzes.questions.results import result_text
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "autograder" / "checks"))
 _SECONDS = 120
@@ -213,7 +213,7 @@ def _stop(number: int, frame: object) -> None:
 
 def main() -> None:
     """Answer the questions about one definition per line of standard input."""
-    from autograder.questions.code import Code
+    from autograder.quizzes.questions.code import Code
 
     torch.set_num_threads(1)
     signal.signal(signal.SIGALRM, _stop)

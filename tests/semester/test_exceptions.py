@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.release import student_build
+from autograder.course.release import student_build
 
 from .exceptions import IN_GROUPS, ON_MOODLE, PROJECT, STRANGER, STUDENTS, Exceptions, play
 from .platform_lists import login

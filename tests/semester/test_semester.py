@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.course.release import student_build
 from autograder.marking.questions import MarkState
-from autograder.release import student_build
 
 from .changed_check import CHANGED
 from .downloads import CANVAS_CHAPTER

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from docutils import nodes
 
-from autograder.authoring.chapter import Chapter, chapters
-from autograder.authoring.effort import Effort
+from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.effort import Effort
 from autograder.site.page_parts.exercise_notes import (
     Needed,
     Note,

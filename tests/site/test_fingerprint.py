@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring import lesson_cache
-from autograder.authoring.lesson_cache import execution_cache_path, prune_execution_caches, source_fingerprint
+from autograder.course.authoring import lesson_cache
+from autograder.course.authoring.lesson_cache import execution_cache_path, prune_execution_caches, source_fingerprint
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autograder.authoring.chapter import chapters
 from autograder.checks import exercises
+from autograder.course.authoring.chapter import chapters
 from autograder.errors import CourseError
 from autograder.site.alt_text import picture_faults
 from autograder.site.front_page.attempts import attempts_html, read_attempts, verdict_of

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from autograder.authoring.chapter import chapters
 from autograder.checks import exercises
 from autograder.checks.headings import headings
+from autograder.course.authoring.chapter import chapters
 from autograder.site.course_map import road, uses
 
 ROOT = Path(__file__).parents[2]

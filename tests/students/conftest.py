@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.chapter import chapters
-from autograder.release.lesson_notebook import lesson_notebooks
+from autograder.course.authoring.chapter import chapters
+from autograder.course.release.lesson_notebook import lesson_notebooks
 
 from .own_code import ROOT
 

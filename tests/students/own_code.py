@@ -11,10 +11,10 @@ import nbclient
 import nbformat
 import pytest
 
-from autograder.authoring.chapter import Chapter, chapters, grade_id, is_stub
-from autograder.authoring.exercise_source import standalone_source
-from autograder.release import student_build
-from autograder.release.lesson_notebook import lesson_name
+from autograder.course.authoring.chapter import Chapter, chapters, grade_id, is_stub
+from autograder.course.authoring.exercise_source import standalone_source
+from autograder.course.release import student_build
+from autograder.course.release.lesson_notebook import lesson_name
 
 from ..chapters.lesson import KernelOverFiles
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.chapter import find_chapter
+from autograder.course.authoring.chapter import find_chapter
 
 from .own_code import ROOT, WAITS, printed, run_all, students_folder
 

@@ -13,8 +13,8 @@ from autograder.checking.sheet import Sheet
 from autograder.engine.checker.remote_subject import expect, packed_request
 from autograder.engine.transport.observations import observation_from_dict, observation_to_dict
 from autograder.engine.transport.serialization import SerializationError, pack, unpack
+from autograder.intake.notebook.test_cells import is_test
 from autograder.static_analysis.cell_names import checked_names
-from autograder.submission.test_cells import is_test
 
 
 def exercises_of(chapter: str) -> list[str]:

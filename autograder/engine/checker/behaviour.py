@@ -125,7 +125,7 @@ def _answers(questions: Questions, answers: Mapping[Any, Observation]) -> list[O
 
 
 def describe(questions: Questions, observations: list[Observation]) -> dict[str, Any]:
-    """Return the signature of answers as plain data, as ``autograder.record.signatures`` reads it."""
+    """Return the signature of answers as plain data, as ``autograder.grading.record.signatures`` reads it."""
     description = _Description()
     ran = any(observation.outputs for observation in observations)
     for observation, compared, units in zip(observations, questions.with_outputs, questions.units, strict=True):

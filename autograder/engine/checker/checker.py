@@ -45,10 +45,10 @@ from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
 from autograder.engine.shell.cell_shell import CellShell
 from autograder.engine.transport.serialization import ProtocolError
+from autograder.intake.notebook.problem import Problem, add_problems, problems_of
+from autograder.intake.notebook.test_cells import error_output, is_locked, is_test, name_of, settle
 from autograder.static_analysis.cell_ast import syntax_error
 from autograder.static_analysis.cell_names import checked_names
-from autograder.submission.problem import Problem, add_problems, problems_of
-from autograder.submission.test_cells import error_output, is_locked, is_test, name_of, settle
 
 # A problem quotes this many characters of a traceback's last line.
 _TOLD = 300

@@ -13,8 +13,8 @@ from autograder.engine.checker.remote_objects import RemoteObject, reference_of
 from autograder.engine.checker.rpc_client import LimitError, StudentClient
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
+from autograder.intake.notebook.test_cells import is_test
 from autograder.static_analysis.cell_names import checked_names, only_calls_check
-from autograder.submission.test_cells import is_test
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 from nbformat.v4 import new_output
 
-from autograder.submission.test_cells import is_test
+from autograder.intake.notebook.test_cells import is_test
 
 # Characters of all outputs of a notebook.
 LONGEST_OUTPUTS = 5_000_000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from nbformat import NotebookNode
 
+from autograder.intake.notebook.problem import Problem
+from autograder.intake.notebook.test_cells import is_locked, is_test
 from autograder.static_analysis.suspicious_code import find_suspicious
-from autograder.submission.problem import Problem
-from autograder.submission.test_cells import is_locked, is_test
 
 # A remark lists this many events.
 _MOST_EVENTS = 12

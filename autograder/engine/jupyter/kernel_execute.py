@@ -24,8 +24,8 @@ from traitlets import Bool, Enum, Integer, Unicode
 from autograder.engine.checker.output_limit import limit_outputs
 from autograder.engine.environment import kernel_environment
 from autograder.engine.settings import GradingSettings, resolve_device
-from autograder.submission.problem import Problem, add_problems, problems_of
-from autograder.submission.test_cells import error_output, is_test, name_of, settle
+from autograder.intake.notebook.problem import Problem, add_problems, problems_of
+from autograder.intake.notebook.test_cells import error_output, is_test, name_of, settle
 
 _DEFAULTS = GradingSettings()
 _TRACEBACK_LINES = 60

@@ -306,8 +306,8 @@ class Engine:
 
 def _only_asks(notebook: NotebookNode) -> bool:
     """Return whether the notebook's cells that run in a checker only call checks."""
+    from autograder.intake.notebook.test_cells import is_locked, is_test
     from autograder.static_analysis.cell_names import only_calls_check
-    from autograder.submission.test_cells import is_locked, is_test
 
     return all(
         only_calls_check(cell.source)
@@ -318,8 +318,8 @@ def _only_asks(notebook: NotebookNode) -> bool:
 
 def as_ungradable(notebook: str, reason: str) -> str:
     """Return a notebook whose test cells have the error that grading did not finish."""
-    from autograder.submission.problem import Problem, add_problems
-    from autograder.submission.test_cells import error_output, is_test
+    from autograder.intake.notebook.problem import Problem, add_problems
+    from autograder.intake.notebook.test_cells import error_output, is_test
 
     message = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
     content = reader.reads(notebook)

@@ -14,9 +14,9 @@ from typing import Any
 
 from autograder.checking.hidden_messages import FORBIDDEN, WRONG
 from autograder.checking.verdict import Finding, Verdict
+from autograder.grading.record.results import ExerciseResult
 from autograder.marking.behaviour_groups import BehaviourGroup
 from autograder.marking.code_questions import Exercise, GradedCode, is_blank
-from autograder.record.results import ExerciseResult
 
 SMALLEST_COUNT = 3
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from autograder.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.chapter import Chapter, chapters
 from autograder.errors import CourseError
 from autograder.site.front_page.card_drawings import card_drawing
 from autograder.site.front_page.facts import ChapterSize, chapter_size, hours

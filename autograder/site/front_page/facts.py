@@ -20,9 +20,9 @@ import yaml
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from autograder.authoring.chapter import Chapter
-from autograder.authoring.effort import efforts
-from autograder.authoring.reading_time import reading_minutes
+from autograder.course.authoring.chapter import Chapter
+from autograder.course.authoring.effort import efforts
+from autograder.course.authoring.reading_time import reading_minutes
 from autograder.errors import CourseError
 from autograder.site.page_parts.closed_chapters import site_chapters
 

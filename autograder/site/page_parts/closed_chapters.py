@@ -17,8 +17,8 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from autograder.authoring.chapter import Chapter, chapters
 from autograder.checking.exercise import Exercise
+from autograder.course.authoring.chapter import Chapter, chapters
 
 _LABEL = re.compile(r"^\(([^()\s]+)\)=\s*$|^:(?:name|label): *(\S+)", re.MULTILINE)
 _SECTION = re.compile(r"^\(([^()\s]+)\)=\n+#+ (.+)$", re.MULTILINE)

@@ -132,7 +132,7 @@ ATTACKS = (
         cells=(
             code("""
                 import glob, importlib.util, sys
-                for name in ("autograder.checks", "autograder.checks.ch03_scaled_dot_product", "autograder.authoring.exercise_source", "autograder.grading.autograde"):
+                for name in ("autograder.checks", "autograder.checks.ch03_scaled_dot_product", "autograder.course.authoring.exercise_source", "autograder.grading.autograde"):
                     try:
                         importlib.import_module(name)
                     except ImportError:

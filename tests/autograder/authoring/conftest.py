@@ -14,16 +14,16 @@ import torch
 from nbgrader.api import Gradebook
 from torch import Tensor, nn
 
-from autograder.authoring.chapter import Chapter, chapters
-from autograder.authoring.sync import sync
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise, Misconception
+from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.sync import sync
 from autograder.course.folder import Course
-from autograder.release.answer_keys import record_answer_keys
-from autograder.release.secret_texts import Secrets, project_secrets
-from autograder.release.student_build import CACHE as RECORDINGS
-from autograder.release.student_files import student_files
+from autograder.course.release.answer_keys import record_answer_keys
+from autograder.course.release.secret_texts import Secrets, project_secrets
+from autograder.course.release.student_build import CACHE as RECORDINGS
+from autograder.course.release.student_files import student_files
 from tfcourse import attention, multihead
 
 ROOT = Path(__file__).parents[3]

@@ -105,7 +105,7 @@ def test_the_reference_gets_everything_each_mistake_its_diagnosis_and_the_stub_n
         f"""
 import json, torch, tfcourse
 from torch import Tensor
-from autograder.authoring.exercise_source import stub_source
+from autograder.course.authoring.exercise_source import stub_source
 from autograder.checks import check, exercise
 from autograder.checking.decision import decide
 from autograder.checking.subject import LocalSubject

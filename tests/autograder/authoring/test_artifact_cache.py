@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.release import artifact_cache
-from autograder.release.artifact_cache import cached_artifact, code_hash
+from autograder.course.release import artifact_cache
+from autograder.course.release.artifact_cache import cached_artifact, code_hash
 
 
 class Maker:

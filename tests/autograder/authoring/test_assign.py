@@ -17,14 +17,14 @@ from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
 from autograder.atomic_files import write_all_or_none
-from autograder.authoring.exercise_source import stub_source
-from autograder.authoring.solution_notebook import CANARY
+from autograder.course.authoring.exercise_source import stub_source
+from autograder.course.authoring.solution_notebook import CANARY
 from autograder.course.folder import Course
+from autograder.course.gradebook.reader import released_chapters
+from autograder.course.release import assistants
+from autograder.course.release.assign import assign
+from autograder.course.release.student_files import REQUIREMENTS
 from autograder.errors import CourseError
-from autograder.gradebook.reader import released_chapters
-from autograder.release import assistants
-from autograder.release.assign import assign
-from autograder.release.student_files import REQUIREMENTS
 
 FIRST, SECOND = "90_first", "91_second"
 

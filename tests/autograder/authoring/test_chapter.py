@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.chapter import find_chapter
+from autograder.course.authoring.chapter import find_chapter
 from autograder.errors import CourseError
 
 FIRST = "90_first"

@@ -17,11 +17,10 @@ import torch
 from nbconvert import HTMLExporter
 from safetensors.torch import save
 
-from autograder.authoring.solution_notebook import CANARY
+from autograder.course.authoring.solution_notebook import CANARY
 from autograder.course.folder import Course
-from autograder.errors import CourseError
-from autograder.release.assign import assign
-from autograder.release.leaks import (
+from autograder.course.release.assign import assign
+from autograder.course.release.leaks import (
     Material,
     course_materials,
     find_leaks,
@@ -29,8 +28,9 @@ from autograder.release.leaks import (
     site_materials,
     written_materials,
 )
-from autograder.release.secret_texts import Secret, Secrets, code_parts, project_secrets
-from autograder.release.text_extraction import extract_texts
+from autograder.course.release.secret_texts import Secret, Secrets, code_parts, project_secrets
+from autograder.course.release.text_extraction import extract_texts
+from autograder.errors import CourseError
 
 FIRST, SECOND = "90_first", "91_second"
 ROOT = Path(__file__).parents[3]
@@ -307,5 +307,5 @@ def test_index_spares_the_reading(tmp_path: Path, secrets: Secrets, monkeypatch:
     path, store = tmp_path / "page.md", tmp_path / "index.json"
     path.write_text("nothing of interest")
     find_leaks([path], secrets, store)
-    monkeypatch.setattr("autograder.release.leaks.text_forms", lambda content: pytest.fail("it is read again"))
+    monkeypatch.setattr("autograder.course.release.leaks.text_forms", lambda content: pytest.fail("it is read again"))
     assert find_leaks([path], secrets, store) == []

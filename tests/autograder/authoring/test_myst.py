@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.authoring.myst import CodeCell, notebook_of, read_text, with_code_cells, write_notebook
+from autograder.course.authoring.myst import CodeCell, notebook_of, read_text, with_code_cells, write_notebook
 from autograder.errors import CourseError
 
 HERE = Path("exercises.md")

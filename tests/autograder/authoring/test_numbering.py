@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.numbering import with_numbered_headings
-from autograder.authoring.sync import sync
+from autograder.course.authoring.numbering import with_numbered_headings
+from autograder.course.authoring.sync import sync
 
 
 def test_headings_are_numbered_in_order_and_nothing_else_changes() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.chapter import chapters
-from autograder.authoring.myst import notebook_of
-from autograder.release.lesson_notebook import lesson_name
-from autograder.release.plain_markdown import PlainMarkdown, References, references
+from autograder.course.authoring.chapter import chapters
+from autograder.course.authoring.myst import notebook_of
+from autograder.course.release.lesson_notebook import lesson_name
+from autograder.course.release.plain_markdown import PlainMarkdown, References, references
 
 ROOT = Path(__file__).parents[3]
 KNOWN = References(

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from myst_nb.core.read import read_myst_markdown_notebook
 
-from autograder.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
+from autograder.course.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
 from autograder.errors import CourseError
 
 LESSON = """---

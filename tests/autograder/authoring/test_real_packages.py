@@ -10,8 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.release.leaks import Material, find_leaks, written_materials
-from autograder.release.secret_texts import project_secrets
+from autograder.course.release.leaks import Material, find_leaks, written_materials
+from autograder.course.release.secret_texts import project_secrets
 
 from .test_student_build import installed, run
 

@@ -9,8 +9,8 @@ import pytest
 
 from autograder.checking.recorded import read_sheet
 from autograder.checks import exercise
-from autograder.release import answer_keys as module
-from autograder.release.answer_keys import record_answer_keys
+from autograder.course.release import answer_keys as module
+from autograder.course.release.answer_keys import record_answer_keys
 
 CAUSAL = exercise("causal_mask")
 

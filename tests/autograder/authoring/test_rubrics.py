@@ -7,9 +7,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.authoring.chapter import Chapter
-from autograder.authoring.rubrics import Rubric, RubricItem, read_rubrics, rubrics_in_notebook
-from autograder.authoring.solution_notebook import source_notebook
+from autograder.course.authoring.chapter import Chapter
+from autograder.course.authoring.rubrics import Rubric, RubricItem, read_rubrics, rubrics_in_notebook
+from autograder.course.authoring.solution_notebook import source_notebook
 
 
 @pytest.mark.parametrize(

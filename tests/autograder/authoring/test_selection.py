@@ -12,14 +12,14 @@ import pytest
 from click.testing import Result
 from nbgrader.api import Gradebook
 
-from autograder.authoring.chapter import find_chapter, grade_id
-from autograder.authoring.selection import provided_exercises, select
-from autograder.authoring.solution_notebook import source_notebook
+from autograder.course.authoring.chapter import find_chapter, grade_id
+from autograder.course.authoring.selection import provided_exercises, select
+from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.course_file_edits import set_selection
 from autograder.course.folder import Course
+from autograder.course.release.assign import assign
 from autograder.errors import CourseError
-from autograder.release.assign import assign
 
 ROOT = Path(__file__).parents[3]
 FIRST = "90_first"

@@ -15,7 +15,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.preprocessors import ClearSolutions
 
-from autograder.authoring.exercise_source import solution_source, stub_source
+from autograder.course.authoring.exercise_source import solution_source, stub_source
 from autograder.errors import CourseError
 from tfcourse import attention, multihead
 

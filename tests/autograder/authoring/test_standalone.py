@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from autograder.authoring.exercise_source import standalone_source
 from autograder.checking.decision import decide
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
+from autograder.course.authoring.exercise_source import standalone_source
 from autograder.errors import CourseError
 from tfcourse import attention
 from tfcourse.attention import masked_attention_weights as weights_of

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.solution_notebook import source_notebook
+from autograder.course.authoring.solution_notebook import source_notebook
+from autograder.course.release.student_build import build_student_wheel
 from autograder.errors import CourseError
-from autograder.release.student_build import build_student_wheel
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -93,16 +93,16 @@ def test_the_wheel_is_named_and_described_as_what_it_is(small: Any, wheels: dict
     assert {entry.group: entry.value for entry in distribution.entry_points} == {
         "console_scripts": "autograder.checking.validate:main",
         "tfcourse.checks": "autograder.checking.recorded:check",
-        "tfcourse.quizzes": "autograder.questions.with_recordings:quiz",
+        "tfcourse.quizzes": "autograder.quizzes.questions.with_recordings:quiz",
     }
 
 
 def test_it_holds_the_engine_and_its_recordings_and_nothing_else_of_the_autograder(wheels: dict[str, Path]) -> None:
     names = {name for name in contents(wheels[FIRST]) if name.startswith("autograder/")}
-    others = {name for name in names if not name.startswith(("autograder/checking/", "autograder/questions/"))}
+    others = {name for name in names if not name.startswith(("autograder/checking/", "autograder/quizzes/questions/"))}
     operators = ("__init__", "expressions", "guards", "operators", "places", "statements")
     assert others == {"autograder/__init__.py", *(f"autograder/mutation/{name}.py" for name in operators)}
-    assert "autograder/questions/with_reference.py" not in names
+    assert "autograder/quizzes/questions/with_reference.py" not in names
     recordings = {Path(name).stem for name in names if name.endswith(".safetensors")}
     assert recordings == {"causal_mask", "masked_attention_weights"}
     later = {Path(name).stem for name in contents(wheels[SECOND]) if name.endswith(".safetensors")}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from autograder.course.release.student_module import student_module
 from autograder.errors import CourseError
-from autograder.release.student_module import student_module
 from autograder.static_analysis.definitions import ModuleSource
 
 MODULE = '''"""A module."""

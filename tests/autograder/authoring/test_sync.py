@@ -10,8 +10,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.authoring.exercise_source import solution_source, stub_source
-from autograder.authoring.sync import sync
+from autograder.course.authoring.exercise_source import solution_source, stub_source
+from autograder.course.authoring.sync import sync
 from autograder.errors import CourseError
 
 ROOT = Path(__file__).parents[3]

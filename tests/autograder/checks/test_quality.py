@@ -30,8 +30,8 @@ from autograder.checking.request import content
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
-from autograder.release.answer_keys import record_answer_keys
-from autograder.release.student_build import CACHE as RECORDINGS
+from autograder.course.release.answer_keys import record_answer_keys
+from autograder.course.release.student_build import CACHE as RECORDINGS
 from autograder.selftest import quality, quality_record
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from autograder.cluster import compatibility
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
+from autograder.grading.cluster import compatibility
 
 SETTINGS = GradingSettings()
 

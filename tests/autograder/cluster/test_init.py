@@ -15,7 +15,7 @@ class NoDask:
 
 sys.meta_path.insert(0, NoDask())
 import autograder.grading.autograde
-from autograder.cluster import executions_on_cluster
+from autograder.grading.cluster import executions_on_cluster
 from autograder.errors import CourseError
 from autograder.engine.settings import GradingSettings
 try:

@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-from autograder.cluster.run import run_on_cluster
 from autograder.engine.interface import Execution
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.pool import run_concurrently
+from autograder.grading.cluster.run import run_on_cluster
 from tests.autograder.engine.workers import BEFORE, submission
 
 INTERRUPTED = """
 import os, sys
-from autograder.cluster.run import run_on_cluster
+from autograder.grading.cluster.run import run_on_cluster
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from obedient import Obedient

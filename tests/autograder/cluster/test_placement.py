@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.cluster.placement import Placement, Work
 from autograder.engine.interface import Submission
+from autograder.grading.cluster.placement import Placement, Work
 
 
 def works(names: Iterable[str]) -> Callable[[], Work | None]:

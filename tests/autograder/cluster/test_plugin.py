@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from autograder.cluster import worker_plugin as plugins
-from autograder.cluster.worker_plugin import GradingPlugin, packed, unpacked
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
+from autograder.grading.cluster import worker_plugin as plugins
+from autograder.grading.cluster.worker_plugin import GradingPlugin, packed, unpacked
 
 MADE: list[Any] = []
 

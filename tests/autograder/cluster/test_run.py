@@ -14,15 +14,15 @@ import pytest
 import yaml
 from distributed.utils import LoopRunner
 
-from autograder.cluster.run import run_on_cluster
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
+from autograder.grading.cluster.run import run_on_cluster
 
 from .conftest import DaskProcesses
 
 PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
-PRELOAD = "import autograder.cluster.compatibility as fitness\nfitness.version = lambda package: '0.0.1'\n"
+PRELOAD = "import autograder.grading.cluster.compatibility as fitness\nfitness.version = lambda package: '0.0.1'\n"
 
 
 def submissions(**commands: str) -> list[Submission]:
@@ -116,7 +116,7 @@ def test_without_a_worker_that_fits_or_a_scheduler_the_run_ends(
     assert "4 threads" in str(refused.value)
     processes.scheduler.kill()
     processes.scheduler.wait()
-    monkeypatch.setattr("autograder.cluster.connection._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("autograder.grading.cluster.connection._CONNECT_SECONDS", 1)
     with pytest.raises(CourseError, match="no Dask"):
         graded(processes, obedient, a="")
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from autograder.collecting import archive
-from autograder.collecting.collect import collect
-from autograder.collecting.collection import Collection
-from autograder.collecting.course_folder import companion_files
 from autograder.course.folder import Course
 from autograder.course.known_names import note_project_chapters
-from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
-from autograder.roster.roster import is_safe, read_roster, roster_path, safe_id
-from autograder.submission.attached_files import KIND
+from autograder.intake.downloads import archive
+from autograder.intake.downloads.collect import collect
+from autograder.intake.downloads.collection import Collection
+from autograder.intake.downloads.course_folder import companion_files
+from autograder.intake.notebook.attached_files import KIND
+from autograder.intake.people.enrol import enrol
+from autograder.intake.roster import is_safe, read_roster, roster_path, safe_id
 from tests.corpus.material import CHAPTER, OTHER
 
 from .archives import ARCHIVES, zipped

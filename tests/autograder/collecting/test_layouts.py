@@ -6,13 +6,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from autograder.collecting.archive import Entry, entries_of, notebooks
-from autograder.collecting.gradescope import with_submitters
-from autograder.collecting.platform_names import assignment_title, kinds_by_share, own_name, read, readings
-from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import other_files, uploads_of
 from autograder.errors import CourseError
-from autograder.roster.roster import Student
+from autograder.intake.downloads.archive import Entry, entries_of, notebooks
+from autograder.intake.downloads.gradescope import with_submitters
+from autograder.intake.downloads.platform_names import assignment_title, kinds_by_share, own_name, read, readings
+from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.uploads import other_files, uploads_of
+from autograder.intake.roster import Student
 
 CASES = Path(__file__).parents[2] / "corpus" / "cases"
 CHAPTER = "03_scaled_dot_product"

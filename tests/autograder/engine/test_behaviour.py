@@ -18,8 +18,8 @@ from autograder.checks import check
 from autograder.engine.checker import behaviour
 from autograder.engine.checker.behaviour import MOST_VALUES, Questions, describe, questions_about, signature_of, unit_of
 from autograder.engine.transport.serialization import Opaque, Reference
+from autograder.grading.record.signatures import Signature
 from autograder.marking.behaviour_groups import TOLERANCES
-from autograder.record.signatures import Signature
 
 from .student import Student
 

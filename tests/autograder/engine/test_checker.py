@@ -17,7 +17,7 @@ from autograder.engine.checker.remote_objects import RemoteNamespace
 from autograder.engine.checker.zygote_client import ZygoteError
 from autograder.engine.settings import GradingSettings
 from autograder.engine.shell.cell_shell import CellShell, make_shell
-from autograder.submission.problem import Problem, add_problems, problems_of
+from autograder.intake.notebook.problem import Problem, add_problems, problems_of
 
 from .student import Student, Unwatched
 

@@ -13,7 +13,7 @@ from autograder.checks import exercises
 from autograder.engine.checker.remote_objects import RemoteNamespace
 from autograder.engine.settings import GradingSettings
 from autograder.engine.shell.cell_shell import CellShell, make_shell
-from autograder.submission.problem import problems_of
+from autograder.intake.notebook.problem import problems_of
 
 from .test_checker import Bench, course, graded, points
 

@@ -18,7 +18,7 @@ from nbgrader.utils import determine_grade
 
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.submission.problem import Problem, problems_of
+from autograder.intake.notebook.problem import Problem, problems_of
 from tests.corpus.material import mark
 
 # Longer than any wait in here on a busy machine, so that what never comes does not keep a run forever.

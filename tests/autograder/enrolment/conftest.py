@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from autograder.collecting.archive import Entry
-from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
-from autograder.enrolment.enrol import Enrolment, enrol
+from autograder.intake.downloads.archive import Entry
+from autograder.intake.downloads.uploads import Upload
+from autograder.intake.people.enrol import Enrolment, enrol
 
 Enrol = Callable[..., Enrolment]
 

@@ -9,15 +9,15 @@ import pytest
 
 from autograder.course.course_file import ChapterPlan, CourseFile
 from autograder.course.folder import Course
-from autograder.enrolment.decisions import add, excuse, ignore, withdraw
-from autograder.enrolment.enrol import Enrolment
-from autograder.enrolment.find_student import find_student, matching_students
-from autograder.enrolment.not_counted import NotCounted
-from autograder.enrolment.standing import counts_for, is_excused
-from autograder.enrolment.strangers import is_stranger, problems, propose_pairs, strangers
 from autograder.errors import CourseError
-from autograder.reports.report_page import render
-from autograder.roster.roster import Student, merged, read_roster, write_roster
+from autograder.grading.reports.report_page import render
+from autograder.intake.people.decisions import add, excuse, ignore, withdraw
+from autograder.intake.people.enrol import Enrolment
+from autograder.intake.people.find_student import find_student, matching_students
+from autograder.intake.people.not_counted import NotCounted
+from autograder.intake.people.standing import counts_for, is_excused
+from autograder.intake.people.strangers import is_stranger, problems, propose_pairs, strangers
+from autograder.intake.roster import Student, merged, read_roster, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 

@@ -9,15 +9,15 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from autograder.collecting.archive import Entry
-from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload
 from autograder.course.folder import Course
-from autograder.enrolment.attendance import nothing_handed_in
-from autograder.enrolment.class_list import read_class_list
-from autograder.enrolment.enrol import Enrolment, enrol
 from autograder.errors import CourseError
-from autograder.roster.roster import Student, merged, read_roster, roster_path, write_roster
+from autograder.intake.downloads.archive import Entry
+from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.uploads import Upload
+from autograder.intake.people.attendance import nothing_handed_in
+from autograder.intake.people.class_list import read_class_list
+from autograder.intake.people.enrol import Enrolment, enrol
+from autograder.intake.roster import Student, merged, read_roster, roster_path, write_roster
 
 from .conftest import moodle
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder.collecting.student_ids import by_student
 from autograder.course.folder import Course
-from autograder.enrolment.enrol import Enrolment, enrol
-from autograder.enrolment.times import apply_times, platform_time
-from autograder.enrolment.worksheet import Worksheet, enrol_worksheet
 from autograder.errors import CourseError
-from autograder.roster.roster import Student, merged, read_roster, roster_path, write_roster
+from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.people.enrol import Enrolment, enrol
+from autograder.intake.people.times import apply_times, platform_time
+from autograder.intake.people.worksheet import Worksheet, enrol_worksheet
+from autograder.intake.roster import Student, merged, read_roster, roster_path, write_roster
 
 from .conftest import moodle
 

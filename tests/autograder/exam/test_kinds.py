@@ -12,12 +12,12 @@ from autograder.checking.judges import same_answer
 from autograder.checking.request import Request, content
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather
-from autograder.exam.inputs import exam_inputs
-from autograder.exam.item import Item
-from autograder.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS
-from autograder.exam.repair import passes, repairs
-from autograder.exam.shown_code import right_code, wrong_code
+from autograder.quizzes.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather
+from autograder.quizzes.exam.inputs import exam_inputs
+from autograder.quizzes.exam.item import Item
+from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS
+from autograder.quizzes.exam.repair import passes, repairs
+from autograder.quizzes.exam.shown_code import right_code, wrong_code
 from tests.exam.test_every_exercise import diagnosed
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -11,9 +11,10 @@ from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise, exercises
-from autograder.exam.evidence import names_of
-from autograder.exam.plain_code import LONGEST_LINE, plain
-from autograder.exam.shown_code import (
+from autograder.mistakes.source_edits import EditError
+from autograder.quizzes.exam.evidence import names_of
+from autograder.quizzes.exam.plain_code import LONGEST_LINE, plain
+from autograder.quizzes.exam.shown_code import (
     changed_line,
     checks_used,
     names_used,
@@ -21,7 +22,6 @@ from autograder.exam.shown_code import (
     right_code,
     wrong_code,
 )
-from autograder.mistakes.source_edits import EditError
 
 
 def test_comments_are_left_out_because_they_describe_the_right_code() -> None:

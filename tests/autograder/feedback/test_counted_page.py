@@ -9,8 +9,8 @@ import pytest
 
 from autograder.course.course_file import ChapterPlan, CourseFile, LateRule
 from autograder.course.exercise_rules import ExerciseRule
-from autograder.feedback.counted_page import counted_page
-from autograder.feedback.page import Page, Part
+from autograder.grading.feedback.counted_page import counted_page
+from autograder.grading.feedback.page import Page, Part
 
 CHAPTER = "03_scaled_dot_product"
 PARTS = (

@@ -14,12 +14,12 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.authoring.chapter import find_chapter
-from autograder.authoring.exercise_source import solution_source, standalone_source
 from autograder.checks import exercise
+from autograder.course.authoring.chapter import find_chapter
+from autograder.course.authoring.exercise_source import solution_source, standalone_source
 from autograder.course.folder import Course
-from autograder.release.nbgrader_release import generate_assignment
-from autograder.release.student_build import build_student_wheel
+from autograder.course.release.nbgrader_release import generate_assignment
+from autograder.course.release.student_build import build_student_wheel
 
 PROJECT = Path(__file__).resolve().parents[3]
 CHAPTER = "03_scaled_dot_product"

@@ -21,9 +21,9 @@ from nbgrader.plugins import BasePlugin
 from sqlalchemy import create_engine, select
 
 from autograder.course.folder import Course
+from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.grading.plugin import RestoreCells, SubmissionExporter
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.release.nbgrader_release import generate_assignment
+from autograder.grading.record.gradebook_writer import GradebookWriter
 
 from .conftest import CHAPTER, mark, put, source_notebook
 from .postgres import Server

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_markdown_cell
 
-from autograder.submission import answer_pictures as module
-from autograder.submission.answer_pictures import attach_pictures
+from autograder.intake.notebook import answer_pictures as module
+from autograder.intake.notebook.answer_pictures import attach_pictures
 from tests.autograder.submission.pictures import jpeg, png
 
 PNG, OTHER, JPEG = (base64.b64decode(image) for image in (png(2, 3), png(3, 2), jpeg(4, 5)))

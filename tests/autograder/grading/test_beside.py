@@ -11,10 +11,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.submission import attached_files as module
-from autograder.submission import notebook_reader
-from autograder.submission.attached_files import attached_files
-from autograder.submission.notebook_reader import UnreadableError, read_file, read_notebook
+from autograder.intake.notebook import attached_files as module
+from autograder.intake.notebook import notebook_reader
+from autograder.intake.notebook.attached_files import attached_files
+from autograder.intake.notebook.notebook_reader import UnreadableError, read_file, read_notebook
 
 
 def read(*folders: Path) -> dict[str, bytes]:

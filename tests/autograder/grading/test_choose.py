@@ -12,7 +12,6 @@ import nbformat
 import pytest
 from click.testing import CliRunner, Result
 
-from autograder.collecting.collect import collect
 from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
@@ -21,12 +20,13 @@ from autograder.grading import choose as module
 from autograder.grading.autograde import autograde
 from autograder.grading.choose import choose
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.results import GradeResult, Notebook, read_results
-from autograder.reports.class_report import summarise
-from autograder.reports.export import export, open_choices
-from autograder.reports.grades import read_grades
-from autograder.reports.student_work import read_student_work
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.record.results import GradeResult, Notebook, read_results
+from autograder.grading.reports.class_report import summarise
+from autograder.grading.reports.export import export, open_choices
+from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.student_work import read_student_work
+from autograder.intake.downloads.collect import collect
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted

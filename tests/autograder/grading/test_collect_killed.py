@@ -11,13 +11,13 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.collecting.collect import collect
-from autograder.collecting.pending import record_path
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.roster.roster import roster_path
-from autograder.submission.intake import take_in
-from autograder.submission.manifest import Manifest, released_manifest
+from autograder.intake.downloads.collect import collect
+from autograder.intake.downloads.pending import record_path
+from autograder.intake.notebook.intake import take_in
+from autograder.intake.notebook.manifest import Manifest, released_manifest
+from autograder.intake.roster import roster_path
 
 from .conftest import CHAPTER, Fill
 from .killed import ends_after

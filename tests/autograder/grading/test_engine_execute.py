@@ -19,7 +19,7 @@ from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading import nbgrader_execute
 from autograder.grading.nbgrader_execute import EngineExecute, GraderError, worker_for
-from autograder.submission.problem import problems_of
+from autograder.intake.notebook.problem import problems_of
 
 from .conftest import mark
 

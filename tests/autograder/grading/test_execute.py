@@ -13,7 +13,7 @@ from autograder.checking.verdict import VERDICT_MIME
 from autograder.engine.interface import Submission
 from autograder.engine.jupyter.kernel_executor import KernelExecutor
 from autograder.engine.settings import GradingSettings
-from autograder.submission.problem import Problem, add_problems, problems_of
+from autograder.intake.notebook.problem import Problem, add_problems, problems_of
 
 from .conftest import SETUP, mark
 

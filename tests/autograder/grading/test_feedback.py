@@ -18,23 +18,23 @@ import pytest
 from nbconvert.writers import FilesWriter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from autograder import site_address
 from autograder.checking.verdict import NOT_JUDGED, VERDICT_MIME, Finding, Verdict
 from autograder.checks import check
 from autograder.commands.grade_chapter import write_pages
-from autograder.course import site_address
 from autograder.course.folder import Course
 from autograder.engine.interface import Execution, Submission
-from autograder.feedback import page_stamps
-from autograder.feedback import pages as feedback_pages
-from autograder.feedback.markup import in_code, markdown, points_text
-from autograder.feedback.page import Page, Part, feedback_page
-from autograder.feedback.page_html import _template
-from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.feedback import page_stamps
+from autograder.grading.feedback import pages as feedback_pages
+from autograder.grading.feedback.markup import in_code, markdown, points_text
+from autograder.grading.feedback.page import Page, Part, feedback_page
+from autograder.grading.feedback.page_html import _template
+from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.results import read_result
-from autograder.submission.problem import Problem, add_problems
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.record.results import read_result
+from autograder.intake.notebook.problem import Problem, add_problems
 
 from .conftest import CHAPTER, Fill, put
 

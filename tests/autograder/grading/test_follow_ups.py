@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
-from autograder.feedback.follow_ups import Outcome, follow_ups
+from autograder.grading.feedback.follow_ups import Outcome, follow_ups
 
 SCALE = Diagnosis("no scale", "The scores are not divided.", "why-scale")
 SCALE_THERE = Diagnosis("no scale", "The scores of the layer are not divided.", "layers")

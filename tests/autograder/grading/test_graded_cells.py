@@ -9,6 +9,15 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from nbgrader.utils import determine_grade
 
 from autograder.checking.verdict import VERDICT_MIME
+from autograder.intake.notebook.test_cells import (
+    OUT_OF_RANGE,
+    differing_totals,
+    error_output,
+    is_locked,
+    is_test,
+    name_of,
+    settle,
+)
 from autograder.static_analysis.cell_names import (
     cell_magic,
     checked_names,
@@ -18,15 +27,6 @@ from autograder.static_analysis.cell_names import (
     only_calls_check,
     outline,
     strip_invisible_characters,
-)
-from autograder.submission.test_cells import (
-    OUT_OF_RANGE,
-    differing_totals,
-    error_output,
-    is_locked,
-    is_test,
-    name_of,
-    settle,
 )
 
 from .conftest import mark

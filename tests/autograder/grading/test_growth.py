@@ -11,12 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.submission import cell_reader
-from autograder.submission.cell_reader import BUDGET
-from autograder.submission.intake import Intake, take_in
-from autograder.submission.lazy_json import LazyValue, MalformedError, ParsedValue, Value, decoded, top_level, value_at
-from autograder.submission.manifest import Manifest, SourceCell
-from autograder.submission.text_comparison import STEPS, TextComparison
+from autograder.intake.notebook import cell_reader
+from autograder.intake.notebook.cell_reader import BUDGET
+from autograder.intake.notebook.intake import Intake, take_in
+from autograder.intake.notebook.lazy_json import (
+    LazyValue,
+    MalformedError,
+    ParsedValue,
+    Value,
+    decoded,
+    top_level,
+    value_at,
+)
+from autograder.intake.notebook.manifest import Manifest, SourceCell
+from autograder.intake.notebook.text_comparison import STEPS, TextComparison
 
 EXERCISES = [f"f{i}" for i in range(6)]
 BODY = "\n".join(f"    y{i} = x + {i}" for i in range(8))

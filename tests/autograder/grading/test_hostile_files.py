@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.collecting import choices
-from autograder.collecting.collect import collect
 from autograder.commands.grade_chapter import renew_pages
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.feedback import page_html
-from autograder.feedback.pages import PLAIN, write_feedback
 from autograder.grading import prepare as module
 from autograder.grading.autograde import autograde
+from autograder.grading.feedback import page_html
+from autograder.grading.feedback.pages import PLAIN, write_feedback
 from autograder.grading.plugin import configured
-from autograder.record.results import read_results
-from autograder.submission import attached_files
-from autograder.submission.attached_files import companion_files
-from autograder.submission.problem import LONGEST, MOST
+from autograder.grading.record.results import read_results
+from autograder.intake.downloads import choices
+from autograder.intake.downloads.collect import collect
+from autograder.intake.notebook import attached_files
+from autograder.intake.notebook.attached_files import companion_files
+from autograder.intake.notebook.problem import LONGEST, MOST
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted

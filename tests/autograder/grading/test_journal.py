@@ -20,7 +20,7 @@ from autograder.course.folder import Course
 from autograder.course.lock import course_lock
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
-from autograder.record.journal import (
+from autograder.grading.record.journal import (
     BEGUN,
     FAILED,
     NO_STATE,

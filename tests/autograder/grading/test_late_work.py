@@ -14,21 +14,21 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.collecting.course_folder.late_notes import note_late
-from autograder.collecting.pending import hash_of
 from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
-from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
-from autograder.feedback.pages import write_feedback
 from autograder.grading.autograde import autograde
+from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.late_work import refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
+from autograder.grading.record.results import read_result
+from autograder.grading.reports.member_pages import member_pages
+from autograder.intake.downloads.course_folder.late_notes import note_late
+from autograder.intake.downloads.pending import hash_of
+from autograder.intake.people.enrol import enrol
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
-from autograder.record.results import read_result
-from autograder.reports.member_pages import member_pages
 
 from .conftest import CHAPTER
 from .scripted import Scripted

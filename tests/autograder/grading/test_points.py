@@ -18,15 +18,15 @@ from autograder.errors import CourseError
 from autograder.grading import released_points as module
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.record.results import read_result, read_results, result_path
+from autograder.grading.record.signatures import Signature, read_signatures, signatures_path
 from autograder.grading.regrade import regrade, to_regrade
 from autograder.grading.released_points import current_points, refuse_changed_points
 from autograder.grading.replay import replay
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.results import read_result, read_results, result_path
-from autograder.record.signatures import Signature, read_signatures, signatures_path
-from autograder.submission.manifest import Manifest, SourceCell
-from autograder.submission.problem import Problem, add_problems
-from autograder.submission.test_cells import OUT_OF_RANGE
+from autograder.intake.notebook.manifest import Manifest, SourceCell
+from autograder.intake.notebook.problem import Problem, add_problems
+from autograder.intake.notebook.test_cells import OUT_OF_RANGE
 
 from .conftest import CHAPTER as SMALL
 from .conftest import Fill, HandIn, Snapshot
@@ -198,7 +198,7 @@ def test_an_unwritable_file_costs_no_grade(graded: Course, monkeypatch: pytest.M
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("autograder.record.signatures.write_atomically", full)
+    monkeypatch.setattr("autograder.grading.record.signatures.write_atomically", full)
     grade(graded, Describing(), force=True)
     result = read_result(graded, SMALL, "ann")
     assert result is not None

@@ -11,10 +11,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.collecting.preflight import refuse_other_work
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.roster.roster import Student, write_roster
+from autograder.intake.downloads.preflight import refuse_other_work
+from autograder.intake.roster import Student, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
 

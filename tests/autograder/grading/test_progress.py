@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from autograder.commands.progress import grading_progress
-from autograder.record.results import GradeResult, Status
+from autograder.grading.record.results import GradeResult, Status
 
 
 def result(status: Status = "graded", *, unchanged: bool = False) -> GradeResult:

@@ -18,7 +18,7 @@ from autograder.engine.environment import kernel_environment
 from autograder.engine.settings import GradingLimits, GradingSettings, limits_of, resolve_device
 from autograder.errors import CourseError
 from autograder.grading.course_settings import settings_of
-from autograder.record.provenance import Provenance, changed_since, environment, isolation_line, package_hash
+from autograder.grading.record.provenance import Provenance, changed_since, environment, isolation_line, package_hash
 
 MADE = Provenance(
     "abc", "wheel", {"torch": "2.11", "python": "3.11"}, {"memory_mb": 4096}, "sandbox", ("user namespace", "seccomp")

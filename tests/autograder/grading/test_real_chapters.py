@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from autograder.authoring.chapter import Chapter, find_chapter
-from autograder.authoring.myst import write_notebook
-from autograder.authoring.solution_notebook import source_notebook
 from autograder.commands.main import main
+from autograder.course.authoring.chapter import Chapter, find_chapter
+from autograder.course.authoring.myst import write_notebook
+from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.folder import Course
-from autograder.release import student_build
-from autograder.release.nbgrader_release import generate_assignment
+from autograder.course.release import student_build
+from autograder.course.release.nbgrader_release import generate_assignment
 
 from .conftest import EXERCISES, PROJECT
 

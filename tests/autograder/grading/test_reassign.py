@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.reassign import reassign
-from autograder.roster.roster import read_roster
+from autograder.intake.roster import read_roster
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 ROSTER = {

@@ -17,12 +17,12 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from autograder.course.folder import Course
+from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.interface import Execution
 from autograder.grading.plugin import OthersCells, OthersKernelspec, SubmissionExporter, configured
+from autograder.grading.record import gradebook_writer
+from autograder.grading.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
 from autograder.grading.recorder import parsed
-from autograder.record import gradebook_writer
-from autograder.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
-from autograder.release.nbgrader_release import generate_assignment
 
 from .conftest import CHAPTER, mark
 from .ledger import (

@@ -16,11 +16,11 @@ from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading.autograde import Stopped, autograde
 from autograder.grading.plugin import configured
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.record.journal import Journal
+from autograder.grading.record.results import read_results
 from autograder.grading.regrade import Regrade, ScoreChange, regrade, to_regrade
 from autograder.grading.replay import replay
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.record.journal import Journal
-from autograder.record.results import read_results
 
 from .conftest import CHAPTER, Fill, HandIn, Snapshot
 from .scripted import Scripted

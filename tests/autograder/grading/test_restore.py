@@ -15,10 +15,10 @@ from nbgrader.utils import determine_grade
 
 from autograder.checks_version import checks_stamp
 from autograder.course.folder import Course
-from autograder.submission.intake import Intake, take_in
-from autograder.submission.manifest import Manifest, released_manifest
-from autograder.submission.missing_definitions import explain_missing
-from autograder.submission.stray_answers import added_text, has_words
+from autograder.intake.notebook.intake import Intake, take_in
+from autograder.intake.notebook.manifest import Manifest, released_manifest
+from autograder.intake.notebook.missing_definitions import explain_missing
+from autograder.intake.notebook.stray_answers import added_text, has_words
 from tests.autograder.submission.pictures import png
 
 from .conftest import CHAPTER, OTHER, Fill

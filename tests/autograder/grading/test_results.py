@@ -13,9 +13,9 @@ from nbgrader.nbgraderformat.common import ValidationError
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
 from autograder.grading.plugin import OthersMetadata
-from autograder.record.compact_json import dumps_by_line
-from autograder.record.provenance import Provenance
-from autograder.record.results import (
+from autograder.grading.record.compact_json import dumps_by_line
+from autograder.grading.record.provenance import Provenance
+from autograder.grading.record.results import (
     ExerciseResult,
     GradeResult,
     QuestionResult,
@@ -25,7 +25,7 @@ from autograder.record.results import (
     waiting,
     write_result,
 )
-from autograder.submission.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, problems_of, shortened
+from autograder.intake.notebook.problem import LEFT_OUT, LONGEST, MOST, Problem, add_problems, problems_of, shortened
 
 from .conftest import mark
 

@@ -17,16 +17,16 @@ from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
 from autograder.course.folder import CONFIG_NAME, Course
+from autograder.course.gradebook.transactions import _Unit
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.gradebook.transactions import _Unit
 from autograder.grading import autograde as module
 from autograder.grading import recorder
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
-from autograder.record.gradebook_writer import GradebookWriter, Recorded, RecordError
-from autograder.record.journal import open_journal
-from autograder.record.results import GradeResult, read_results
+from autograder.grading.record.gradebook_writer import GradebookWriter, Recorded, RecordError
+from autograder.grading.record.journal import open_journal
+from autograder.grading.record.results import GradeResult, read_results
 from autograder.selftest.sample_class import SAVED_AS, sample_class
 
 from .conftest import CHAPTER, Fill, HandIn

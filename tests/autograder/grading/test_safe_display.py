@@ -11,11 +11,11 @@ from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 from traitlets.config import Config
 
-from autograder.feedback.formula import _ATTRIBUTES, _TAGS, formula
-from autograder.feedback.markup import markdown
-from autograder.feedback.safe_notebook import FILTERS, SafeNotebook
+from autograder.grading.feedback.formula import _ATTRIBUTES, _TAGS, formula
+from autograder.grading.feedback.markup import markdown
+from autograder.grading.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.plugin import configure
-from autograder.submission.images import image_base64, safe_images
+from autograder.intake.notebook.images import image_base64, safe_images
 from tests.autograder.submission.pictures import jpeg, png
 
 PNG = png(2, 3)

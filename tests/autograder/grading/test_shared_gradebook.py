@@ -27,16 +27,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
 from autograder.course.folder import Course
+from autograder.course.gradebook.reader import open_gradebook
+from autograder.course.gradebook.transactions import CachedGradebook, with_shared_gradebook
 from autograder.errors import CourseError
-from autograder.feedback.pages import write_feedback
-from autograder.gradebook.reader import open_gradebook
-from autograder.gradebook.transactions import CachedGradebook, with_shared_gradebook
 from autograder.grading.autograde import autograde
+from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import OthersCells, OthersKernelspec, configured
-from autograder.record.gradebook_writer import GradebookWriter
-from autograder.reports.export import export
-from autograder.reports.grades import read_grades
-from autograder.reports.student_work import read_student_work
+from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.reports.export import export
+from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.student_work import read_student_work
 
 from .conftest import CHAPTER, EXERCISES
 from .ledger import DUE, Shelf, by_books, full, hand_in, opened, released, rows, student_notebook, use_database

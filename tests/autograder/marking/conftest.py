@@ -16,15 +16,15 @@ import pytest
 from nbgrader.api import Gradebook
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
-from autograder.authoring.rubrics import Rubric
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
+from autograder.course.authoring.rubrics import Rubric
 from autograder.course.folder import Course
+from autograder.grading.record.marks_journal import MarksJournal
+from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
 from autograder.marking import marks as marks_module
 from autograder.marking.live_view.live import LiveApplication
 from autograder.marking.local_server import LocalApplication
 from autograder.marking.server import MarkingApplication
-from autograder.record.marks_journal import MarksJournal
-from autograder.record.results import ExerciseResult, GradeResult, write_result
 from tests.autograder.made_once import made_once
 
 CHAPTER = "03_scaled_dot_product"

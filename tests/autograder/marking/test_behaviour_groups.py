@@ -12,9 +12,9 @@ import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
+from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
+from autograder.grading.record.signatures import Signature, read_signatures, signatures_path, write_signatures
 from autograder.marking.behaviour_groups import CodeAnswer, group_answers, read_code_answers
-from autograder.record.results import ExerciseResult, GradeResult, write_result
-from autograder.record.signatures import Signature, read_signatures, signatures_path, write_signatures
 from tools.groupings import Labelled, purity_and_pair_f, seen_by
 from tools.labelled_answers import EXERCISES, labelled_answers
 

@@ -7,12 +7,12 @@ import os
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.authoring.rubrics import Rubric
+from autograder.course.authoring.rubrics import Rubric
 from autograder.errors import CourseError
+from autograder.grading.record.marks_journal import MarksJournal
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.rubric_ticks import ticked
-from autograder.record.marks_journal import MarksJournal
 
 from .conftest import CHAPTER, QUESTION, die_while_marking, write_answer
 

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.authoring.rubrics import Rubric
-from autograder.feedback.pages import stale_pages, write_feedback
+from autograder.course.authoring.rubrics import Rubric
+from autograder.grading.feedback.pages import stale_pages, write_feedback
 from autograder.grading.plugin import configured
+from autograder.grading.reports.member_pages import member_pages
+from autograder.grading.reports.rubric_counts import rubric_counts
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
 from autograder.marking.rubric_ticks import ticked
-from autograder.reports.member_pages import member_pages
-from autograder.reports.rubric_counts import rubric_counts
 
 from .conftest import CHAPTER, QUESTION
 
@@ -106,7 +106,7 @@ def test_another_member_of_the_group_reads_the_ticked_items(course, monkeypatch)
         penalty=0.0,
         late_by=timedelta(),
     )
-    monkeypatch.setattr("autograder.reports.member_pages.read_grades", lambda *arguments, **options: [member])
+    monkeypatch.setattr("autograder.grading.reports.member_pages.read_grades", lambda *arguments, **options: [member])
     page = member_pages(course, CHAPTER, ["fay"])["fay"].decode()
     assert "Fay Wray" in page
     assert "0.5 of 1</span><div><p>the root</p>" in page

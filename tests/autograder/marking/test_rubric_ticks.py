@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.authoring.rubrics import Rubric
+from autograder.course.authoring.rubrics import Rubric
+from autograder.grading.record.marks_journal import MarkState
 from autograder.marking.points_field import read_points
 from autograder.marking.questions import Answer, Question
 from autograder.marking.rubric_ticks import (
@@ -23,7 +24,6 @@ from autograder.marking.rubric_ticks import (
     ticked,
     unticked,
 )
-from autograder.record.marks_journal import MarkState
 
 BEFORE = Rubric("q", "", "- 2 points: the variance of a score\n- 1 point: the square root\n- 1 point: examples")
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from nbgrader.api import Gradebook
 
-from autograder.authoring.rubrics import Rubric
 from autograder.commands.main import main
+from autograder.course.authoring.rubrics import Rubric
 from autograder.marking.marks import Marks
 from autograder.marking.questions import MarkState, read_questions
 from autograder.marking.server import local_time

@@ -14,8 +14,8 @@ from autograder.marking import server as marking_server
 from autograder.marking.code_questions import ChapterReader
 from autograder.marking.live_view.live import LiveApplication
 from autograder.marking.server import MarkingApplication
-from autograder.viva.live_view import server as viva_server
-from autograder.viva.live_view.server import VivaApplication
+from autograder.quizzes.viva.live_view import server as viva_server
+from autograder.quizzes.viva.live_view.server import VivaApplication
 from tests.autograder.viva.conftest import interviews
 
 from .conftest import CHAPTER, EXERCISE, QUESTION, REFERENCE, Client, write_answer

@@ -13,14 +13,14 @@ import pytest
 import torch
 
 from autograder.checks import exercise
-from autograder.questions.choose import questions
-from autograder.questions.code import Code, NoSourceError
-from autograder.questions.facts import Facts, gather
-from autograder.questions.options import filled
-from autograder.questions.question import Question, numbered_code, question_text
-from autograder.questions.quiz import ask_about
-from autograder.questions.with_recordings import recorded_sheet
-from autograder.viva.interviews import checked_facts
+from autograder.quizzes.questions.choose import questions
+from autograder.quizzes.questions.code import Code, NoSourceError
+from autograder.quizzes.questions.facts import Facts, gather
+from autograder.quizzes.questions.options import filled
+from autograder.quizzes.questions.question import Question, numbered_code, question_text
+from autograder.quizzes.questions.quiz import ask_about
+from autograder.quizzes.questions.with_recordings import recorded_sheet
+from autograder.quizzes.viva.interviews import checked_facts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

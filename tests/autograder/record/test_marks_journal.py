@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.folder import Course
-from autograder.record.marks_journal import Change, Entry, MarksJournal, MarkState, RubricTick, marked_ticks
+from autograder.grading.record.marks_journal import Change, Entry, MarksJournal, MarkState, RubricTick, marked_ticks
 
 CHAPTER = "03_scaled_dot_product"
 TICKS = (RubricTick("the variance", 2.0, 1.0), RubricTick("the root", 1.0, 0.5))

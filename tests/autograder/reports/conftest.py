@@ -5,9 +5,9 @@ from datetime import datetime
 import pytest
 
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
-from autograder.record.results import ExerciseResult
-from autograder.reports.class_report import Work
-from autograder.reports.grades import Grade
+from autograder.grading.record.results import ExerciseResult
+from autograder.grading.reports.class_report import Work
+from autograder.grading.reports.grades import Grade
 
 SCALE = Diagnosis("no scale", "The scores are not divided by <√d>.", "why-scale")
 MASK = Diagnosis("mask inverted", "The mask is read the wrong way round.", "masks")

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from autograder.errors import CourseError
-from autograder.reports.class_report import summarise
-from autograder.reports.report_page import render, write_report
-from autograder.reports.rubric_counts import ItemCount, RubricCount
+from autograder.grading.reports.class_report import summarise
+from autograder.grading.reports.report_page import render, write_report
+from autograder.grading.reports.rubric_counts import ItemCount, RubricCount
 
 # Elements that may not hold a block: a parser would close them early and the page would not be what its source says.
 PHRASING = {"p", "b", "i", "span", "code", "em", "strong", "h1", "h2", "h3", "h4", "summary"}

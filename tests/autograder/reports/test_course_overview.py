@@ -6,11 +6,11 @@ from datetime import datetime
 import pytest
 
 from autograder.checking.verdict import NOT_JUDGED, NOT_WRITTEN, Diagnosis, Finding, Verdict
-from autograder.record.results import ExerciseResult
-from autograder.reports.class_report import Work, summarise
-from autograder.reports.course_overview import course_overview
-from autograder.reports.lecture_points import lecture_points
-from autograder.reports.report_page import render
+from autograder.grading.record.results import ExerciseResult
+from autograder.grading.reports.class_report import Work, summarise
+from autograder.grading.reports.course_overview import course_overview
+from autograder.grading.reports.lecture_points import lecture_points
+from autograder.grading.reports.report_page import render
 
 CHAPTERS = ("01_first", "02_second", "03_third")
 AFTER, BEFORE = datetime(2026, 6, 1), datetime(2026, 1, 1)

@@ -9,8 +9,8 @@ from datetime import datetime
 import pytest
 
 from autograder.errors import CourseError
-from autograder.reports.export import absent_lines, export, handed_in_nothing, not_begun, undecided
-from autograder.reports.spreadsheet import csv_text, safe_cell
+from autograder.grading.reports.export import absent_lines, export, handed_in_nothing, not_begun, undecided
+from autograder.grading.reports.spreadsheet import csv_text, safe_cell
 
 NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"]
 NBGRADER += ["late_submission_penalty", "score", "max_score", "needs_manual_grade"]

@@ -9,8 +9,8 @@ import pytest
 
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.errors import CourseError
-from autograder.reports.feedback_archive import export_feedback
-from autograder.roster.roster import Student, write_roster
+from autograder.grading.reports.feedback_archive import export_feedback
+from autograder.intake.roster import Student, write_roster
 
 CHAPTER, NEXT = "03_scaled_dot_product", "04_multi_head"
 

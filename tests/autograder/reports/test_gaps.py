@@ -17,16 +17,16 @@ import pytest
 from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
-from autograder.collecting.course_folder.late_notes import note_late
-from autograder.collecting.course_folder.unowned_files import note_unowned
-from autograder.collecting.pending import hash_of
 from autograder.commands.main import main
 from autograder.course.folder import Course
-from autograder.record.results import ExerciseResult, GradeResult, result_path, write_result
-from autograder.reports.grades import read_grades
-from autograder.reports.missing import removed_submissions, unclear, without_result
-from autograder.reports.student_work import read_student_work
-from autograder.submission.problem import Problem
+from autograder.grading.record.results import ExerciseResult, GradeResult, result_path, write_result
+from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.missing import removed_submissions, unclear, without_result
+from autograder.grading.reports.student_work import read_student_work
+from autograder.intake.downloads.course_folder.late_notes import note_late
+from autograder.intake.downloads.course_folder.unowned_files import note_unowned
+from autograder.intake.downloads.pending import hash_of
+from autograder.intake.notebook.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 # Ada did it all, Bo nothing, Cy handed in a PDF, and Di did nothing and was given a point by a person.

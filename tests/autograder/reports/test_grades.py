@@ -10,12 +10,12 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.course.folder import Course
-from autograder.enrolment.enrol import enrol
 from autograder.errors import CourseError
-from autograder.record.results import ExerciseResult, GradeResult, write_result
-from autograder.reports.grades import read_grades
-from autograder.reports.student_work import read_student_work
-from autograder.submission.problem import Problem
+from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
+from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.student_work import read_student_work
+from autograder.intake.notebook.problem import Problem
+from autograder.intake.people.enrol import enrol
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
 ROSTER = {

@@ -13,9 +13,9 @@ from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
 from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
-from autograder.reports.grades import read_grades
-from autograder.reports.recount import recount
-from autograder.reports.totals import totals
+from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.recount import recount
+from autograder.grading.reports.totals import totals
 
 CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
 WEIGHTS = {CHAPTERS[0]: 1.0, CHAPTERS[1]: 3.0, CHAPTERS[2]: 5.0}

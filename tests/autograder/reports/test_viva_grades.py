@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from autograder.commands.main import main
 from autograder.course.total_rule import TotalRule
-from autograder.record.viva_journal import VivaAnswer, VivaJournal
-from autograder.reports.export import export
-from autograder.reports.grades import read_grades
-from autograder.reports.totals import totals
+from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
+from autograder.grading.reports.export import export
+from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.totals import totals
+from autograder.intake.notebook.manifest import read_manifest
 from autograder.selftest.doctor import examine
-from autograder.submission.manifest import read_manifest
 from tests.autograder.marking.conftest import CHAPTER, EXERCISE, course, graded  # noqa: F401
 
 VIVA = f"{CHAPTER}_viva"

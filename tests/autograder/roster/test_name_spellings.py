@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from autograder.collecting.archive import Entry, entries_of
-from autograder.collecting.student_ids import by_student
-from autograder.collecting.uploads import Upload
-from autograder.roster.name_spellings import listed_spelling, member_name
-from autograder.roster.roster import Student
+from autograder.intake.downloads.archive import Entry, entries_of
+from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.uploads import Upload
+from autograder.intake.name_spellings import listed_spelling, member_name
+from autograder.intake.roster import Student
 
 CASES = Path(__file__).parents[2] / "corpus" / "cases"
 CHAPTER = "03_scaled_dot_product"

@@ -9,10 +9,10 @@ import json
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograder.feedback.markup import NotebookTexts
-from autograder.feedback.safe_notebook import SafeNotebook
-from autograder.submission.images import MAX_FRAMES, MAX_PIXELS, PixelLimit, image_base64, pixels, safe_images
-from autograder.submission.notebook_reader import read_notebook
+from autograder.grading.feedback.markup import NotebookTexts
+from autograder.grading.feedback.safe_notebook import SafeNotebook
+from autograder.intake.notebook.images import MAX_FRAMES, MAX_PIXELS, PixelLimit, image_base64, pixels, safe_images
+from autograder.intake.notebook.notebook_reader import read_notebook
 
 from .pictures import jpeg, png
 

@@ -7,11 +7,11 @@ import re
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError
-from autograder.gradebook.reader import open_gradebook
-from autograder.record.viva_journal import VivaAnswer, VivaJournal
-from autograder.viva.live_view import server as server_module
-from autograder.viva.live_view.server import address_of
+from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
+from autograder.quizzes.viva.live_view import server as server_module
+from autograder.quizzes.viva.live_view.server import address_of
 
 from .conftest import CHAPTER, MARKUP
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from autograder.commands.main import main
 from autograder.engine.settings import GradingSettings
-from autograder.record.viva_journal import VivaAnswer, VivaJournal
-from autograder.viva import interviews as interviews_module
-from autograder.viva.interviews import USUAL, usual_count
+from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
+from autograder.quizzes.viva import interviews as interviews_module
+from autograder.quizzes.viva.interviews import USUAL, usual_count
 
 from .conftest import CHAPTER, interviews
 

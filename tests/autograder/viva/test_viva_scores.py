@@ -8,10 +8,10 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.course.folder import Course
+from autograder.course.gradebook.reader import open_gradebook, released_chapters
 from autograder.errors import CourseError
-from autograder.gradebook.reader import open_gradebook, released_chapters
-from autograder.record.viva_journal import Conversation, VivaAnswer, VivaJournal
-from autograder.record.viva_scores import write_viva_scores
+from autograder.grading.record.viva_journal import Conversation, VivaAnswer, VivaJournal
+from autograder.grading.record.viva_scores import write_viva_scores
 from tests.autograder.marking.conftest import CHAPTER, course, dump, graded  # noqa: F401
 
 VIVA = f"{CHAPTER}_viva"

@@ -11,18 +11,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from autograder.collecting.collect import collect
-from autograder.collecting.collection import Collection
 from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.folder import Course
-from autograder.enrolment.attendance import group_submitters
-from autograder.enrolment.class_list import WorksheetForm
-from autograder.enrolment.enrol import enrol
-from autograder.enrolment.worksheet import enrol_worksheet, worksheet_form
 from autograder.errors import CourseError
-from autograder.reports.export import export, other_maxima
-from autograder.reports.grades import read_grades
-from autograder.roster.roster import read_roster
+from autograder.grading.reports.export import export, other_maxima
+from autograder.grading.reports.grades import read_grades
+from autograder.intake.downloads.collect import collect
+from autograder.intake.downloads.collection import Collection
+from autograder.intake.people.attendance import group_submitters
+from autograder.intake.people.class_list import WorksheetForm
+from autograder.intake.people.enrol import enrol
+from autograder.intake.people.worksheet import enrol_worksheet, worksheet_form
+from autograder.intake.roster import read_roster
 from tests.corpus.conftest import release
 
 FILES = Path(__file__).parent

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.collecting.course_folder.folder_names import name_folders
 from autograder.course.folder import Course
-from autograder.roster.roster import Student, write_roster
+from autograder.intake.downloads.course_folder.folder_names import name_folders
+from autograder.intake.roster import Student, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "07_decoding"
 

@@ -1,0 +1,132 @@
+"""Assign some of a chapter's exercises and questions: drop the others from the notebook, and provide the exercises that others need.
+
+A section of the notebook (from a second-level heading to the next) is dropped if all its exercises and questions are left out. Exercises
+that are left out and that an assigned one builds on are *provided*: the student package has the course's solution, and a locked cell below
+the first one imports it. All other exercises that are left out stay stubs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+import nbformat
+
+from autograder.checking.exercise import Exercise
+from autograder.course.authoring.assignment_summary import parts_of, summary_of
+from autograder.course.authoring.chapter import Chapter, grade_id, is_answer, is_stub, is_test
+from autograder.errors import CourseError
+from autograder.mistakes.source_edits import Sources
+
+PROVIDED_CELL = "provided"
+
+_NOTE = "# These exercises are not part of this assignment. What yours build on is the course's own:"
+
+
+def names_to_choose(chapter: Chapter) -> list[str]:
+    """Return the exercises and questions of a chapter in the order of the notebook."""
+    cells = chapter.notebook().cells
+    return [
+        grade_id(cell) for cell in cells if is_answer(cell) or (is_stub(cell) and grade_id(cell) in chapter.registry)
+    ]
+
+
+def require_names(chapter: Chapter, names: Iterable[str]) -> None:
+    """Check that a chapter has exercises or questions of these names.
+
+    Raises:
+        CourseError: for the first missing name, with the most similar existing one.
+    """
+    existing = names_to_choose(chapter)
+    for name in names:
+        if name not in existing:
+            close = get_close_matches(name, existing, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise CourseError(
+                f"{chapter.name} has no exercise or question {name!r}.{hint}".rstrip("."),
+                do=f"The chapter has: {', '.join(existing)}.",
+            )
+
+
+def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
+    """Return a chapter with only some exercises and questions assigned.
+
+    Args:
+        chapter: the chapter.
+        selects: returns whether an exercise or a question of that name is assigned.
+
+    Raises:
+        CourseError: if none remains.
+    """
+    names = names_to_choose(chapter)
+    left_out = frozenset(name for name in names if not selects(name))
+    if len(left_out) == len(names):
+        raise CourseError(
+            f"nothing of {chapter.name} is left to assign", do=f"Choose at least one of: {', '.join(names)}."
+        )
+    return replace(chapter, left_out=left_out)
+
+
+def provided_exercises(chapter: Chapter) -> list[Exercise]:
+    """Return the exercises that are left out and that an assigned one needs, directly or indirectly."""
+    if not chapter.left_out:
+        return []
+    sources = Sources()
+    assigned = [exercise for exercise in chapter.exercises() if exercise.name not in chapter.left_out]
+    reached = {key for exercise in assigned for key in sources.reachable(_key(exercise))}
+    return [item for item in map(chapter.registry.get, sorted(chapter.left_out)) if item and _key(item) in reached]
+
+
+def drop_left_out(notebook: Any, chapter: Chapter) -> None:
+    """Remove left-out sections from a chapter's notebook, provide the exercises that assigned ones need, and say what it asks."""
+    if not chapter.left_out:
+        return
+    cells: list[Any] = []
+    for section in _sections(notebook.cells):
+        names = [_name(cell) for cell in section if is_stub(cell) or is_answer(cell)]
+        if not names or any(name not in chapter.left_out for name in names):
+            cells += [cell for cell in section if _name(cell) not in chapter.left_out]
+    provided = provided_exercises(chapter)
+    if provided:
+        first = next(index for index, cell in enumerate(cells) if cell.cell_type == "code")
+        cells.insert(first + 1, _provided_cell(provided))
+    notebook.cells = cells
+    notebook.cells.insert(1, _summary_cell(notebook))
+
+
+def _key(exercise: Exercise) -> tuple[str, str]:
+    return exercise.reference.__module__, exercise.reference.__name__
+
+
+def _name(cell: Any) -> str:
+    """Return the exercise or question that a stub, a test, an answer or a prompt belongs to."""
+    name = grade_id(cell)
+    if is_test(cell):
+        return name.removeprefix("test_")
+    return name.replace("prompt_", "question_", 1) if name.startswith("prompt_") else name
+
+
+def _sections(cells: Iterable[Any]) -> Iterator[list[Any]]:
+    section: list[Any] = []
+    for cell in cells:
+        if cell.cell_type == "markdown" and cell.source.lstrip().startswith("## ") and section:
+            yield section
+            section = []
+        section.append(cell)
+    yield section
+
+
+def _summary_cell(notebook: Any) -> Any:
+    """Return a cell with the assigned exercises: the chapter's own introduction describes all of them."""
+    names = ", ".join(f"`{name}` ({points:g})" for name, points in parts_of(notebook))
+    return nbformat.v4.new_markdown_cell(f"**This assignment has {summary_of(notebook)}** {names}.")
+
+
+def _provided_cell(exercises: Iterable[Exercise]) -> Any:
+    lines = sorted(f"from {exercise.reference.__module__} import {exercise.name}" for exercise in exercises)
+    metadata = {"grade": False, "grade_id": PROVIDED_CELL, "locked": True, "solution": False, "task": False}
+    return nbformat.v4.new_code_cell(
+        "\n".join([_NOTE, *lines]), metadata={"nbgrader": {**metadata, "schema_version": 3}}
+    )

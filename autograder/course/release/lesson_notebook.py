@@ -1,0 +1,158 @@
+"""Convert a lesson to a notebook for students: it shows stored outputs and runs on the student's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.read import read_myst_markdown_notebook
+
+from autograder.course.authoring import lesson_cache
+from autograder.course.authoring.chapter import Chapter
+from autograder.course.authoring.myst import set_cell_ids, write_notebook
+from autograder.course.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
+from autograder.course.release.plain_markdown import PlainMarkdown, references
+from autograder.errors import CourseError
+from autograder.parallel import available_cores
+from tfcourse.lessons.waiting_cells import source_key
+
+_TIMEOUT = 300
+_FIRST = """\
+# Your own code: what you have solved in {notebook} (save it first) runs in this lesson from here on.
+import tfcourse
+
+tfcourse.use("{notebook}")"""
+_NOTE = """\
+*This is lesson {number} as a notebook. It shows what the course's own code gives, until you run a cell. Cells that need an exercise which
+you have not solved yet say which one, keep the course's output, and the next cell goes on. Solve more, save, and run it again.*"""
+
+
+def lesson_name(chapter: Chapter) -> str:
+    """Return the file name of a chapter's lesson notebook, ``03_lesson.ipynb``."""
+    return f"{chapter.name.partition('_')[0]}_lesson.ipynb"
+
+
+def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
+    """Return the lesson notebooks of chapters by the chapters' names; a chapter without a lesson that has code has none.
+
+    Lessons without cached outputs for the present state of the package are executed in parallel.
+
+    Raises:
+        CourseError: if a lesson's cell fails.
+    """
+    with_lesson = [chapter for chapter in chapters if _has_code(chapter.lesson)]
+    executed = _executed(with_lesson)
+    return {chapter.name: write_notebook(_for_students(chapter, executed[chapter.name])) for chapter in with_lesson}
+
+
+def _has_code(lesson: Path) -> bool:
+    return lesson.is_file() and "```{code-cell}" in lesson.read_text(encoding="utf-8")
+
+
+def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Return executed lessons by chapter, from the cache if possible."""
+    notebooks: dict[str, Any] = {}
+    if not chapters:
+        return notebooks
+    root = chapters[0].root
+    base = root / lesson_cache.EXECUTIONS
+    cache = lesson_cache.open_execution_cache(lesson_cache.execution_cache_path(root, base))
+    waiting = []
+    for chapter in chapters:
+        text = with_values_cell(chapter.lesson.read_text(encoding="utf-8"), chapter.lesson)
+        notebook = read_myst_markdown_notebook(text, path=chapter.lesson)
+        try:
+            _, notebooks[chapter.name] = cache.merge_match_into_notebook(notebook)
+        except KeyError:
+            waiting.append((chapter, notebook))
+    with ThreadPoolExecutor(max(2, available_cores())) as threads:
+        for (chapter, notebook), seconds in zip(waiting, threads.map(_execute, waiting), strict=True):
+            bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
+            with lesson_cache.lock_execution_caches(base):
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            notebooks[chapter.name] = notebook
+    return notebooks
+
+
+def _execute(item: tuple[Chapter, Any]) -> float:
+    """Execute a lesson in place, and return the seconds that it took."""
+    chapter, notebook = item
+    # A kernel warns on the terminal that its sockets are not encrypted; cells' errors are in the result.
+    result = single_nb_execution(
+        notebook,
+        cwd=str(chapter.folder),
+        allow_errors=False,
+        timeout=_TIMEOUT,
+        meta_override=True,
+        extra_arguments=["--log-level=40"],
+    )
+    if result.err is not None:
+        raise CourseError(
+            f"a cell of the lesson fails ({type(result.err).__name__})",
+            where=chapter.lesson,
+            do=str(result.err)[-2000:],
+        ) from result.err
+    return float(result.time)
+
+
+def _for_students(chapter: Chapter, executed: Any) -> Any:
+    plain = PlainMarkdown(chapter.name, references(chapter.root))
+    plain.number_equations(cell.source for cell in executed.cells if cell.cell_type == "markdown")
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": _KERNEL, "language_info": {"name": "python"}})
+    outputs = {}
+    values = _take_values(executed)
+    for cell in executed.cells:
+        if cell.cell_type == "markdown":
+            count = count_values(cell.source)
+            text, values = fill_in(cell.source, values[:count]), values[count:]
+            notebook.cells.append(nbformat.v4.new_markdown_cell(plain(text)))
+        elif cell.cell_type == "code":
+            stored = [_stored(output) for output in cell.outputs]
+            notebook.cells.append(nbformat.v4.new_code_cell(cell.source, outputs=stored, metadata=_folded(cell)))
+            outputs[source_key(cell.source)] = stored
+    name = f"{chapter.name}.ipynb"
+    first = nbformat.v4.new_code_cell(_FIRST.format(notebook=name))
+    note = nbformat.v4.new_markdown_cell(_NOTE.format(number=chapter.name.partition("_")[0]))
+    # After the title, which notebook programs use as the document's name.
+    notebook.cells[1:1] = [note, first]
+    notebook.metadata["tfcourse"] = {
+        "lesson": chapter.name,
+        "outputs": {key: stored for key, stored in outputs.items() if stored},
+    }
+    set_cell_ids(notebook)
+    return notebook
+
+
+def _take_values(executed: Any) -> list[str]:
+    """Return the values that prose prints, and take the cell that has printed them away."""
+    if not any(count_values(cell.source) for cell in executed.cells if cell.cell_type == "markdown"):
+        return []
+    values = printed_values(executed)
+    del executed.cells[-1]
+    return values
+
+
+_KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+
+
+def _stored(output: Any) -> Any:
+    """Return an output without fields that change from run to run or that no notebook program shows."""
+    stable = {key: value for key, value in output.items() if key != "execution_count"}
+    if output.output_type == "execute_result":
+        stable["execution_count"] = None
+    return nbformat.from_dict(stable)
+
+
+def _folded(cell: Any) -> dict[str, Any]:
+    """Return the metadata that fold a cell as on the site."""
+    tags = set(cell.metadata.get("tags", ()))
+    folded = {
+        "source_hidden": bool(tags & {"hide-input", "remove-input", "hide-cell"}),
+        "outputs_hidden": bool(tags & {"hide-output", "hide-cell"}),
+    }
+    return {"jupyter": {key: True for key, value in folded.items() if value}} if any(folded.values()) else {}

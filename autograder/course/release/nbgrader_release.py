@@ -1,0 +1,172 @@
+"""Run nbgrader's release step as a library: it removes solutions and hidden tests and adds checksums and gradebook entries."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.engine import URL, make_url
+from traitlets.config import Config
+
+from autograder.course.authoring.chapter import Chapter
+from autograder.course.authoring.myst import write_notebook
+from autograder.course.authoring.solution_notebook import source_notebook
+from autograder.course.gradebook.reader import sqlite_file, sqlite_sidecar_files
+from autograder.course.gradebook.transactions import TransactionalGradebook, import_steps, with_shared_gradebook
+from autograder.course.known_errors import explained_for_all
+from autograder.errors import CourseError
+
+
+def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
+    """Let nbgrader create a chapter's student notebook in a temporary folder, without any gradebook.
+
+    Args:
+        chapter: the chapter.
+        config: the course's nbgrader configuration, if it has one.
+
+    Raises:
+        CourseError: if nbgrader refuses.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Config()
+        if config is not None:
+            scratch.merge(config)
+        root = Path(folder).resolve()
+        scratch.CourseDirectory.root = str(root)
+        scratch.GenerateAssignment.no_database = True
+        scratch.SaveCells.enabled = False
+        source = root / "source" / chapter.name / f"{chapter.name}.ipynb"
+        source.parent.mkdir(parents=True)
+        source.write_bytes(write_notebook(source_notebook(chapter)))
+        generate_assignment(scratch, chapter.name)
+        return (root / "release" / chapter.name / source.name).read_bytes()
+
+
+def generate_assignment(config: Config, chapter: str) -> None:
+    """Run nbgrader's ``generate_assignment --force --create`` for a chapter, quietly.
+
+    Args:
+        config: an nbgrader configuration that names the course's root.
+        chapter: the assignment.
+
+    Raises:
+        CourseError: with nbgrader's reason, or the disk's.
+    """
+    settings = Config()
+    settings.merge(config)
+    settings.CourseDirectory.assignment_id = chapter
+    with _captured_log() as (log, written), _programs_found(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            directory = CourseDirectory(config=settings, log=log)
+            if settings.GenerateAssignment.get("no_database"):
+                _convert(GenerateAssignment(coursedir=directory, config=settings, log=log))
+            else:
+                _make_gradebook(directory)
+                _convert_as_one(directory, settings, log)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if full := explained_for_all(error, settings.CourseDirectory.root):
+                raise full from error
+            raise CourseError(
+                f"nbgrader could not release {chapter}: {_reason(written.getvalue(), error)}",
+                where=settings.CourseDirectory.root,
+                do=_advice(written.getvalue()),
+            ) from error
+
+
+def _convert(converter: GenerateAssignment) -> None:
+    converter.force = True
+    converter.create_assignment = True
+    converter.start()
+
+
+def _convert_as_one(directory: CourseDirectory, settings: Config, log: logging.Logger) -> None:
+    """Release a chapter and add all its cells to the gradebook in one transaction: a partial chapter would be graded by its part."""
+    gradebook = TransactionalGradebook(directory.db_url, directory.course_id)
+    try:
+        converter = with_shared_gradebook(GenerateAssignment, lambda: gradebook)(
+            coursedir=directory, config=settings, log=log
+        )
+        converter.preprocessors = [
+            with_shared_gradebook(step, lambda: gradebook) for step in import_steps(converter.preprocessors)
+        ]
+        with gradebook:
+            _convert(converter)
+    finally:
+        gradebook.dispose()
+
+
+def _make_gradebook(directory: CourseDirectory) -> None:
+    """Create a gradebook under a temporary name and rename it: nbgrader creates its tables one by one, and cannot read a partial one."""
+    path = sqlite_file(make_url(directory.db_url))
+    if path is None or (path.exists() and path.stat().st_size):
+        return
+    half = path.with_name(f"{path.name}.new")
+    # SQLite would apply the journal of a gradebook that was moved away to this one.
+    for leftover in (half, *sqlite_sidecar_files(half), *sqlite_sidecar_files(path)):
+        leftover.unlink(missing_ok=True)
+    Gradebook(URL.create("sqlite", database=str(half)), directory.course_id).close()
+    half.replace(path)
+
+
+@contextmanager
+def _captured_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
+    buffer = io.StringIO()
+    log = logging.Logger("tfcourse.release", level=logging.INFO)
+    handler = logging.StreamHandler(buffer)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        yield log, buffer
+    finally:
+        handler.close()
+
+
+@contextmanager
+def _programs_found() -> Iterator[None]:
+    """Let nbgrader find the programs that it calls (alembic, for a new gradebook) in an environment that is not activated."""
+    before = os.environ.get("PATH", os.defpath)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+def _reason(log: str, error: BaseException) -> str:
+    """Return nbgrader's reason: the last exception in its log, to which its own exception only refers."""
+    named = [line for line in log.splitlines() if _looks_like_exception(line)]
+    return named[-1] if named else f"{type(error).__name__}: {error}"
+
+
+def _looks_like_exception(line: str) -> bool:
+    name, colon, rest = line.partition(": ")
+    return (
+        bool(colon and rest)
+        and name.replace(".", "").replace("_", "").isalnum()
+        and name.endswith(("Error", "Exception"))
+    )
+
+
+def _advice(log: str) -> str:
+    if "there are submissions associated with it" in log:
+        return (
+            "Students have handed this chapter in, and its exercises or questions have changed since. "
+            "Grade what was handed in with the old version, or release the changed one in a new course folder (--course)."
+        )
+    if "database" in log or "sqlalchemy" in log:
+        return "Is the gradebook open elsewhere, or was it made by another version of nbgrader? See `tfcourse doctor`."
+    return "Fix the cell named above, then run the command again."

@@ -1,0 +1,199 @@
+"""Write a chapter's downloads for students: notebook, package and instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import nbformat
+
+from autograder.atomic_files import write_all_or_none
+from autograder.content_hash import hash_files
+from autograder.course.authoring.assignment_summary import parts_of, summary_of
+from autograder.course.authoring.chapter import Chapter, chapters
+from autograder.course.authoring.drift import raise_if_drifted
+from autograder.course.release.artifact_cache import cached_artifact, code_hash
+from autograder.course.release.assistants import assistant_files
+from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
+from autograder.course.release.lesson_notebook import lesson_name, lesson_notebooks
+from autograder.course.release.nbgrader_release import released_notebook
+from autograder.course.release.parts_index import PARTS_INDEX
+from autograder.course.release.secret_texts import project_secrets
+from autograder.course.release.student_build import build_student_wheel, wheel_name, zipped
+
+_README = """\
+{chapter}
+{line}
+
+{assignment}
+In this folder:
+
+  {notebook}
+      the notebook: prompts, empty functions, checks
+  {wheel}
+      the package that the notebook needs; it belongs to this chapter
+  {requirements}
+      the names of all packages that you need, for pip
+{lesson_lines}
+You need Python 3.11 or newer. One environment serves all chapters: it is made once, next to their folders. In a terminal, in this folder:
+
+  python -m venv ../.venv
+  . ../.venv/bin/activate         (on Windows: ..\\.venv\\Scripts\\activate)
+
+On Linux and Windows, install PyTorch's CPU build now, by the command that https://pytorch.org/get-started/locally/ shows for "CPU".
+It takes some 1 GB. The default, which the next command would install otherwise, includes the libraries of NVIDIA's GPUs and takes more
+than 5 GB of disk; nothing here needs a GPU. On a Mac there is nothing to choose.
+
+  python -m pip install -r {requirements}
+  jupyter lab {notebook}
+
+For a later chapter, activate the same environment and run the last two commands in that chapter's folder.
+
+Write your code where it says YOUR CODE HERE, run the check below it as often as you like, and answer the questions where it
+says YOUR ANSWER HERE. Before you hand the notebook in, save it and run
+
+  tfcourse validate {notebook}
+
+It runs all cells in order, and lists the points of every exercise and what is still missing. Keep the file's name.
+"""
+
+
+REQUIREMENTS = "requirements-students.txt"
+_REQUIREMENTS = """\
+# What the notebook of {chapter} needs. In this folder: python -m pip install -r {requirements}
+# Nothing here needs a GPU. On Linux and Windows, install PyTorch's CPU build first: README.txt says how, and what it saves.
+jupyterlab
+matplotlib
+babel
+num2words
+./{wheel}
+"""
+
+
+_LESSON = """\
+  {lesson}
+      the lesson; it runs on your own code, as far as you have written it
+"""
+
+
+def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) -> dict[str, list[Path]]:
+    """Write the notebook and the package of chapters, for the site's downloads.
+
+    A chapter's package holds the solutions of earlier chapters: publish a chapter after the deadlines of those before.
+
+    Args:
+        root: the project.
+        out_dir: the folder for them, with a folder per chapter.
+        only: names of the chapters to write; all by default.
+
+    Returns:
+        The files by chapter: the notebook, the package, and the lesson's notebook if the chapter has a lesson.
+
+    Raises:
+        CourseError: if a chapter has faults, a file reveals a solution, or a file cannot be written.
+    """
+    files = StudentFiles(root, out_dir, only)
+    files.add_packages()
+    return files.paths
+
+
+class StudentFiles:
+    """The downloads of :func:`student_files` in two steps.
+
+    The constructor writes the notebooks: nbgrader changes the process's working folder for that, and lessons run on all processors.
+    :meth:`add_packages` can run in a thread beside other work.
+
+    Attributes:
+        paths: the files by chapter, including files that are not written yet.
+    """
+
+    def __init__(self, root: Path, out_dir: Path, only: Sequence[str] | None = None) -> None:
+        self._root, self._code = root, code_hash(root)
+        self._folders = {item: out_dir / item.name for item in chapters(root) if only is None or item.name in only}
+        self.paths: dict[str, list[Path]] = {}
+        for chapter, folder in self._folders.items():
+            raise_if_drifted(chapter.faults(), f"chapter {chapter.name} is not fit to be given out")
+            notebook = folder / f"{chapter.name}.ipynb"
+            write_all_or_none({notebook: _notebook(root, chapter, self._code)})
+            self.paths[chapter.name] = [notebook, folder / wheel_name(root, chapter)]
+        lessons = lesson_notebooks(list(self._folders))
+        for chapter, folder in self._folders.items():
+            if chapter.name in lessons:
+                self.paths[chapter.name].append(folder / lesson_name(chapter))
+                write_all_or_none({folder / lesson_name(chapter): lessons[chapter.name]})
+
+    def add_packages(self) -> None:
+        """Write the packages, and search all files for solutions.
+
+        Raises:
+            CourseError: if a file reveals a solution, or a file cannot be written.
+        """
+        # The last package first: it needs the question sheets of all chapters, which are then recorded together.
+        for chapter, folder in reversed(self._folders.items()):
+            _wheel(self._root, chapter, self._code, folder)
+        materials = [Material(path, chapter) for chapter, paths in self.paths.items() for path in paths]
+        leaks = find_leaks(materials, project_secrets(self._root), self._root / PARTS_INDEX)
+        refuse_leaks(leaks, "the downloads would give solutions away")
+
+
+def _notebook(root: Path, chapter: Chapter, code: str) -> bytes:
+    """Return a chapter's released notebook, from the cache if its text and the code are unchanged."""
+    key = code, hash_files(root, [chapter.path, chapter.rubrics_path])
+    return cached_artifact(root, f"notebook-{chapter.tag}", key, lambda: released_notebook(chapter))
+
+
+def _wheel(root: Path, chapter: Chapter, code: str, folder: Path) -> None:
+    """Write a chapter's student wheel to a folder, from the cache if the code is unchanged."""
+    path = folder / wheel_name(root, chapter)
+    content = cached_artifact(
+        root, f"wheel-{chapter.tag}", [code], lambda: build_student_wheel(root, chapter, folder).read_bytes()
+    )
+    write_all_or_none({path: content})
+
+
+def _assignment(notebook: bytes, sentences: Sequence[str]) -> str:
+    """Return what a notebook asks, and what students should know beside it, as lines of text."""
+    read = nbformat.reads(notebook.decode(), as_version=4)
+    parts = [f"  {name:<40} {points:g}" for name, points in parts_of(read)]
+    head = f"This assignment has {summary_of(read)}"
+    return "\n".join([head, *sentences, "", "Exercises and questions, with their points:", "", *parts, ""])
+
+
+def write_student_files(
+    root: Path, chapter: Chapter, notebook: bytes, folder: Path, sentences: Sequence[str] = ()
+) -> list[Path]:
+    """Write a chapter's files for students: the folder ``CHAPTER/``, and the same as ``CHAPTER.zip``.
+
+    Args:
+        root: the project.
+        chapter: the chapter.
+        notebook: the released notebook.
+        folder: the folder for them.
+        sentences: what students should know beside the exercises, such as the deadline.
+
+    Returns:
+        The files, the archive last.
+    """
+    chapter_folder = folder / chapter.name
+    wheel = build_student_wheel(root, chapter, chapter_folder)
+    contents = {f"{chapter.name}.ipynb": notebook, wheel.name: wheel.read_bytes()}
+    contents |= {lesson_name(chapter): lesson for lesson in lesson_notebooks([chapter]).values()}
+    text = _README.format(
+        chapter=chapter.name,
+        line="=" * len(chapter.name),
+        assignment=_assignment(notebook, sentences),
+        notebook=f"{chapter.name}.ipynb",
+        wheel=wheel.name,
+        requirements=REQUIREMENTS,
+        lesson_lines=_LESSON.format(lesson=lesson_name(chapter)) if lesson_name(chapter) in contents else "",
+    )
+    contents["README.txt"] = text.encode()
+    listed = _REQUIREMENTS.format(chapter=chapter.name, requirements=REQUIREMENTS, wheel=wheel.name)
+    contents[REQUIREMENTS] = listed.encode()
+    contents |= assistant_files(chapter.name)
+    archive = folder / f"{chapter.name}.zip"
+    inside = {f"{chapter.name}/{name}": content for name, content in contents.items()}
+    write_all_or_none(
+        {**{chapter_folder / name: content for name, content in contents.items()}, archive: zipped(inside)}
+    )
+    return [*(chapter_folder / name for name in contents), archive]

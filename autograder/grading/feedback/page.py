@@ -1,0 +1,364 @@
+"""Build a student's feedback page from the graded notebook, without hidden tests, hidden inputs or solutions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
+from autograder.grading.feedback.follow_ups import Outcome, follow_ups
+from autograder.grading.feedback.markup import NotebookTexts, markdown, without_colours
+from autograder.intake.notebook.problem import FOR_LECTURERS, Problem, problems_of, shortened
+
+# One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_LONGEST_HEADING = 300
+_FENCED = re.compile(r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_NUMBER = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?")
+# Errors that tell in one line what the page says better.
+_OURS = ("NotGradable", "Timeout", "OutputFlood", "KernelDied", "TimeUsedUp", "NoVerdict")
+
+
+@dataclass(frozen=True)
+class RubricPart:
+    """An item of a rubric on the page: its HTML, what it is worth, and how much of it the answer has: 0, 0.5 or 1."""
+
+    html: str
+    points: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """An exercise or a question on the page.
+
+    Attributes:
+        anchor: id of its section.
+        kind: ``"exercise"`` or ``"question"``.
+        title: its heading.
+        score: earned points.
+        max_score: maximum points.
+        pending: whether it waits for manual grading.
+        verdict: the check's verdict, if there is one.
+        error: the reason for a missing verdict, as a sentence.
+        comment: the grader's comment, as HTML.
+        prompt: the question, as HTML.
+        work: the student's answer, as HTML.
+        name: the exercise's name in the code.
+        answered: whether a question has an answer.
+        check_score: the check's points if a person has overridden them; otherwise None.
+        follows: the exercise, if any, whose failure explains all failures here.
+        counts_as: the course's rule for it, as a sentence; empty without a rule.
+        counted: earned and maximum points as the course counts them; None if it counts as the notebook says.
+        rubric: the rubric of a mark with its ticks; empty for points without a rubric.
+        given_points: points that a person gave instead of the sum of the ticked items; None if the sum applies.
+    """
+
+    anchor: str
+    kind: str
+    title: str
+    score: float
+    max_score: float
+    pending: bool = False
+    verdict: Verdict | None = None
+    error: str = ""
+    comment: str = ""
+    prompt: str = ""
+    work: str = ""
+    name: str = ""
+    answered: bool = True
+    check_score: float | None = None
+    follows: Part | None = None
+    counts_as: str = ""
+    counted: tuple[float, float] | None = None
+    rubric: tuple[RubricPart, ...] = ()
+    given_points: float | None = None
+
+    @property
+    def ticked(self) -> tuple[RubricPart, ...]:
+        """The items of the rubric that the answer has, wholly or half."""
+        return tuple(item for item in self.rubric if item.share)
+
+    @property
+    def ticked_points(self) -> float:
+        """The sum of the points of the ticked items."""
+        return round(sum(item.points * item.share for item in self.rubric), 6)
+
+    @property
+    def share(self) -> float:
+        """Points earned, in per cent."""
+        return 100 * self.score / self.max_score if self.max_score else 100.0
+
+    @property
+    def state(self) -> str:
+        """One word for the colour of the part."""
+        if self.pending:
+            return "pending"
+        return "full" if self.score >= self.max_score else ("some" if self.score > 0 else "none")
+
+    @property
+    def summary(self) -> str:
+        """The short summary in the header of the page."""
+        if self.pending:
+            return "not read yet"
+        if self.kind == "question":
+            return "no answer" if not self.answered else ("with a comment" if self.comment else "")
+        if self.check_score is not None:
+            return "points set by your grader"
+        if self.verdict is None:
+            return self.error
+        if self.verdict.passed:
+            return "everything as it should be"
+        if self.follows is not None:
+            return f"follows from `{self.follows.name}`"
+        if self.verdict.diagnoses:
+            return "looks like: " + "; ".join(diagnosis.name for diagnosis in self.verdict.diagnoses)
+        missed = [finding.aspect for finding in self.verdict.findings if not finding.passed]
+        return self.one_message or "missed: " + ", ".join(missed)
+
+    def rows_in(self, state: str) -> int:
+        """Return how many rows of the verdict have a state, such as ``"passed"``, as their marks show it."""
+        return sum(finding.state == state for finding in self.verdict.findings) if self.verdict else 0
+
+    @property
+    def one_message(self) -> str:
+        """The common observation if all tests failed with the same one."""
+        findings = self.verdict.findings if self.verdict else ()
+        messages = {finding.message for finding in findings}
+        return messages.pop() if len(messages) == 1 and not any(finding.passed for finding in findings) else ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A feedback page.
+
+    Attributes:
+        chapter: the chapter.
+        title: its heading.
+        student: the student's id.
+        name: the student's name, or empty.
+        score: points after a late penalty.
+        max_score: maximum points.
+        late_penalty: points taken off for lateness.
+        seconds_late: time between the student's own deadline and the submission, in seconds; 0 if it came in time.
+        plain: whether texts are shown as they were written.
+        parts: exercises and questions in the order of the notebook.
+        problems: what went otherwise than it should with the file.
+    """
+
+    chapter: str
+    title: str
+    student: str
+    name: str
+    score: float
+    max_score: float
+    late_penalty: float
+    parts: tuple[Part, ...]
+    problems: tuple[Problem, ...]
+    seconds_late: float = 0.0
+    plain: bool = False
+
+    @property
+    def refused(self) -> Problem | None:
+        """Why the submission could not be graded, if it could not."""
+        return next((problem for problem in self.problems if problem.fatal), None)
+
+    @property
+    def pending(self) -> int:
+        """The number of answers that wait for grading."""
+        return sum(part.pending for part in self.parts)
+
+    @property
+    def settled_score(self) -> float:
+        """The points, excluding answers that wait for grading, less the same fraction for lateness."""
+        raw = self.score + self.late_penalty
+        waiting = sum(earned for earned, _ in self._waiting)
+        return max(0.0, round(self.score * (raw - waiting) / raw, 6)) if raw else 0.0
+
+    @property
+    def settled_max(self) -> float:
+        """The maximum points, excluding answers that wait for grading."""
+        return self.max_score - sum(worth for _, worth in self._waiting)
+
+    @property
+    def _waiting(self) -> list[tuple[float, float]]:
+        """Earned and maximum points of the answers that wait for grading."""
+        return [part.counted or (part.score, part.max_score) for part in self.parts if part.pending]
+
+    @property
+    def exercises(self) -> tuple[Part, ...]:
+        """The exercises."""
+        return tuple(part for part in self.parts if part.kind == "exercise")
+
+    @property
+    def questions(self) -> tuple[Part, ...]:
+        """The questions."""
+        return tuple(part for part in self.parts if part.kind == "question")
+
+    @property
+    def reading(self) -> tuple[tuple[Diagnosis, Part], ...]:
+        """What to read again: each section once, with the first exercise that leads to it; what follows from another leads nowhere."""
+        by_section: dict[str, tuple[Diagnosis, Part]] = {}
+        for part in self.parts:
+            for diagnosis in part.verdict.diagnoses if part.verdict and part.follows is None else ():
+                by_section.setdefault(diagnosis.read, (diagnosis, part))
+        return tuple(by_section.values())
+
+
+def feedback_page(notebook: Any, resources: Any, *, plain: bool = False) -> Page:
+    """Return the feedback page of a graded notebook. Students' texts may take long: see ``page_html.py``.
+
+    Args:
+        notebook: the graded notebook, with scores and comments from the gradebook in its cells.
+        resources: nbgrader's resources: student, assignment, score, maximum and late penalty; where known, the student's name and the
+            chapter's title, for a notebook without a title.
+        plain: whether texts are shown as they were written.
+    """
+    return Page(
+        chapter=resources["assignment"],
+        title=title_of(notebook) or resources.get("title") or resources["assignment"],
+        student=resources["student"],
+        name=resources.get("name", ""),
+        score=float(resources["score"]),
+        max_score=float(resources["max_score"]),
+        late_penalty=float(resources["late_penalty"] or 0),
+        parts=_linked(tuple(_parts(notebook, NotebookTexts(plain=plain))), notebook, plain=plain),
+        problems=tuple(problem for problem in problems_of(notebook) if problem.kind not in FOR_LECTURERS),
+        seconds_late=float(resources.get("seconds_late") or 0),
+        plain=plain,
+    )
+
+
+def title_of(notebook: Any) -> str:
+    """Return a notebook's first heading of the first level, or nothing."""
+    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return next((_bare(match[1]) for text in texts if (match := _TITLE.search(_outside_code(text)))), "")
+
+
+def _bare(heading: str) -> str:
+    heading = heading[:_LONGEST_HEADING].rstrip().rstrip("#").rstrip()
+    return re.sub(r"[`*]|\{#[^{}]*\}", "", heading).strip()
+
+
+def _parts(notebook: Any, texts: NotebookTexts) -> Iterator[Part]:
+    title, prompt = "", ""
+    causes = {problem.where: f"{problem.what} {problem.do}".strip() for problem in problems_of(notebook)}
+    stubs: dict[str, tuple[Any, str]] = {}
+    for cell in notebook.cells:
+        mark = cell.metadata.get("nbgrader", {})
+        name = mark.get("grade_id", "")
+        if mark.get("task") or (mark.get("grade") and mark.get("solution")):
+            yield _question(cell, title, prompt, texts)
+        elif mark.get("grade"):
+            exercise = name.removeprefix("test_")
+            stub, heading = stubs.get(exercise, (None, title))
+            yield _exercise(cell, exercise, stub, heading, causes.get(exercise, ""), texts)
+        elif cell.cell_type == "code" and mark.get("solution"):
+            stubs[name] = (cell, title)
+        elif cell.cell_type == "markdown":
+            headings = _HEADING.findall(_outside_code(cell.source))
+            title = _bare(headings[-1]) if headings else title
+            prompt = cell.source
+
+
+def _linked(parts: tuple[Part, ...], notebook: Any, *, plain: bool) -> tuple[Part, ...]:
+    """Return the parts. A failure that follows from another exercise's links to it, except on a plain page."""
+    if plain:
+        return parts
+    sources = {
+        cell.metadata.get("nbgrader", {}).get("grade_id", ""): cell.source
+        for cell in notebook.cells
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
+    }
+    exercises = {part.name: part for part in parts if part.kind == "exercise"}
+    causes = follow_ups([Outcome(name, sources.get(name, ""), part.verdict) for name, part in exercises.items()])
+    return tuple(replace(part, follows=exercises[causes[part.name]]) if part.name in causes else part for part in parts)
+
+
+def _exercise(cell: Any, name: str, stub: Any, title: str, cause: str, texts: NotebookTexts) -> Part:
+    mark = cell.metadata.nbgrader
+    verdict, error = _outcome(cell)
+    # That a name is not defined says less than why: its cell failed, or defines another one.
+    error = f"{error.rstrip('.')}. {cause}" if error and cause else error
+    return Part(
+        anchor=mark["grade_id"],
+        kind="exercise",
+        title=title or name,
+        name=name,
+        score=float(mark["score"]),
+        max_score=float(mark["points"]),
+        pending=bool(mark.get("pending")),
+        verdict=verdict,
+        error=error,
+        comment=_comment(stub) if stub is not None else "",
+        work=texts.python(stub.source) if stub is not None else "",
+        check_score=float(mark.get("auto_score") or 0) if mark.get("by_hand") else None,
+    )
+
+
+def _question(cell: Any, title: str, prompt: str, texts: NotebookTexts) -> Part:
+    mark = cell.metadata.nbgrader
+    items = mark.get("rubric") or ()
+    by_hand = float(mark.get("given_points") or 0)
+    total = min(float(mark["points"]), sum(item["points"] * item["share"] for item in items))
+    return Part(
+        anchor=mark["grade_id"],
+        kind="question",
+        title=title or mark["grade_id"],
+        score=float(mark["score"]),
+        max_score=float(mark["points"]),
+        pending=bool(mark.get("pending")),
+        answered=bool(mark.get("task")) or mark.get("answered", True),
+        comment=_comment(cell),
+        rubric=tuple(RubricPart(markdown(item["text"]), item["points"], item["share"]) for item in items),
+        given_points=None if not items or abs(total - by_hand) < 1e-6 else by_hand,
+        prompt=texts.markdown(_without_heading(prompt)),
+        work=texts.markdown(cell.source, cell.get("attachments"))
+        if cell.cell_type == "markdown"
+        else texts.python(cell.source),
+    )
+
+
+def _without_heading(text: str) -> str:
+    heading = _HEADING.search(_outside_code(text))
+    return text if heading is None else f"{text[: heading.start()]}{text[heading.end() :]}".strip()
+
+
+def _outside_code(text: str) -> str:
+    """Return a text with blanks in the place of its blocks of code, in which a line with # is a comment."""
+    return _FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+
+
+def _comment(cell: Any) -> str:
+    comment = cell.metadata.nbgrader.get("comment")
+    return markdown(comment) if comment and comment != "No response." else ""
+
+
+def _redact_numbers(text: str) -> str:
+    """Remove the numbers from an error message of student code: with hidden tests they may be hidden inputs."""
+    return _NUMBER.sub("…", text) if text.casefold().startswith("it raised") else text
+
+
+def _tellable(verdict: Verdict) -> Verdict:
+    # An example has numbers of the student's answer, and with them a function could bring home what another question asked.
+    findings = (replace(finding, message=_redact_numbers(finding.message), example="") for finding in verdict.findings)
+    return replace(verdict, findings=tuple(findings))
+
+
+def _outcome(cell: Any) -> tuple[Verdict | None, str]:
+    """Return the verdict or the error, without the cell's output, which could show inputs of hidden tests."""
+    for output in cell.outputs if cell.cell_type == "code" else ():
+        if output.output_type == "error":
+            text = without_colours(output.evalue).strip()
+            return None, shortened(text, 500) if output.ename in _OURS else _redact_numbers(
+                f"It raised {output.ename}: {text}"[:300]
+            )
+        if output.output_type == "execute_result" and VERDICT_MIME in output.data:
+            try:
+                return _tellable(Verdict.from_dict(output.data[VERDICT_MIME])), ""
+            except (KeyError, TypeError):
+                return None, "The verdict could not be read."
+    return None, ""

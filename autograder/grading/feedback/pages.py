@@ -1,0 +1,141 @@
+"""Write feedback, one self-contained page per submission, with nbgrader's converter to ``feedback/STUDENT/CHAPTER/CHAPTER.html``."""
+
+from __future__ import annotations
+
+import errno
+import glob
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nbgrader.converters import GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+
+from autograder.course.folder import Course
+from autograder.course.gradebook.nbgrader_log import capture_log, silence_warnings
+from autograder.course.gradebook.reader import open_gradebook
+from autograder.grading.feedback.exporter import FeedbackExporter, LoadGrades, with_gradebook, with_process
+from autograder.grading.feedback.page_html import page_process
+from autograder.grading.feedback.page_stamps import PageStamps
+from autograder.grading.record.results import read_result, write_result
+from autograder.intake.notebook.manifest import released_manifest
+from autograder.intake.notebook.problem import Problem
+
+KIND, PLAIN = "no feedback", "plain feedback page"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def graded_students(course: Course, chapter: str) -> list[str]:
+    """Return whose submissions of a chapter have a graded notebook, in order: the pages are made of these."""
+    return sorted(path.parent.parent.name for path in course.folder("autograded").glob(f"*/{chapter}/{chapter}.ipynb"))
+
+
+def stale_pages(course: Course, chapter: str, config: Config) -> list[str]:
+    """Return the students whose page is missing, or was made before a mark, a comment or something else that it shows changed.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        config: nbgrader's configuration, with the course's own steps in it.
+    """
+    students = graded_students(course, chapter)
+    if not students:
+        return []
+    with open_gradebook(course) as gradebook:
+        stamps = PageStamps(course, chapter, config, gradebook)
+        return [student for student in students if not stamps.is_current(student)]
+
+
+def write_feedback(
+    course: Course,
+    chapter: str,
+    config: Config,
+    *,
+    students: Sequence[str] | None = None,
+    progress: Callable[[str], None] = lambda student: None,
+) -> list[Path]:
+    """Write the feedback pages of a chapter. A page is regenerated if any of its inputs, such as grades and comments, has changed.
+
+    A page that cannot be written, or whose texts took too long to render, is listed among the problems of the student's result. The other
+    pages are still written.
+
+    Args:
+        course: the course.
+        chapter: the chapter's name.
+        config: nbgrader's configuration, with the course's own steps in it.
+        students: the students whose pages to write; by default all students with a graded submission.
+        progress: called with each finished student.
+
+    Returns:
+        The pages, ordered by student.
+
+    Raises:
+        CourseError: if the chapter is not released.
+    """
+    released_manifest(course, chapter)
+    pages = []
+    with open_gradebook(course) as gradebook, page_process() as process:
+        stamps = PageStamps(course, chapter, config, gradebook)
+        shared = {LoadGrades: with_gradebook(gradebook), FeedbackExporter: with_process(process)}
+        settings = config.GenerateFeedback
+        settings.preprocessors = [shared.get(kind, kind) for kind in settings.preprocessors]
+        settings.exporter_class = shared.get(settings.exporter_class, settings.exporter_class)
+        for student in graded_students(course, chapter) if students is None else sorted(set(students)):
+            page = course.folder("feedback", student, chapter) / f"{chapter}.html"
+            problem = None if stamps.is_current(student) else _convert(config, chapter, student)
+            _note(course, chapter, student, problem)
+            if problem is None or problem.kind == PLAIN:
+                pages.append(page)
+            if problem is None:
+                stamps.record_page(student)
+            else:
+                # The next run tries again, also where a busy machine made a page plain.
+                stamps.failed(student)
+            progress(student)
+        stamps.write()
+    return pages
+
+
+def _convert(config: Any, chapter: str, student: str) -> Problem | None:
+    """Let nbgrader write a page; return what went wrong with it, if anything."""
+    log, errors = capture_log()
+    coursedir = CourseDirectory(config=config, assignment_id=chapter, student_id=glob.escape(student))
+    converter = GenerateFeedback(coursedir=coursedir, config=config, force=True, log=log)
+    try:
+        with silence_warnings():
+            converter.start()
+    except Exception as error:
+        problem = f"The feedback page could not be made: {errors.cause(error).rstrip('.')}."
+        return Problem(KIND, problem, do=_remedy(errors.error or error))
+    if why := getattr(converter.exporter, "plain_because", ""):
+        shown = (
+            f"The feedback page shows the student's texts as they were written: to render them failed because {why}."
+        )
+        return Problem(PLAIN, shown, remark=True)
+    return None
+
+
+def _remedy(cause: BaseException) -> str:
+    """Return what to do about a page that could not be made: the notebook may be at fault, or the disk."""
+    if not isinstance(cause, OSError):
+        return "Grade the chapter again with --force."
+    first = "Put that right"
+    if cause.errno in _NO_SPACE:
+        first = "Free some space"
+    elif cause.errno in _FORBIDDEN:
+        first = "Check who may write there"
+    return f"{first}, and grade the chapter again: that writes the pages."
+
+
+def _note(course: Course, chapter: str, student: str, problem: Problem | None) -> None:
+    """Keep the result's problems true about the page: there is one now, or there is a plain one or none and why."""
+    result = read_result(course, chapter, student)
+    if result is None:
+        return
+    others = tuple(other for other in result.problems if other.kind not in (KIND, PLAIN))
+    now = others if problem is None else (*others, problem)
+    if now != result.problems:
+        write_result(course, replace(result, problems=now))

@@ -1,0 +1,118 @@
+"""Read scores, verdicts, errors and times from an executed notebook, by exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbgrader.utils import determine_grade
+
+from autograder.checking.verdict import VERDICT_MIME, Verdict
+from autograder.course.folder import Course
+from autograder.course.paths import shell_command
+from autograder.grading.record.results import ExerciseResult, Notebook
+from autograder.intake.notebook.manifest import Manifest
+from autograder.intake.notebook.problem import Problem, shortened
+
+_LONGEST_ERROR = 500
+# The most submitted files that a message names.
+_NAMED = 5
+
+
+def exercise_results(
+    manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
+) -> tuple[ExerciseResult, ...]:
+    """Return the result of each exercise of a chapter.
+
+    Args:
+        manifest: the chapter's cells.
+        notebook: the executed notebook.
+        scores: points by test cell.
+        seconds: running time by cell.
+    """
+    return tuple(_exercises(manifest, notebook, scores, seconds))
+
+
+def _exercises(
+    manifest: Manifest, notebook: Any, scores: Mapping[str, float], seconds: Mapping[str, float]
+) -> Iterator[ExerciseResult]:
+    cells = _by_name(notebook)
+    for cell in manifest.cells:
+        if cell.is_test and cell.name in cells:
+            verdict, error = _verdict(cells[cell.name])
+            yield ExerciseResult(
+                name=exercise_of(cell.name),
+                score=scores[cell.name],
+                max_score=cell.points,
+                verdict=verdict,
+                error=error,
+                seconds=seconds.get(cell.name, 0.0),
+            )
+
+
+def no_exercises(manifest: Manifest, why: str) -> tuple[ExerciseResult, ...]:
+    """Return results for a chapter that could not run: no points, and the reason."""
+    return tuple(
+        ExerciseResult(exercise_of(cell.name), 0.0, cell.points, error=why) for cell in manifest.cells if cell.is_test
+    )
+
+
+def no_notebook(folder: Path) -> Problem:
+    """Return the problem of a submission without the chapter's notebook; it names the submitted files."""
+    student, chapter = folder.parent.name, folder.name
+    problem = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
+    names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        problem += f"; handed in was: {', '.join(names[:_NAMED])}{more}"
+    do = f"Rename the notebook to {chapter}.ipynb, or ask for it."
+    return Problem("no notebook", f"{problem}.", do=do, fatal=True)
+
+
+def to_decide(course: Course, student: str, chapter: str, notebooks: Sequence[Notebook]) -> Problem:
+    """Return the problem of a submission with several notebooks of which none is chosen."""
+    problem = f"{len(notebooks)} notebooks, and it is open which one counts: {'; '.join(map(str, notebooks))}."
+    command = shell_command(course, "choose", student, chapter, "FILE")
+    return Problem("to decide", problem, do=f"No score is recorded before you choose: {command}")
+
+
+def exercise_of(test: str) -> str:
+    """Return the exercise of a test cell."""
+    return test.removeprefix("test_")
+
+
+def scores_of(notebook: Any) -> dict[str, float]:
+    """Return the points of each test cell, as nbgrader reads them from its outputs."""
+    cells = _by_name(notebook).items()
+    return {name: float(determine_grade(cell)[0] or 0.0) for name, cell in cells if cell.metadata.nbgrader["grade"]}
+
+
+def seconds_of(notebook: Mapping[str, Any]) -> dict[str, float]:
+    """Return the running time of each named cell of an executed notebook."""
+    seconds = {}
+    for name, cell in _by_name(notebook).items():
+        times = cell["metadata"].get("execution", {})
+        begin, end = times.get("iopub.status.busy"), times.get("shell.execute_reply")
+        if begin and end:
+            seconds[name] = round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
+    return seconds
+
+
+def _by_name(notebook: Mapping[str, Any]) -> dict[str, Any]:
+    marked = (cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader"))
+    return {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in marked}
+
+
+def _verdict(cell: Any) -> tuple[Verdict | None, str]:
+    """Return a test cell's verdict, or the reason why it has none."""
+    for output in cell.outputs:
+        if output.output_type == "error":
+            return None, shortened(f"{output.ename}: {output.evalue}".strip(": "), _LONGEST_ERROR)
+        if output.output_type == "execute_result" and VERDICT_MIME in output.data:
+            try:
+                return Verdict.from_dict(output.data[VERDICT_MIME]), ""
+            except (KeyError, TypeError):
+                return None, "The verdict could not be read."
+    return None, ""

@@ -1,0 +1,161 @@
+"""Keep the answers that students gave in conversations about their own code: one line per answer, in ``viva/CHAPTER/answers.jsonl``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from autograder.append_only import AppendOnlyFile, read_lines
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+
+_REMEDY = "Restore the file from a copy, or remove the line."
+
+
+@dataclass(frozen=True)
+class VivaAnswer:
+    """A student's answer to one question.
+
+    Attributes:
+        exercise: the exercise whose code the question is about.
+        option: the index of the chosen option.
+        right: whether the option is the key.
+    """
+
+    exercise: str
+    option: int
+    right: bool
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What the journal holds about one student and one chapter.
+
+    Attributes:
+        student: the student's id.
+        sheet: the sheet of questions, as :attr:`autograder.quizzes.viva.interviews.Interview.made_from` names it.
+        question_count: the number of questions on the sheet.
+        answers: the answers by the number of the question, from 0.
+        note: the note of the person who asked, or empty.
+        marker: the name of the person who recorded last.
+        time: when, ISO 8601 with the offset.
+    """
+
+    student: str
+    sheet: str = ""
+    question_count: int = 0
+    answers: Mapping[int, VivaAnswer] = field(default_factory=dict)
+    note: str = ""
+    marker: str = ""
+    time: str = ""
+
+    @property
+    def right(self) -> int:
+        """The number of right answers."""
+        return sum(answer.right for answer in self.answers.values())
+
+    @property
+    def begun(self) -> bool:
+        """Whether a question was answered."""
+        return bool(self.answers)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every question was answered."""
+        return self.begun and len(self.answers) >= self.question_count
+
+    @property
+    def share(self) -> float:
+        """The right answers divided by the number of questions; 0 before the first answer."""
+        return self.right / self.question_count if self.question_count else 0.0
+
+    @property
+    def exercises(self) -> tuple[str, ...]:
+        """The exercises that the answered questions are about, each once."""
+        return tuple(dict.fromkeys(answer.exercise for _, answer in sorted(self.answers.items())))
+
+    @property
+    def version(self) -> str:
+        """A hash of the state: an entry is refused if another person has recorded something since the page was loaded."""
+        answers = {number: answer.option for number, answer in sorted(self.answers.items())}
+        state = json.dumps([self.sheet, answers, self.note])
+        return hashlib.sha256(state.encode()).hexdigest()[:16]
+
+
+class VivaJournal:
+    """The file with the answers about one chapter. The last line about a question counts.
+
+    Args:
+        course: the course.
+        chapter: the chapter's full name.
+    """
+
+    def __init__(self, course: Course, chapter: str) -> None:
+        self.path: Path = course.root / "viva" / chapter / "answers.jsonl"
+
+    def conversations(self) -> dict[str, Conversation]:
+        """Return what is recorded, by student.
+
+        Raises:
+            CourseError: if a line is damaged.
+        """
+        recorded: dict[str, Conversation] = {}
+        for number, line in enumerate(read_lines(self.path, do=_REMEDY), start=1):
+            try:
+                student = str(line["student"])
+                recorded[student] = _after(recorded.get(student, Conversation(student)), line)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                problem = f"line {number} is not an answer ({type(error).__name__}: {error})"
+                raise CourseError(problem, where=self.path, do=_REMEDY) from error
+        return recorded
+
+    def conversation(self, student: str) -> Conversation:
+        """Return what is recorded about one student."""
+        return self.conversations().get(student, Conversation(student))
+
+    def answer(
+        self, student: str, marker: str, sheet: str, question_count: int, number: int, answer: VivaAnswer | None
+    ) -> None:
+        """Record an answer; it is on the disk when this returns.
+
+        Args:
+            student: the student's id.
+            marker: the name of the person who records it.
+            sheet: the sheet of questions. Answers on another sheet no longer count.
+            question_count: the number of questions on the sheet.
+            number: the number of the question, from 0.
+            answer: the answer; None takes an answer back.
+        """
+        content = None if answer is None else vars(answer)
+        fields = {"sheet": sheet, "question_count": question_count, "number": number}
+        self._append({"student": student, "marker": marker, **fields, "answer": content})
+
+    def note(self, student: str, marker: str, text: str) -> None:
+        """Record a note. It replaces the student's earlier note."""
+        self._append({"student": student, "marker": marker, "note": text})
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        time = datetime.now().astimezone().isoformat(timespec="seconds")
+        file = AppendOnlyFile(self.path)
+        try:
+            file.append({"time": time, **line}, durable=True)
+        finally:
+            file.close()
+
+
+def _after(before: Conversation, line: Mapping[str, Any]) -> Conversation:
+    """Return a conversation after one line of the journal."""
+    after = replace(before, marker=str(line["marker"]), time=str(line["time"]))
+    if "note" in line:
+        return replace(after, note=str(line["note"]))
+    sheet, number = str(line["sheet"]), int(line["number"])
+    answers = dict(before.answers) if sheet == before.sheet else {}
+    answers.pop(number, None)
+    if (content := line["answer"]) is not None:
+        answers[number] = VivaAnswer(str(content["exercise"]), int(content["option"]), bool(content["right"]))
+    return replace(after, sheet=sheet, question_count=int(line["question_count"]), answers=answers)

@@ -1,0 +1,285 @@
+"""Summarize each chapter for the class report: how it went, for whom, and what was misunderstood."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any
+
+from autograder.checking.verdict import Diagnosis
+from autograder.grading.record.results import ExerciseResult
+from autograder.grading.reports.grades import Grade
+from autograder.grading.reports.lecture_points import LecturePoint, lecture_points
+from autograder.grading.reports.rubric_counts import RubricCount
+
+if TYPE_CHECKING:
+    from autograder.grading.reports.viva.summary import VivaSummary
+
+BINS = 10
+SLOWEST = 5
+
+
+@dataclass(frozen=True)
+class Work:
+    """One student's work in one chapter, with its grading results.
+
+    Attributes:
+        grade: the grade, from the gradebook.
+        exercises: the result of each exercise; empty if ``tfcourse`` has not graded the work.
+        seconds: the running time of the notebook, or None if it did not run.
+        problems: problems of the file or its run, one sentence each.
+        remarks: remarks that cost no points and need no action.
+        recorded: False if a submission has no grade: the grader failed, or its result is missing.
+        feedback: the feedback page, or None.
+    """
+
+    grade: Grade
+    exercises: tuple[ExerciseResult, ...] = ()
+    seconds: float | None = None
+    problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    recorded: bool = True
+    feedback: Path | None = None
+
+    @property
+    def graded(self) -> bool:
+        """Whether its score is valid: it was handed in and could be graded, and the grader did not fail."""
+        return self.grade.handed_in and self.recorded and self.grade.gradable is True and not self.grade.waits_for
+
+    @property
+    def share(self) -> float:
+        """Score over best, between 0 and 1."""
+        return min(1.0, self.grade.score / self.grade.best) if self.grade.best else 0.0
+
+
+@dataclass(frozen=True)
+class Bin:
+    """One bar of the distribution: the students between two percentages; the upper one is excluded, except for 100."""
+
+    low: int
+    high: int
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExerciseSummary:
+    """A class's results in one exercise. Students are named by id.
+
+    Attributes:
+        name: the exercise.
+        best: points that could be earned.
+        average: points earned on average.
+        full: students with all points.
+        partial: students with some points.
+        none: students without points.
+        errors: why the check gave no verdict, by student.
+    """
+
+    name: str
+    best: float
+    average: float
+    full: tuple[str, ...]
+    partial: tuple[str, ...]
+    none: tuple[str, ...]
+    errors: dict[str, str]
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of the class with full marks."""
+        total = len(self.full) + len(self.partial) + len(self.none)
+        return len(self.full) / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class MisconceptionSummary:
+    """The students who made one mistake."""
+
+    exercise: str
+    diagnosis: Diagnosis
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChapterSummary:
+    """The summary of one chapter. Average, median and distribution cover graded submissions, as fractions of the points.
+
+    Three groups of students are not graded. ``refused``: the file could not be graded, and they have 0 points until a person decides.
+    ``ungraded``: the grader failed, or its result is missing. ``undecided``: no notebook has been chosen yet.
+
+    ``not_brought_in`` are students whose submission is in a download but not in the course folder; they are not absent.
+    ``next_lecture`` lists what cost the class most points. ``rubrics`` counts the rubric items of questions in words. ``viva`` summarizes
+    the conversations about own code, if there were any.
+    """
+
+    chapter: str
+    works: tuple[Work, ...]
+    bins: tuple[Bin, ...]
+    exercises: tuple[ExerciseSummary, ...]
+    misconceptions: tuple[MisconceptionSummary, ...]
+    slowest: tuple[Work, ...]
+    failed: tuple[Work, ...]
+    remarked: tuple[Work, ...]
+    graded: tuple[str, ...]
+    ungraded: tuple[str, ...]
+    refused: tuple[str, ...]
+    undecided: tuple[str, ...]
+    absent: tuple[str, ...]
+    pending: tuple[str, ...]
+    late: tuple[str, ...]
+    average: float
+    middle: float
+    not_brought_in: tuple[str, ...] = ()
+    next_lecture: tuple[LecturePoint, ...] = ()
+    rubrics: tuple[RubricCount, ...] = ()
+    viva: VivaSummary | None = None
+
+    @property
+    def handed_in(self) -> int:
+        """The number of students who have handed in."""
+        return len(self.graded) + len(self.refused) + len(self.ungraded) + len(self.undecided)
+
+    @property
+    def waiting(self) -> int:
+        """The number of answers that wait for manual grading."""
+        return sum(work.grade.pending for work in self.works)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as plain data, ready for JSON."""
+        return {
+            "chapter": self.chapter,
+            "students": len(self.works),
+            "handed_in": self.handed_in,
+            "graded": len(self.graded),
+            "average": self.average,
+            "median": self.middle,
+            "distribution": [vars(bin_) for bin_ in self.bins],
+            "exercises": [vars(exercise) | {"pass_rate": exercise.pass_rate} for exercise in self.exercises],
+            "misconceptions": [
+                {"exercise": summary.exercise, "name": summary.diagnosis.name, "students": summary.students}
+                for summary in self.misconceptions
+            ],
+            "next_lecture": [point.to_dict() for point in self.next_lecture],
+            "rubrics": [rubric.to_dict() for rubric in self.rubrics],
+            "failed": {work.grade.student: work.problems for work in self.failed},
+            "remarks": {work.grade.student: work.remarks for work in self.remarked},
+            "not_gradable": self.refused,
+            "to_decide": self.undecided,
+            "ungraded": self.ungraded,
+            "absent": self.absent,
+            "not_brought_in": self.not_brought_in,
+            "pending": self.pending,
+            "answers_pending": self.waiting,
+            "late": self.late,
+            "lateness": {
+                work.grade.student: {"seconds": work.grade.late_by.total_seconds(), "points": work.grade.penalty}
+                for work in self.works
+                if work.grade.student in self.late
+            },
+            **({"conversations": self.viva.to_dict()} if self.viva is not None else {}),
+        }
+
+
+def summarise(works: Iterable[Work], not_brought_in: Mapping[str, Sequence[str]] = {}) -> list[ChapterSummary]:
+    """Return a summary per chapter, in the order of chapters; students are ordered by id everywhere.
+
+    Args:
+        works: the works of all students.
+        not_brought_in: the students whose submission did not get into the course folder, by chapter.
+    """
+    by_chapter: dict[str, list[Work]] = defaultdict(list)
+    for work in works:
+        by_chapter[work.grade.chapter].append(work)
+    return [
+        _chapter(chapter, sorted(chapter_works, key=lambda w: w.grade.student), tuple(not_brought_in.get(chapter, ())))
+        for chapter, chapter_works in sorted(by_chapter.items())
+    ]
+
+
+def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...]) -> ChapterSummary:
+    present = [work for work in works if work.grade.handed_in]
+    graded = [work for work in present if work.graded]
+    shares = [work.share for work in graded]
+    timed = sorted(
+        (work for work in present if work.seconds is not None), key=lambda w: (-(w.seconds or 0.0), w.grade.student)
+    )
+    return ChapterSummary(
+        chapter=chapter,
+        works=tuple(works),
+        bins=_distribution(graded),
+        exercises=_exercises(graded),
+        misconceptions=_misconceptions(graded),
+        slowest=tuple(timed[:SLOWEST]),
+        failed=tuple(work for work in present if work.problems),
+        remarked=tuple(work for work in present if work.remarks),
+        graded=_students(graded),
+        ungraded=_students(work for work in present if not work.recorded),
+        refused=_students(w for w in present if w.recorded and not w.grade.waits_for and not w.grade.gradable),
+        undecided=_students(work for work in present if not work.grade.decided),
+        absent=_students(
+            work for work in works if not work.grade.handed_in and work.grade.student not in not_brought_in
+        ),
+        pending=_students(work for work in present if work.grade.pending),
+        late=_students(work for work in graded if work.grade.penalty > 0),
+        average=mean(shares) if shares else 0.0,
+        middle=median(shares) if shares else 0.0,
+        not_brought_in=not_brought_in,
+        next_lecture=lecture_points({work.grade.student: work.exercises for work in graded}),
+    )
+
+
+def _students(works: Iterable[Work]) -> tuple[str, ...]:
+    return tuple(work.grade.student for work in works)
+
+
+def _distribution(works: Sequence[Work]) -> tuple[Bin, ...]:
+    inside: list[list[str]] = [[] for _ in range(BINS)]
+    for work in works:
+        # Sums of tenths are slightly below the exact edge.
+        inside[min(BINS - 1, int(work.share * BINS + 1e-9))].append(work.grade.student)
+    width = 100 // BINS
+    return tuple(Bin(i * width, (i + 1) * width, tuple(students)) for i, students in enumerate(inside))
+
+
+def _exercises(works: Sequence[Work]) -> tuple[ExerciseSummary, ...]:
+    by_exercise: dict[str, dict[str, ExerciseResult]] = {}
+    for work in works:
+        for result in work.exercises:
+            by_exercise.setdefault(result.name, {})[work.grade.student] = result
+    return tuple(_exercise(name, results) for name, results in by_exercise.items())
+
+
+def _exercise(name: str, results: dict[str, ExerciseResult]) -> ExerciseSummary:
+    who: dict[str, list[str]] = {"full": [], "some": [], "none": []}
+    for student, result in results.items():
+        who[score_level(result)].append(student)
+    return ExerciseSummary(
+        name=name,
+        best=max(result.max_score for result in results.values()),
+        average=mean(result.score for result in results.values()),
+        full=tuple(who["full"]),
+        partial=tuple(who["some"]),
+        none=tuple(who["none"]),
+        errors={student: result.error for student, result in results.items() if result.error},
+    )
+
+
+def score_level(result: ExerciseResult) -> str:
+    """Return ``"full"``, ``"some"`` or ``"none"`` for the earned points of an exercise."""
+    if result.score >= result.max_score:
+        return "full"
+    return "some" if result.score > 0 else "none"
+
+
+def _misconceptions(works: Sequence[Work]) -> tuple[MisconceptionSummary, ...]:
+    students: dict[tuple[str, Diagnosis], list[str]] = defaultdict(list)
+    for work in works:
+        for result in work.exercises:
+            for diagnosis in result.verdict.diagnoses if result.verdict else ():
+                students[result.name, diagnosis].append(work.grade.student)
+    summaries = [
+        MisconceptionSummary(exercise, diagnosis, tuple(who)) for (exercise, diagnosis), who in students.items()
+    ]
+    return tuple(sorted(summaries, key=lambda m: (-len(m.students), m.exercise, m.diagnosis.name)))

@@ -1,0 +1,98 @@
+"""Count a grade by the rules that ``course.toml`` gives for single exercises, from the points in the gradebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from autograder.course.course_file import CourseFile, course_file_error, days_late, late_share
+from autograder.course.exercise_rules import ExerciseRule, exercise_of
+from autograder.course.folder import Course
+
+if TYPE_CHECKING:
+    from autograder.grading.reports.grades import Grade
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class GradedCell:
+    """A graded cell of a chapter.
+
+    Attributes:
+        name: its exercise or question.
+        best: the points that can be earned.
+    """
+
+    name: str
+    best: float
+
+
+def ruled_cells(course: Course, chapter: str, assignment: Any, rules: Mapping[str, ExerciseRule]) -> list[GradedCell]:
+    """Return the graded cells of a chapter that a rule counts otherwise.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        assignment: nbgrader's assignment.
+        rules: by exercise or question, how it counts.
+
+    Raises:
+        CourseError: if a rule names no exercise or question of the chapter.
+    """
+    if not rules:
+        return []
+    cells = [cell for notebook in assignment.notebooks for cell in (*notebook.grade_cells, *notebook.task_cells)]
+    names = {exercise_of(cell.name) for cell in cells}
+    for name in rules:
+        if name not in names:
+            raise course_file_error(
+                course.root,
+                f"chapters.{chapter}.exercises.{name}",
+                f"{chapter} has no exercise or question {name!r}",
+                f"Its exercises and questions: {', '.join(sorted(names))}.",
+            )
+    return [
+        GradedCell(exercise_of(cell.name), float(cell.max_score)) for cell in cells if exercise_of(cell.name) in rules
+    ]
+
+
+def counted(grade: Grade, submission: Any, cells: list[GradedCell], plan: CourseFile) -> Grade:
+    """Return a grade as the rules count it, with the penalty of its new points.
+
+    Args:
+        grade: the grade as the gradebook has it.
+        submission: nbgrader's submission, or None if nothing was handed in.
+        cells: the cells that a rule counts otherwise.
+        plan: the contents of ``course.toml``.
+    """
+    if not cells:
+        return grade
+    rules = plan.chapter(grade.chapter).exercises
+    grades = [] if submission is None else [row for notebook in submission.notebooks for row in notebook.grades]
+    rows = {exercise_of(row.name): row for row in grades}
+    raw, best, pending = grade.raw, grade.best, grade.pending
+    for cell in cells:
+        row = rows.get(cell.name)
+        score = float(row.score) if row is not None else 0.0
+        earned, worth = rules[cell.name].counted(score, cell.best)
+        best += worth - cell.best
+        if submission is not None:
+            raw += earned - score
+        if row is not None and row.needs_manual_grade and not rules[cell.name].needs_answer:
+            pending -= 1
+    raw, best = round(raw, _DIGITS), round(best, _DIGITS)
+    return replace(grade, raw=raw, best=best, pending=pending, penalty=_penalty(grade, raw, plan))
+
+
+def _penalty(grade: Grade, raw: float, plan: CourseFile) -> float:
+    """Return what lateness takes off new points: the same share as of the old ones."""
+    if grade.raw:
+        return round(grade.penalty * raw / grade.raw, _DIGITS)
+    due, rule = plan.due(grade.chapter, grade.student), plan.late_rule(grade.chapter)
+    if due is None or grade.submitted is None:
+        return 0.0
+    days = days_late(grade.submitted.replace(tzinfo=UTC), due, rule, plan.zone)
+    return round(raw * late_share(days, rule), _DIGITS)

@@ -1,0 +1,147 @@
+"""The whole course at a glance: each student in each chapter, how they move, and who falls behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import mean
+
+from autograder.grading.reports.class_report import ChapterSummary, Work
+
+LOW = 0.5
+"""Below this share of the points of exercises, a chapter counts as low."""
+DROP = 0.25
+"""A last chapter that lies by this share below a student's average before it counts as a drop."""
+IN_A_ROW = 2
+"""So many chapters in a row, missing or low, make a student fall behind; the only one does, while there is no more than one."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One student in one chapter.
+
+    Attributes:
+        chapter: the chapter.
+        share: points after penalties over points to be earned, between 0 and 1; None if there is no grade.
+        exercises: the same of the exercises alone, before penalties. Answers that wait for a person do not lower it. None if not known.
+        status: why there is no share: ``"not handed in"``, ``"open"`` while there is time, ``"not graded"``, ``"to decide"``,
+            ``"not collected"`` or ``"not in this chapter"``; empty if there is one.
+        waiting: whether answers wait for a person, which count as zero in ``share``.
+    """
+
+    chapter: str
+    share: float | None = None
+    exercises: float | None = None
+    status: str = ""
+    waiting: bool = False
+
+
+@dataclass(frozen=True)
+class StudentRow:
+    """One student in all chapters.
+
+    Attributes:
+        student: the id.
+        cells: one per chapter, in the course's order.
+        change: share of the exercises' points in the last graded chapter, less the average of those before; None with fewer than two.
+        reasons: why this student falls behind, one phrase each; empty if not.
+    """
+
+    student: str
+    cells: tuple[Cell, ...]
+    change: float | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CourseOverview:
+    """All students in all chapters, ordered by id."""
+
+    chapters: tuple[str, ...]
+    rows: tuple[StudentRow, ...]
+
+    @property
+    def behind(self) -> tuple[StudentRow, ...]:
+        """The students who fall behind, sorted by their number of reasons, highest first."""
+        return tuple(
+            sorted((row for row in self.rows if row.reasons), key=lambda row: (-len(row.reasons), row.student))
+        )
+
+
+def course_overview(summaries: Sequence[ChapterSummary], now: datetime | None = None) -> CourseOverview:
+    """Return the overview of some chapters.
+
+    Args:
+        summaries: one per chapter, in the course's order.
+        now: the present in UTC, without a time zone, as deadlines are kept. None: all deadlines have passed.
+    """
+    cells: dict[str, dict[str, Cell]] = {}
+    for summary in summaries:
+        for work in summary.works:
+            cells.setdefault(work.grade.student, {})[summary.chapter] = _cell(work, summary, now)
+    chapters = tuple(summary.chapter for summary in summaries)
+    return CourseOverview(chapters, tuple(_row(student, cells[student], chapters) for student in sorted(cells)))
+
+
+def _row(student: str, graded: dict[str, Cell], chapters: Iterable[str]) -> StudentRow:
+    cells = tuple(graded.get(chapter, Cell(chapter, status="not in this chapter")) for chapter in chapters)
+    change = _change(cells)
+    return StudentRow(student, cells, change, tuple(_reasons(cells, change)))
+
+
+def _cell(work: Work, summary: ChapterSummary, now: datetime | None) -> Cell:
+    if not work.graded:
+        return Cell(summary.chapter, status=_status(work, summary, now))
+    return Cell(summary.chapter, work.share, _of_exercises(work), waiting=work.grade.pending > 0)
+
+
+def _status(work: Work, summary: ChapterSummary, now: datetime | None) -> str:
+    if work.grade.student in summary.not_brought_in:
+        return "not collected"
+    if work.grade.handed_in:
+        return "not graded" if work.grade.decided else "to decide"
+    return "not handed in" if _is_over(work, summary, now) else "open"
+
+
+def _is_over(work: Work, summary: ChapterSummary, now: datetime | None) -> bool:
+    """Return whether a chapter's time has passed; without a deadline, it has when half of the class has handed in."""
+    if work.grade.due is not None:
+        return now is None or work.grade.due <= now
+    return 2 * summary.handed_in >= len(summary.works)
+
+
+def _of_exercises(work: Work) -> float | None:
+    best = sum(result.max_score for result in work.exercises)
+    if best:
+        return min(1.0, sum(result.score for result in work.exercises) / best)
+    return None if work.grade.pending else work.share
+
+
+def _change(cells: Sequence[Cell]) -> float | None:
+    shares = [cell.exercises for cell in cells if cell.exercises is not None]
+    return shares[-1] - mean(shares[:-1]) if len(shares) > 1 else None
+
+
+def _reasons(cells: Sequence[Cell], change: float | None) -> Iterable[str]:
+    closed = [cell for cell in cells if cell.share is not None or cell.status == "not handed in"]
+    if missing := _last_in_a_row(closed, [cell.status == "not handed in" for cell in closed]):
+        yield f"nothing handed in for {_listed(missing)}"
+    judged = [cell for cell in cells if cell.exercises is not None]
+    if low := _last_in_a_row(judged, [(cell.exercises or 0.0) < LOW for cell in judged]):
+        yield f"under {LOW:.0%} of the exercises' points in {_listed(low)}".replace("%", " %")
+    # A hair is not a quarter: sums of tenths do not add up.
+    if change is not None and change <= -DROP + 1e-9:
+        yield f"{-100 * change:.0f} percentage points below their average in {judged[-1].chapter}"
+
+
+def _last_in_a_row(cells: Sequence[Cell], holds: Sequence[bool]) -> Sequence[Cell]:
+    """Return the last cells for which something holds without a break; none if they are too few to say anything."""
+    length = next((i for i, held in enumerate(reversed(holds)) if not held), len(holds))
+    enough = min(IN_A_ROW, len(holds))
+    return cells[len(cells) - length :] if enough and length >= enough else ()
+
+
+def _listed(cells: Sequence[Cell]) -> str:
+    *others, last = [cell.chapter for cell in cells]
+    return f"{', '.join(others)} and {last}" if others else last

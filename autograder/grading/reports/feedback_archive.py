@@ -1,0 +1,206 @@
+"""Pack feedback pages into ZIP archives that Moodle and Canvas return to students.
+
+The formats follow each platform's importer: Moodle's ``assignfeedback_file_zip_importer`` and Canvas's
+``generate_comments_from_files``. Both identify the student by the name of the file:
+
+- Moodle takes ``FULL NAME_PARTICIPANT_assignsubmission_file/FILE``, where the participant's number is that of one assignment.
+- Canvas takes ``NAME_USER_ATTACHMENT_FILE``, where the attachment must be one that this user has handed in for the assignment.
+
+The numbers come from the downloads that were collected, and are kept in ``students.json``.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder.atomic_files import write_all_or_none
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.grading.reports.member_pages import member_pages
+from autograder.intake.people.attendance import group_submitters
+from autograder.intake.people.strangers import is_no_student
+from autograder.intake.roster import Student, read_roster, safe_id
+
+PLATFORMS = ("canvas", "moodle")
+# The default limit of an upload; Moodle's own default is PHP's, which most servers raise.
+MAX_BYTES = 50_000_000
+
+HINTS = {
+    "moodle": "In Moodle: the assignment, with the feedback type 'Feedback files' switched on; View all submissions, Upload multiple "
+    "feedback files in a zip. Moodle lists what it will add before anything is added.",
+    "canvas": "In Canvas: Grades, the menu of the assignment, Re-upload submissions. Each page becomes a comment with an attachment; "
+    "uploading an archive twice makes two comments.",
+}
+
+# The earliest date in a ZIP archive, so that the same pages give the same bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
+# Moodle splits names at underscores, and neither platform allows separators or control characters in them.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:_]+")
+
+
+@dataclass(frozen=True)
+class FeedbackArchive:
+    """The archives of one chapter.
+
+    Attributes:
+        chapter: the chapter.
+        paths: the archives; several if one would be too large for an upload.
+        students: the students whose pages are in them.
+        left_out: students with a page but without a number on the platform.
+        strangers: the ids of pages that go to nobody, because their submissions are not on the class list, or no student's.
+    """
+
+    chapter: str
+    paths: tuple[Path, ...]
+    students: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    strangers: tuple[str, ...] = ()
+
+
+def export_feedback(
+    course: Course, chapters: Sequence[str], platform: str, folder: Path, *, max_bytes: int = MAX_BYTES
+) -> list[FeedbackArchive]:
+    """Write the feedback of some chapters in a platform's format, and return the archives. Strangers get no page.
+
+    Args:
+        course: the course.
+        chapters: names of chapters. A chapter without pages for students of the platform gets no archive.
+        platform: ``"canvas"`` or ``"moodle"``.
+        folder: the folder to write to; created if it is missing.
+        max_bytes: the largest size of an archive. A page that exceeds it gets its own archive.
+
+    Raises:
+        CourseError: if no page can be returned, or the folder cannot be written. Then nothing is written.
+    """
+    roster = read_roster(course)
+    name_of = _NAMES[platform]
+    files: dict[Path, bytes] = {}
+    archives_written = []
+    for chapter in chapters:
+        pages, left_out, unlisted = _pages(course, chapter, platform, roster)
+        entries = [(name_of(student, chapter), page) for student, page in pages]
+        archives = list(_packed(entries, max_bytes))
+        paths = [
+            folder / f"feedback_{platform}_{chapter}{f'_{number}' if len(archives) > 1 else ''}.zip"
+            for number in range(1, len(archives) + 1)
+        ]
+        files.update(zip(paths, archives, strict=True))
+        if pages or left_out or unlisted:
+            students = tuple(student.id for student, _ in pages)
+            archives_written.append(FeedbackArchive(chapter, tuple(paths), students, tuple(left_out), tuple(unlisted)))
+    if not files:
+        raise CourseError(_reason_for_no_archive(archives_written, platform), do=_REMEDY)
+    write_all_or_none(files)
+    return archives_written
+
+
+_REMEDY = (
+    "Pages are written by tfcourse autograde; the numbers come from the platform's own download: "
+    "tfcourse autograde CHAPTER --submissions DOWNLOAD.zip"
+)
+
+
+def _reason_for_no_archive(archives: Iterable[FeedbackArchive], platform: str) -> str:
+    without = sorted({student for archive in archives for student in archive.left_out})
+    if not without:
+        return "there are no feedback pages yet"
+    return f"nobody's number on {platform.capitalize()} is known; feedback waits for {', '.join(without)}"
+
+
+def _pages(
+    course: Course, chapter: str, platform: str, roster: dict[str, Student]
+) -> tuple[list[tuple[Student, bytes]], list[str], list[str]]:
+    """Return the students with a number on the platform and their pages, those without, and strangers.
+
+    Every member of a group has a page.
+    """
+    pages, left_out = [], []
+    everyone = {
+        page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
+    }
+    unlisted = [name for name in everyone if is_no_student(name, roster)]
+    by_name = {name: page for name, page in everyone.items() if name not in unlisted}
+    members: dict[str, list[str]] = defaultdict(list)
+    for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):
+        members[who].append(name)
+    pages_of_members = member_pages(course, chapter, [member for names in members.values() for member in names])
+    for name, page in by_name.items():
+        submitter = roster.get(name, Student(name))
+        recipients = [submitter]
+        if not _is_teams(submitter, chapter):  # Moodle gives a team's page to all members
+            recipients += [_with_upload_of(submitter, roster[member], chapter) for member in members[name]]
+        for student in recipients:
+            content = page.read_bytes() if student is submitter else pages_of_members.get(student.id)
+            if content is not None and _is_reachable(student, platform, chapter):
+                pages.append((student, content))
+            else:
+                left_out.append(student.id)
+    return pages, left_out, unlisted
+
+
+def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Student:
+    """Return a member of a group with the number of the group's attachment, of which Canvas keeps one."""
+    if submitter.platform_of(chapter) != "canvas" or chapter not in submitter.uploads or chapter in member.uploads:
+        return member
+    uploads = {**member.uploads, chapter: submitter.uploads[chapter]}
+    return replace(member, uploads=uploads, other_platforms={**member.other_platforms, chapter: "canvas"})
+
+
+def _is_reachable(student: Student, platform: str, chapter: str) -> bool:
+    if student.platform_of(chapter) != platform:
+        return False
+    if platform == "moodle":
+        return _is_teams(student, chapter) or bool(student.number_on_moodle(chapter))
+    return chapter in student.uploads and bool(student.user)
+
+
+def _is_teams(student: Student, chapter: str) -> bool:
+    """Return whether a student has the work of a team on Moodle."""
+    upload = student.uploads.get(chapter, "")
+    return student.platform_of(chapter) == "moodle" and bool(upload) and not upload.isdecimal()
+
+
+def _packed(entries: Sequence[tuple[str, bytes]], max_bytes: int) -> Iterable[bytes]:
+    """Yield archives of the entries, each as large as allowed."""
+    waiting = list(entries)
+    while waiting:
+        count = len(waiting)
+        archive = _zipped(waiting)
+        while len(archive) > max_bytes and count > 1:
+            count = max(1, min(count - 1, int(count * max_bytes / len(archive))))
+            archive = _zipped(waiting[:count])
+        yield archive
+        waiting = waiting[count:]
+
+
+def _zipped(entries: Iterable[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries:
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return buffer.getvalue()
+
+
+def _moodle_name(student: Student, chapter: str) -> str:
+    if _is_teams(student, chapter):
+        return f"{student.uploads[chapter]}_assignsubmission_file/{chapter}.html"
+    name = _UNSAFE.sub(" ", student.name).strip(" .~") or "student"
+    return f"{name}_{student.number_on_moodle(chapter)}_assignsubmission_file/{chapter}.html"
+
+
+def _canvas_name(student: Student, chapter: str) -> str:
+    # Canvas reads the first two numbers, and writes its own names in small letters without blanks.
+    name = re.sub(r"[^a-z]", "", safe_id(student.name)) or "student"
+    return f"{name}_{student.user}_{student.uploads[chapter]}_feedback-{chapter.replace('_', '-')}.html"
+
+
+_NAMES: dict[str, Callable[[Student, str], str]] = {"canvas": _canvas_name, "moodle": _moodle_name}

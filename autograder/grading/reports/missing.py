@@ -1,0 +1,243 @@
+"""Report what is missing: results, removed submissions, and submissions of a download that were never brought in."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
+from autograder.course.paths import shell_command
+from autograder.grading.record.results import read_results
+from autograder.grading.reports.grades import Grade
+from autograder.intake.downloads.course_folder.late_notes import LATE, NO_TIME, open_times
+from autograder.intake.downloads.course_folder.unowned_files import unowned_files, unowned_path
+from autograder.intake.downloads.pending import PendingSubmission, missing, problems
+from autograder.intake.people.strangers import problems as stranger_problems
+from autograder.intake.people.strangers import strangers
+
+if TYPE_CHECKING:
+    from autograder.intake.notebook.problem import Problem
+
+# Why it is open how late a submission is.
+_REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late"}
+# A whole class may be missing: long lists of students are truncated.
+_NAMED = 10
+
+
+def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
+    """Return messages on what is missing and what to do about it."""
+    lacking = not_brought_in(course, grades)
+    messages = [str(problem) for chapter, pending in lacking.items() for problem in problems(course, chapter, pending)]
+    unlisted = strangers(course, {grade.chapter for grade in grades})
+    return [
+        *messages,
+        *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
+        *not_graded_yet(course, grades),
+        *_drafts(grades),
+        *without_result(course, grades),
+        *failed(course, grades),
+        *filter(None, [removed_submissions(grades)]),
+        *_open_time_messages(course, grades),
+        *_unowned_messages(course, grades),
+    ]
+
+
+def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, str]]]:
+    """Return what is missing, and who is not on the class list, as plain data, ready for JSON."""
+    grades_by_kind = {
+        "without_result": _lacking_result(grades),
+        "gone": _lacking_submission(grades),
+        "not_graded_yet": _waiting(grades),
+        "not_gradable": [grade for grade in grades if grade.handed_in and not grade.gradable],
+        "to_decide": [grade for grade in grades if not grade.decided],
+    }
+    absent = not_brought_in(course, grades)
+    return {
+        "strangers": [stranger.to_dict() for stranger in strangers(course, {grade.chapter for grade in grades})],
+        "open_times": [
+            {"student": student, "chapter": chapter, "problem": problem.kind}
+            for chapter, problems_by_student in _open_times(course, grades).items()
+            for student, problem in problems_by_student.items()
+        ],
+        "unowned": [
+            {"chapter": chapter, "source": source, "file": file}
+            for chapter in _chapters(grades)
+            for source, files in unowned_files(course, chapter).items()
+            for file in files
+        ],
+        "not_brought_in": [item.to_dict() | {"chapter": chapter} for chapter in absent for item in absent[chapter]],
+        **{
+            kind: [{"student": grade.student, "chapter": grade.chapter} for grade in lacking]
+            for kind, lacking in grades_by_kind.items()
+        },
+    }
+
+
+def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[PendingSubmission]]:
+    """Return the submissions that a collection should have brought in and has not, for the chapters that have any."""
+    chapters = sorted({grade.chapter for grade in grades})
+    return {chapter: pending for chapter in chapters if (pending := missing(course, chapter))}
+
+
+def _chapters(grades: Iterable[Grade]) -> list[str]:
+    return sorted({grade.chapter for grade in grades})
+
+
+def _open_times(course: Course, grades: Sequence[Grade]) -> dict[str, dict[str, Problem]]:
+    """Return, by chapter, the students of whom it is open how late they are."""
+    plan, submitters = read_course_file(course.root), defaultdict[str, list[str]](list)
+    for grade in grades:
+        if grade.handed_in and not grade.handed_in_by:
+            submitters[grade.chapter].append(grade.student)
+    return {chapter: open_times(course, chapter, submitters[chapter], plan) for chapter in sorted(submitters)}
+
+
+def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
+    """Return a sentence per chapter on students without a late penalty because their submission time is unknown."""
+    return [
+        f"{_count(list(problems_by_student))} of {chapter} may be late, and nothing is taken off: "
+        f"{some([f'{student} ({_REASONS[problem.kind]})' for student, problem in problems_by_student.items()])}. "
+        f"Write the time into submitted/STUDENT/{chapter}/timestamp.txt."
+        for chapter, problems_by_student in _open_times(course, grades).items()
+        if problems_by_student
+    ]
+
+
+def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per download on the files that no student got."""
+    return [
+        f"{len(files)} file{'' if len(files) == 1 else 's'} of {chapter} in {source} belong{'s' if len(files) == 1 else ''} to no student: "
+        f"{some(files)}. Rename them there and collect again; or, if this is settled, remove {unowned_path(course, chapter)}."
+        for chapter in _chapters(grades)
+        for source, files in unowned_files(course, chapter).items()
+    ]
+
+
+def is_work_without_grade(gaps: Mapping[str, Sequence[object]]) -> bool:
+    """Return whether the result of :func:`gaps` names work that has no grade, or of which it is open whose it is."""
+    kinds = ("strangers", "unowned", "not_brought_in", "not_graded_yet", "not_gradable", "to_decide")
+    return any(gaps[kind] for kind in kinds)
+
+
+def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per chapter on the submissions that have not been graded, and how to grade them."""
+    waiting = (grade for grade in _waiting(grades) if grade.waits_for == "grading")
+    ordered = sorted(waiting, key=lambda grade: grade.chapter)
+    lines = []
+    for chapter, several in groupby(ordered, lambda grade: grade.chapter):
+        absent = {*_failed_students(course, chapter), *(item.student for item in missing(course, chapter))}
+        if students := [grade.student for grade in several if grade.student not in absent]:
+            are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
+            again = shell_command(course, "autograde", chapter)
+            lines.append(
+                f"{_count(students)} of {chapter} {are} not graded yet and {have} no points: {some(students)}. Grade {them}: {again}"
+            )
+    return lines
+
+
+def _waiting(grades: Iterable[Grade]) -> list[Grade]:
+    return [grade for grade in grades if grade.waits_for in ("grading", "hand-in") and not grade.handed_in_by]
+
+
+def _drafts(grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence on drafts on Moodle that nobody has handed in."""
+    drafts = [grade for grade in grades if grade.waits_for == "hand-in" and not grade.handed_in_by]
+    return [f"{_named(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []
+
+
+def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the grades without a result whose submission still exists, so that grading again can restore it."""
+    return [grade for grade in grades if grade.handed_in and grade.in_place and not grade.has_result]
+
+
+def _lacking_submission(grades: Iterable[Grade]) -> list[Grade]:
+    return [grade for grade in grades if grade.handed_in and not grade.in_place]
+
+
+def without_result(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per chapter on the students with a grade but no result, and how to get one."""
+    ordered = sorted(_lacking_result(grades), key=lambda grade: (grade.chapter, grade.student))
+    return [
+        _without_result(
+            chapter, [grade.student for grade in chapter_grades], shell_command(course, "autograde", chapter)
+        )
+        for chapter, chapter_grades in groupby(ordered, lambda grade: grade.chapter)
+    ]
+
+
+def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
+    are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
+    return (
+        f"{_count(students)} of {chapter} {are} in the gradebook and {have} no result: {some(students)}. "
+        f"Grade {them} again: {again}"
+    )
+
+
+def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence per chapter on the students for whom the last grading failed."""
+    return [
+        _failed(chapter, students, shell_command(course, "autograde", chapter))
+        for chapter in sorted({grade.chapter for grade in grades})
+        if (students := _failed_students(course, chapter))
+    ]
+
+
+def _failed_students(course: Course, chapter: str) -> list[str]:
+    return [
+        result.student
+        for result in read_results(course, chapter)
+        if result.status == "not recorded" and course.folder("submitted", result.student, chapter).is_dir()
+    ]
+
+
+def _failed(chapter: str, students: Sequence[str], again: str) -> str:
+    return (
+        f"{_count(students)} of {chapter} could not be graded, and a grade that is there is of an earlier attempt: "
+        f"{some(students)}. Grade again: {again}"
+    )
+
+
+def removed_submissions(grades: Iterable[Grade]) -> str:
+    """Return a sentence on removed submissions, and what to do if they were removed on purpose; or an empty string."""
+    removed = _lacking_submission(grades)
+    if not removed:
+        return ""
+    students = sorted({grade.student for grade in removed})
+    are, its, name = ("is", "its", "name") if len(students) == 1 else ("are", "their", "names")
+    student = shlex.quote(students[0]) if len(students) == 1 else "STUDENT"
+    folder = "folder was" if len(students) == 1 else "folders were"
+    return (
+        f"{_count(removed)} {are} in the gradebook and no longer in submitted/: {_named(removed)}. "
+        f"If {its} {folder} renamed, take the old {name} out of the gradebook, with all {its} grades, in the course folder: "
+        f"nbgrader db student remove {student} --force"
+    )
+
+
+def unclear(grades: Iterable[Grade]) -> str:
+    """Return a phrase for students at 0 whose work may not have been gradable, because the result is missing; or an empty string."""
+    unclear_grades = [
+        grade for grade in grades if grade.handed_in and grade.gradable is None and not grade.handed_in_by
+    ]
+    if not unclear_grades:
+        return ""
+    stand, they = ("stands", "it") if len(unclear_grades) == 1 else ("stand", "they")
+    who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in unclear_grades)
+    return f"{_count(unclear_grades)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
+
+
+def _count(submissions: Sequence[object]) -> str:
+    return f"{len(submissions)} submission{'' if len(submissions) == 1 else 's'}"
+
+
+def _named(grades: Sequence[Grade]) -> str:
+    return some([f"{grade.student} ({grade.chapter})" for grade in grades])
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first ten names, and the number of the others."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,113 @@
+"""The class report as a page: the course first, then each chapter; it needs no network and no script."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import jinja2
+
+from autograder.atomic_files import write_all_or_none
+from autograder.errors import CourseError
+from autograder.grading.feedback.markup import markdown
+from autograder.grading.feedback.page_html import html_environment
+from autograder.grading.reports.class_report import ChapterSummary, score_level
+from autograder.grading.reports.course_overview import course_overview
+from autograder.grading.reports.totals import Total, in_each_grade
+from autograder.intake.people.not_counted import NotCounted
+
+
+def render(
+    summaries: Sequence[ChapterSummary],
+    *,
+    title: str,
+    folder: Path,
+    now: datetime | None = None,
+    commands: Mapping[str, str] = {},
+    overall: Sequence[Total] = (),
+    outside: Sequence[NotCounted] = (),
+) -> str:
+    """Return the report as one HTML page.
+
+    Args:
+        summaries: one per chapter.
+        title: the page's title.
+        folder: where the page will lie; links to feedback are relative to it.
+        now: the present in UTC, without a time zone; None: all deadlines have passed.
+        commands: by chapter, the command that opens its page for marking; ``tfcourse mark CHAPTER`` by default.
+        overall: the students' totals, if chapters have weights.
+        outside: the students that averages, totals and exports leave out.
+    """
+    names = {work.grade.student: work.grade.full_name for summary in summaries for work in summary.works}
+    links = {
+        (work.grade.student, summary.chapter): _relative(work.feedback, folder)
+        for summary in summaries
+        for work in summary.works
+        if work.feedback is not None
+    }
+    to_mark = {s.chapter: commands.get(s.chapter, f"tfcourse mark {s.chapter}") for s in summaries if s.waiting}
+    overview = course_overview(summaries, now)
+    template = _environment().get_template("class_report.html")
+    return template.render(
+        title=title,
+        summaries=summaries,
+        overview=overview,
+        names=names,
+        links=links,
+        to_mark=to_mark,
+        overall=overall,
+        outside=outside,
+        in_each_grade=in_each_grade,
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = html_environment(jinja2.PackageLoader("autograder.grading.reports"))
+    environment.filters["score_level"] = score_level
+    environment.filters["capitalize_first"] = _capitalized
+    environment.filters["markdown"] = markdown
+    return environment
+
+
+def _capitalized(text: str) -> str:
+    """Return a text with a capital first letter, and the others as they are: names such as NaN stay."""
+    return text[:1].upper() + text[1:]
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), folder)).as_posix()
+
+
+def write_report(
+    summaries: Sequence[ChapterSummary],
+    path: Path,
+    *,
+    title: str,
+    now: datetime | None = None,
+    commands: Mapping[str, str] = {},
+    overall: Sequence[Total] = (),
+    outside: Sequence[NotCounted] = (),
+) -> Path:
+    """Write the report and return its path; the arguments are as in :func:`render`.
+
+    Raises:
+        CourseError: if it cannot be written.
+    """
+    page = render(
+        summaries,
+        title=title,
+        folder=path.parent.resolve(),
+        now=now,
+        commands=commands,
+        overall=overall,
+        outside=outside,
+    )
+    try:
+        write_all_or_none({path: page.encode()})
+    except CourseError as error:
+        raise CourseError(
+            f"the report: {error.what}", where=path, do="Nothing was written. Choose another file with --output."
+        ) from error
+    return path

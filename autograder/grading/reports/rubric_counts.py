@@ -1,0 +1,112 @@
+"""Count how many students got each item of a question's rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from nbgrader.api import Assignment, BaseCell, Grade, Gradebook, Notebook, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy import select
+
+from autograder.course.folder import Course
+from autograder.course.gradebook.reader import open_gradebook
+from autograder.grading.record.marks_journal import Ticks, marked_ticks
+from autograder.intake.notebook.manifest import released_manifest
+
+
+@dataclass(frozen=True)
+class ItemCount:
+    """How many students got one item of a rubric.
+
+    Attributes:
+        text: the item, Markdown.
+        points: what it is worth.
+        all_of_it: the students who got it.
+        half_of_it: the students who got half of it.
+        none_of_it: the students who got nothing of it.
+    """
+
+    text: str
+    points: float
+    all_of_it: tuple[str, ...]
+    half_of_it: tuple[str, ...]
+    none_of_it: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RubricCount:
+    """The items of one question's rubric, for the students whose points were given with it.
+
+    Attributes:
+        question: the grade id of the answer cell.
+        students: how many students they are.
+        items: the items.
+    """
+
+    question: str
+    students: int
+    items: tuple[ItemCount, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain data, ready for JSON."""
+        return {"question": self.question, "students": self.students, "items": [vars(item) for item in self.items]}
+
+
+def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tuple[RubricCount, ...]:
+    """Return how many students got each rubric item of a chapter, in the order of the notebook.
+
+    Marks count if their ticks explain the points that the gradebook holds. A rubric that has changed and was not applied again counts
+    as another one: each item is counted among the students who were marked with it.
+
+    Args:
+        course: the course.
+        chapter: the chapter's full name.
+        students: the students who count, such as those on the class list who are graded.
+    """
+    last_ticks = {key: ticks for key, ticks in marked_ticks(course.root, chapter).items() if key[1] in students}
+    if not last_ticks:
+        return ()
+    with open_gradebook(course) as gradebook:
+        points = points_by_hand(gradebook, chapter)
+    valid = {key: ticks.ticks for key, ticks in last_ticks.items() if key in points and ticks.belong_to(points[key])}
+    order = [cell.name for cell in released_manifest(course, chapter).cells if cell.is_answer]
+    counted = (
+        {student: ticks for (name, student), ticks in valid.items() if name == question and ticks} for question in order
+    )
+    return tuple(_count(question, ticks) for question, ticks in zip(order, counted, strict=True) if ticks)
+
+
+def points_by_hand(gradebook: Gradebook, chapter: str, *, waiting: bool = False) -> dict[tuple[str, str], float]:
+    """Return the points that persons have given to the cells of a chapter, by cell and student.
+
+    Args:
+        gradebook: the gradebook.
+        chapter: the chapter's full name.
+        waiting: whether points that a person has to confirm, because the answer has changed, are among them.
+    """
+    query = (
+        select(BaseCell.name, SubmittedAssignment.student_id, Grade.manual_score)
+        .join(BaseCell, BaseCell.id == Grade.cell_id)
+        .join(SubmittedNotebook, SubmittedNotebook.id == Grade.notebook_id)
+        .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+        .where(Assignment.name == chapter, Notebook.name == chapter)
+        .where(Grade.manual_score.is_not(None))
+    )
+    rows = gradebook.db.execute(query if waiting else query.where(Grade.needs_manual_grade.is_(False)))
+    return {(name, student): points for name, student, points in rows}
+
+
+def _count(question: str, ticks: dict[str, Ticks]) -> RubricCount:
+    by_item: dict[tuple[str, float], dict[float, list[str]]] = {}
+    for student, items in sorted(ticks.items()):
+        for tick in items:
+            by_share = by_item.setdefault((tick.text, tick.points), {1.0: [], 0.5: [], 0.0: []})
+            by_share[tick.share].append(student)
+    counts = tuple(
+        ItemCount(text, points, tuple(shares[1.0]), tuple(shares[0.5]), tuple(shares[0.0]))
+        for (text, points), shares in by_item.items()
+    )
+    return RubricCount(question, len(ticks), counts)

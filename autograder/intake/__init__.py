@@ -1,0 +1,1 @@
+"""Take work in: downloads, the people who handed them in, and one untrusted notebook."""

@@ -1,0 +1,398 @@
+"""Read the files of a folder or zip archive whose names and sizes nobody has checked.
+
+Protects against:
+
+- path traversal: absolute names, drives and ``..`` are refused
+- links, pipes, sockets and devices: they are never opened
+- zip bombs: limits on files, depth, bytes per file, total bytes and compression ratio
+- encrypted and damaged members: each becomes a problem of its student, and the others are read
+
+Does not protect against:
+
+- the content of files: ``submission`` and the sandbox treat it as hostile
+- a folder that somebody changes while it is read
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+
+from autograder.errors import CourseError
+from autograder.intake.name_spellings import member_name
+from autograder.intake.notebook.notebook_reader import MAX_BYTES, SIGNATURES, UnreadableError, read_file
+from autograder.intake.notebook.problem import Problem
+
+MAX_FILES = 50_000
+MAX_INNER_FILES = 2_000
+# What one student's archive may unpack to. A whole class has no such limit: every file of it has its own, and is read by itself.
+MAX_TOTAL_BYTES = 1024**3
+# An archive's table of contents is read at once; so many bytes name more files than are allowed.
+MAX_CONTENTS = 8 * 1024**2
+# No platform hands out folders as deep as this.
+MAX_DEPTH = 40
+# Text shrinks to a tenth, a notebook full of figures hardly at all; a file that shrinks to a two-hundredth is a zip bomb.
+MAX_RATIO = 200
+_ALONE = "Ask for the notebook alone, as .ipynb."
+_TOO_DEEP = f"What is in it lies in more than {MAX_DEPTH} folders within each other."
+_NEVER_MEANT = frozenset({"__MACOSX", ".ipynb_checkpoints", "__pycache__", ".git"})
+
+
+class RefusedError(Exception):
+    """A file was refused; the message gives the reason."""
+
+
+@dataclass
+class Budget:
+    """How much may be unpacked in all.
+
+    Attributes:
+        remaining: bytes that are left.
+    """
+
+    remaining: int = MAX_TOTAL_BYTES
+
+    def spend(self, size: int) -> None:
+        """Take note of bytes that were read.
+
+        Raises:
+            RefusedError: if there were too many.
+        """
+        self.remaining -= size
+        if self.remaining < 0:
+            raise RefusedError(f"The archive unpacks to more than {MAX_TOTAL_BYTES // 1024**3} GB.")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a download.
+
+    Attributes:
+        path: its path relative to the download, without ``..``.
+        date: its modification time, if known. Times in a zip archive have no time zone and count as UTC.
+        open: returns its content; raises :class:`RefusedError` if it is refused or cannot be read.
+        submitted: the submission time from the download's list of submissions; empty without such a list.
+    """
+
+    path: PurePosixPath
+    date: datetime | None = field(compare=False)
+    open: Callable[[], bytes] = field(compare=False, repr=False)
+    submitted: str = field(default="", compare=False)
+
+
+def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
+    """Return the files of a folder or a zip archive, in the order of their names, and what was refused.
+
+    Args:
+        source: the folder or archive. Archives in it are looked into once.
+
+    Raises:
+        CourseError: if it is neither, or nothing in it can be used.
+    """
+    if source.is_dir():
+        entries, problems = _of_folder(source)
+    elif source.is_file():
+        try:
+            do = "Unpack the archive yourself and look at it."
+            entries, problems = _of_zip(_Archive(lambda: source.open("rb")), PurePosixPath(), MAX_FILES, do)
+        except RefusedError as error:
+            do = "Download it again, or unpack it yourself and name the folder."
+            raise CourseError(str(error), where=source, do=do) from error
+    else:
+        raise CourseError(
+            "there is no such file or folder", where=source, do="Name the folder or zip of the submissions."
+        )
+    unpacked: list[Entry] = []
+    shelf = _Shelf()
+    for entry in entries:
+        if entry.path.suffix.lower() != ".zip":
+            unpacked.append(entry)
+            continue
+        try:
+            # A budget for each: one student's archive must not use up another's.
+            archive = _Archive(partial(_open_entry, entry), Budget(), shelf)
+            inner, refused = _of_zip(archive, entry.path, MAX_INNER_FILES, _ALONE)
+            if not inner and not refused:
+                refused = [_refused(str(entry.path), "There is no file in the archive.")]
+        except RefusedError as error:
+            inner, refused = [], [_refused(str(entry.path), str(error))]
+        unpacked += inner
+        problems += refused
+    if problems and not unpacked:
+        raise _all_refused(source, problems)
+    return sorted(unpacked, key=lambda entry: str(entry.path)), problems
+
+
+def _open_entry(entry: Entry) -> IO[bytes]:
+    return BytesIO(entry.open())
+
+
+def _refused(where: str, why: str, do: str = _ALONE) -> Problem:
+    return Problem("file refused", why, where=where, do=do)
+
+
+def _all_refused(source: Path, problems: list[Problem]) -> CourseError:
+    first = f"{problems[0].where}: {problems[0].what}"
+    message = f"all {len(problems)} files in it were refused, the first of them {first}"
+    return CourseError(
+        message if len(problems) > 1 else f"the only file in it was refused, {first}",
+        where=source,
+        do="Put the notebooks themselves, unpacked, into a folder, and name that.",
+    )
+
+
+def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            paths = sorted(folder.iterdir())
+        except OSError as error:
+            problems.append(_unlistable(root, folder, error))
+            continue
+        below = []
+        for path in paths:
+            location = _label(PurePosixPath(*path.relative_to(root).parts))
+            try:
+                status = path.lstat()
+                why = _irregular(path, status.st_mode)
+            except OSError as error:
+                why = f"It cannot be looked at ({error.strerror})."
+            if path.name in _NEVER_MEANT:
+                continue
+            if why:
+                problems.append(_refused(str(location), why))
+            elif stat.S_ISREG(status.st_mode):
+                date = datetime.fromtimestamp(status.st_mtime, tz=UTC)
+                entries.append(Entry(location, date, partial(_read_file, path)))
+            elif len(location.parts) < MAX_DEPTH:
+                below.append(path)
+            else:
+                problems.append(_refused(f"{location.parts[0]} …", _TOO_DEEP))
+        waiting += reversed(below)
+        if len(entries) > MAX_FILES:
+            raise CourseError(
+                f"there are more than {MAX_FILES} files", where=root, do="Name the folder of one chapter."
+            )
+    return entries, problems
+
+
+def _irregular(path: Path, mode: int) -> str:
+    """Say why something in a folder is not opened, or nothing if it is a file or a folder to look into."""
+    if stat.S_ISLNK(mode):
+        return "It is a link, and links are not followed."
+    if stat.S_ISDIR(mode):
+        empty = path.name.lower().endswith(".ipynb") and not any(os.scandir(path))
+        return "It is an empty folder with the name of a notebook." if empty else ""
+    return "" if stat.S_ISREG(mode) else "It is no file but a pipe, a socket or a device; it was not opened."
+
+
+def _unlistable(root: Path, folder: Path, error: OSError) -> Problem:
+    location = folder.relative_to(root) if folder != root else root
+    return _refused(printable_path(location), f"The folder cannot be looked into ({error.strerror}).")
+
+
+def printable_path(location: Path | PurePosixPath | str) -> str:
+    """Return a name as it may be shown and written: names on disk need not be text, and may move a terminal's cursor."""
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(location))
+    return "".join(shown)
+
+
+def _label(path: PurePosixPath) -> PurePosixPath:
+    return PurePosixPath(*map(printable_path, path.parts))
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        data = read_file(path)
+    except UnreadableError as error:
+        raise RefusedError(error.problem.what) from error
+    return _checked(data)
+
+
+def _checked(data: bytes) -> bytes:
+    if len(data) > MAX_BYTES:
+        raise RefusedError(f"It has more than {MAX_BYTES // 1024**2} MB.")
+    return data
+
+
+class _Frugal:
+    """A file wrapper whose ``read`` returns at most the maximum size of an archive's central directory.
+
+    Args:
+        file: the archive.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            RefusedError: if there are more than a table of contents may have.
+        """
+        data = self._file.read(size if 0 <= size <= MAX_CONTENTS else MAX_CONTENTS + 1)
+        if len(data) > MAX_CONTENTS:
+            raise RefusedError("The archive has more files than anybody hands in.")
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class _Shelf:
+    """Holds one student's archive open at a time: all of a class's would fill the memory."""
+
+    def __init__(self) -> None:
+        self.holder: _Archive | None = None
+
+
+class _Archive:
+    """A zip archive that is opened when something is read from it.
+
+    Args:
+        opened: opens its file.
+        budget: how much may be unpacked from it; None for a class's archive.
+        shelf: where it takes another's place when it is opened; None if it stays open.
+    """
+
+    def __init__(
+        self, opened: Callable[[], IO[bytes]], budget: Budget | None = None, shelf: _Shelf | None = None
+    ) -> None:
+        self._open = opened
+        self._budget = budget
+        self._shelf = shelf
+        self._zip: zipfile.ZipFile | None = None
+        self._counted: set[int] = set()
+
+    def _open_archive(self) -> zipfile.ZipFile:
+        if self._zip is None:
+            if self._shelf is not None:
+                if self._shelf.holder is not None:
+                    self._shelf.holder._zip = None
+                self._shelf.holder = self
+            self._zip = zipfile.ZipFile(cast("IO[bytes]", _Frugal(self._open())))
+        return self._zip
+
+    def members(self, limit: int) -> list[zipfile.ZipInfo]:
+        """Return the members listed in the archive's central directory.
+
+        Raises:
+            RefusedError: if it cannot be read or looks like a zip bomb.
+        """
+        try:
+            members = self._open_archive().infolist()
+        except RefusedError:
+            raise
+        except Exception as error:  # whatever the module trips over, it was the archive's doing
+            raise RefusedError(f"It is not a zip archive that can be read: {self._why_not(error)}.") from error
+        if len(members) > limit:
+            raise RefusedError(f"The archive has more than {limit} files.")
+        end = 0
+        for member in sorted(members, key=lambda member: member.header_offset):
+            if member.header_offset < end:
+                raise RefusedError("Entries in the archive overlap; it looks like a zip bomb.")
+            end = member.header_offset + member.compress_size
+        return members
+
+    def _why_not(self, error: Exception) -> str:
+        with self._open() as file:
+            begin = file.read(8)
+            if zipfile.is_zipfile(file):
+                return str(error)
+        if begin.startswith(b"PK"):
+            return "it breaks off before the list of its files, which is at the end"
+        kind = next((name for signature, name in SIGNATURES.items() if begin.startswith(signature)), "something else")
+        return f"it is {kind if begin else 'empty'}"
+
+    def read(self, number: int) -> bytes:
+        """Read a member up to the size limit, regardless of the size in the archive's directory.
+
+        Raises:
+            RefusedError: if the member exceeds the limit or cannot be unpacked.
+        """
+        try:
+            archive = self._open_archive()
+            with archive.open(archive.infolist()[number]) as file:
+                data = _bounded(file)
+        except RefusedError:
+            raise
+        except Exception as error:  # whatever a decompressor trips over, it was the archive's doing
+            raise RefusedError(f"It cannot be unpacked ({error}).") from error
+        # What is read a second time unpacks to no more than it did.
+        if self._budget is not None and number not in self._counted:
+            self._budget.spend(len(data))
+            self._counted.add(number)
+        return data
+
+
+def _bounded(file: IO[bytes]) -> bytes:
+    parts, remaining = [], MAX_BYTES + 1
+    while remaining and (part := file.read(min(remaining, 1024**2))):
+        parts.append(part)
+        remaining -= len(part)
+    return _checked(b"".join(parts))
+
+
+def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tuple[list[Entry], list[Problem]]:
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for number, member in enumerate(archive.members(limit)):
+        if member.is_dir():
+            continue
+        location = _location(member_name(member))
+        if location is None or (why := _suspicious(member)):
+            why = "Its name leads out of the archive." if location is None else why
+            problems.append(_refused(printable_path(inside / member.filename.lstrip("/")), why, do))
+        elif len(location.parts) > MAX_DEPTH:
+            problems.append(_refused(printable_path(inside / location.parts[0] / "…"), _TOO_DEEP, do))
+        elif not _NEVER_MEANT & set(location.parts):
+            entries.append(Entry(inside / _label(location), _date(member), partial(archive.read, number)))
+    return entries, problems
+
+
+def _location(name: str) -> PurePosixPath | None:
+    """Return a member's path, or None if it is absolute, has a drive, or climbs."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    climbs = path.is_absolute() or ".." in path.parts or (path.parts and ":" in path.parts[0])
+    return None if climbs or not path.parts or "\0" in name else path
+
+
+def _suspicious(member: zipfile.ZipInfo) -> str:
+    if stat.S_ISLNK(member.external_attr >> 16):
+        return "It is a link, and links are not followed."
+    if member.flag_bits & 0x1:
+        return "It is encrypted: it asks for a password."
+    if member.file_size > MAX_BYTES:
+        return f"It has {member.file_size / 1024**2:.0f} MB; {MAX_BYTES // 1024**2} MB are allowed."
+    if member.file_size > 1024**2 and member.file_size > MAX_RATIO * max(member.compress_size, 1):
+        return f"It unpacks to {member.file_size // max(member.compress_size, 1)} times its size."
+    return ""
+
+
+def _date(member: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*member.date_time, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def notebooks(entries: list[Entry]) -> Iterator[Entry]:
+    """Yield the entries that are meant to be notebooks; browsers add ``.json`` and ``.txt`` to the name."""
+    for entry in entries:
+        # A Mac puts a shadow file beside each; it holds what the Finder knows.
+        if entry.path.name.startswith("._"):
+            continue
+        if entry.path.name.lower().endswith((".ipynb", ".ipynb.json", ".ipynb.txt")):
+            yield entry

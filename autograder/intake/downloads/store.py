@@ -1,0 +1,263 @@
+"""Store submissions in the course folder, and keep earlier versions."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+
+from autograder.atomic_files import staged_file
+from autograder.course.folder import Course
+from autograder.intake.downloads.archive import Entry
+from autograder.intake.downloads.choices import content, other_notebooks, read_choice
+from autograder.intake.downloads.collection import Collection
+from autograder.intake.downloads.course_folder.companion_files import read_files
+from autograder.intake.downloads.course_folder.late_notes import late_problem
+from autograder.intake.downloads.uploads import Upload
+from autograder.intake.notebook.attached_files import file_names, is_skipped
+from autograder.intake.notebook.problem import Problem
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The uploads to collect for one student.
+
+    Attributes:
+        student: the student's id.
+        uploads: the upload that counts, or all uploads from which the lecturer has to choose, keyed by the new file name. Contents are read
+            again when needed, because a whole class could fill the memory.
+        digests: hashes of the notebooks, keyed by the same names.
+        stamp: the submission time, or None if it is unknown.
+        uncounted: gradable uploads that do not count, keyed by the new file name.
+        companions: accompanying files, keyed by their path relative to the notebook.
+    """
+
+    student: str
+    uploads: Mapping[str, Upload]
+    digests: Mapping[str, str]
+    stamp: bytes | None
+    uncounted: Mapping[str, Upload] = field(default_factory=dict)
+    companions: Mapping[str, Upload] = field(default_factory=dict)
+
+    @property
+    def upload(self) -> Upload:
+        """The upload that counts; of several, the last."""
+        return list(self.uploads.values())[-1]
+
+
+def what_to_do(error: OSError, otherwise: str) -> str:
+    """Return what to do about a file-system error: free disk space, or the given remedy."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "Make room on the disk, then collect again." if full else otherwise
+
+
+def submitted_notebook(course: Course, chapter: str, student: str) -> Path:
+    """Return the path of a student's notebook of a chapter in the course folder."""
+    return course.folder("submitted", student, chapter) / f"{chapter}.ipynb"
+
+
+def remove_drafts(course: Course, chapter: str) -> None:
+    """Remove what a collection that was killed had begun to write."""
+    for folder in course.folder("submitted").glob("*/"):
+        if not folder.is_symlink():
+            for draft in folder.glob(f"{glob.escape(chapter)}.*.part"):
+                with suppress(OSError):
+                    draft.unlink()
+
+
+def store_submission(course: Course, chapter: str, item: Chosen, collection: Collection) -> None:
+    """Store a student's submission: the notebook that counts, or all notebooks from which the lecturer has to choose."""
+    student, where = item.student, str(item.upload.entry.path)
+    path = submitted_notebook(course, chapter, student)
+    if path.parent.resolve() != course.folder("submitted").resolve() / student / chapter:
+        raise OSError(f"submitted/{student}/{chapter} is a link that leads elsewhere")
+    if path.is_dir() and not path.is_symlink():
+        raise OSError(f"{path.name} is a folder there")
+    files = {name: upload.entry.open() for name, upload in item.uploads.items()}
+    companions, problems = read_files(item.companions, where)
+    collection.problems += problems
+    same = content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
+    same = same and all(content(path.parent / name) == data for name, data in companions.items())
+    when = path.with_name("timestamp.txt")
+    late = any(upload.late for upload in item.uploads.values())
+    if late and item.stamp is None and not (same and when.exists()):
+        collection.problems.append(replace(late_problem(path.parent), where=where))
+        collection.late[student] = tuple(item.digests.values())
+    if same:
+        if item.stamp is not None:
+            write(when, item.stamp)
+        collection.unchanged.append(student)
+    elif archived := put(course, chapter, student, files, item.stamp, companions):
+        collection.replaced.append(student)
+        collection.problems.append(
+            Problem("replaced", f"It replaces an earlier submission, which is kept in {archived}.", where)
+        )
+    else:
+        collection.new.append(student)
+
+
+def put(
+    course: Course,
+    chapter: str,
+    student: str,
+    files: Mapping[str, bytes],
+    stamp: bytes | None,
+    companions: Mapping[str, bytes] = MappingProxyType({}),
+) -> str:
+    """Store a submission; return the path of the archived earlier submission, or None without one.
+
+    Companion files are stored with the notebook, and archived with the earlier one.
+
+    If this is interrupted, the course folder contains either the earlier or the new submission, and collecting again gives the same final
+    state. The order ensures this. All new files are on the disk before anything is changed, and old files are archived before they are
+    removed. The time stamp is written first, so that no new notebook has an old time.
+    """
+    path, archived = submitted_notebook(course, chapter, student), ""
+    when = path.with_name("timestamp.txt")
+    with ExitStack() as drafts:
+        new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
+        time = None if stamp is None else drafts.enter_context(_draft(when, stamp))
+        with_it = {
+            name: drafts.enter_context(_draft_beside(path.parent, name, data)) for name, data in companions.items()
+        }
+        if os.path.lexists(path):
+            archived = _set_aside(course, chapter, student, stamp)
+        old = _left_by_an_open_submission(course, chapter, student)
+        if old:
+            archived = _set_aside_others(course, chapter, student, old) or archived
+        path.parent.mkdir(exist_ok=True)
+        if time is not None:
+            time.replace(when)
+        elif archived:
+            when.unlink(missing_ok=True)
+        if archived:
+            _remove_files_beside(path.parent)
+        for name, draft in with_it.items():
+            _move_beside(path.parent, name, draft)
+        for name, draft in new.items():
+            draft.replace(path.with_name(name))
+        for file in [*old, path]:
+            if file.name not in files:
+                file.unlink(missing_ok=True)
+    return archived
+
+
+def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> list[Path]:
+    """Return the files that were handed in without a notebook that counts: they are no part of what is handed in next."""
+    path = submitted_notebook(course, chapter, student)
+    if not path.parent.is_dir() or (os.path.lexists(path) and read_choice(course, chapter, student) is None):
+        return []
+    reserved = {path.name, "timestamp.txt"}
+    return [file for file in sorted(path.parent.iterdir()) if file.name not in reserved and not file.is_dir()]
+
+
+def _set_aside_others(course: Course, chapter: str, student: str, files: Sequence[Path]) -> str:
+    """Keep files of an earlier submission; return where."""
+    digest = hashlib.sha256(b"".join(hashlib.sha256(content(path) or b"").digest() for path in files)).hexdigest()
+    folder = course.root / "replaced" / chapter / student / digest[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        _keep(path, folder / path.name)
+    return folder.relative_to(course.root).as_posix()
+
+
+def time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> bytes | None:
+    """Return when it was handed in: nbgrader's own word for it, or the platform's, or the file's date if that is to be trusted.
+
+    nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
+    """
+    for entry in entries:
+        if upload.folder is not None and entry.path == upload.folder / "timestamp.txt":
+            return entry.open()[:200].decode("utf-8", "replace").strip().encode() or None
+    if written := upload.submitted or upload.entry.submitted:
+        return written.encode()
+    if trust_dates and upload.entry.date is not None:
+        return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
+    return None
+
+
+def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) -> str:
+    """Archive an earlier submission, including its time stamp, before it is replaced; return the archive's path.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        student: the student's id.
+        stamp: the new submission's time stamp.
+    """
+    path = submitted_notebook(course, chapter, student)
+    when = path.with_name("timestamp.txt")
+    digest = hashlib.sha256(content(path) or b"").hexdigest()[:12]
+    folder = course.root / "replaced" / chapter / student / digest
+    # A collection that was cut short may have kept the notebook, and put the new time beside it.
+    if not (os.path.lexists(folder / path.name) and content(when) == stamp):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in (when, *(path.parent / name for name in _names_beside(path.parent)), path):
+            if os.path.lexists(old):
+                archived = folder / old.relative_to(path.parent)
+                archived.parent.mkdir(parents=True, exist_ok=True)
+                _keep(old, archived)
+    return folder.relative_to(course.root).as_posix()
+
+
+def _names_beside(folder: Path) -> list[str]:
+    """Return the paths of the files beside a notebook, as grading finds them."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [name for name in file_names(folder, is_skipped)[0] if content(folder / name) is not None]
+
+
+def _remove_files_beside(folder: Path) -> None:
+    """Remove the files beside a notebook that has been replaced: the next one must not import its modules."""
+    for name in _names_beside(folder):
+        (folder / name).unlink(missing_ok=True)
+        for parent in PurePosixPath(name).parents:
+            with suppress(OSError):  # it holds other files
+                if parent.name:
+                    (folder / parent).rmdir()
+
+
+def _move_beside(folder: Path, name: str, draft: Path) -> None:
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.parent.resolve() != folder.resolve() / PurePosixPath(name).parent:
+        raise OSError(f"{name} lies behind a link")
+    draft.replace(target)
+
+
+def _draft_beside(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
+    digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return staged_file(folder / name, data, at=folder.with_name(f"{folder.name}.{digest}.part"))
+
+
+def _keep(old: Path, target: Path) -> None:
+    """Give a file a second name, which stays when the first is given to another; where that cannot be, copy it."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(old, target, follow_symlinks=False)
+    except OSError:
+        data = content(old)
+        if data is None:
+            raise
+        write(target, data)
+
+
+def _draft_of(path: Path) -> Path:
+    # Not in the file's own folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
+    return path.parent.with_name(f"{path.parent.name}.{path.name}.part")
+
+
+def _draft(path: Path, data: bytes) -> AbstractContextManager[Path]:
+    return staged_file(path, data, at=_draft_of(path))
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file beside its place first, and move it there."""
+    with _draft(path, data) as draft:
+        draft.replace(path)

@@ -1,0 +1,155 @@
+"""Collect the files that lie beside a notebook when it runs: the assignment's, and others that the student has handed in.
+
+Protects against:
+
+- links, devices, sockets and pipes: none is followed or opened;
+- folders within folders and files without number: what is looked at is limited in depth and count, and takes time in proportion to it;
+- names that are no UTF-8, which neither JSON nor a student's process takes: such a file is left out, and that is told.
+
+Does not protect against:
+
+- a file that is changed while it is read: then its hash is that of what was read.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePath
+
+from autograder.intake.notebook.problem import Problem
+
+MAX_BYTES = 64 * 1024 * 1024
+# nbgrader's time to process a graded submission grows with the square of the number of files.
+MAX_FILES = 200
+# The most files and folders. With more, none counts, because their order depends on the disk.
+MAX_SEEN = 10_000
+MAX_DEPTH = 32
+KIND = "file left out"
+# Files that the notebook does not see.
+_SKIPPED_SUFFIXES = frozenset({".ipynb"})
+_SKIPPED_NAMES = frozenset({"timestamp.txt", ".ipynb_checkpoints", "__pycache__"})
+
+
+@dataclass(frozen=True)
+class CompanionFiles:
+    """The files beside a notebook.
+
+    Attributes:
+        files: the files as text (base64), by their path within the folder.
+        problems: what was left out, and why.
+    """
+
+    files: dict[str, str]
+    problems: tuple[Problem, ...] = ()
+
+
+def attached_files(folders: Sequence[Path]) -> dict[str, str]:
+    """Return the files of :func:`companion_files` without its problems."""
+    return companion_files(folders).files
+
+
+def companion_files(folders: Sequence[Path]) -> CompanionFiles:
+    """Read the files in some folders, and report files beyond the limits on size, number and depth.
+
+    Args:
+        folders: the folders. Of two files with the same name the later folder's counts, so the course's folder comes last.
+    """
+    files: dict[str, str] = {}
+    why: list[str] = []
+    remaining = MAX_BYTES
+    for folder in folders:
+        if folder.is_symlink() or folder.parent.is_symlink():
+            continue
+        names, reasons = file_names(folder, is_skipped)
+        why += reasons
+        for name in names:
+            data, reason = _read(folder / name, remaining) if len(files) < MAX_FILES else (None, _too_many())
+            if data is not None:
+                remaining -= len(data)
+                files[name] = base64.b64encode(data).decode("ascii")
+            elif reason:
+                why.append(reason)
+    return CompanionFiles(
+        files, tuple(Problem(KIND, reason_text, do="Hand in less.") for reason_text in dict.fromkeys(why))
+    )
+
+
+def _too_many() -> str:
+    return f"More than {MAX_FILES} files lie beside the notebook; it found the first {MAX_FILES} of them."
+
+
+def is_skipped(name: str) -> bool:
+    """Return whether a notebook does not see a file or folder of this name beside it."""
+    return name in _SKIPPED_NAMES or PurePath(name).suffix.lower() in _SKIPPED_SUFFIXES
+
+
+def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """Return the paths of the files in a folder, its own files before its folders', and sentences about skipped files.
+
+    Args:
+        folder: the folder.
+        skipped: returns whether to skip a file or folder by its name.
+    """
+    paths: list[str] = []
+    why: list[str] = []
+    count = 0
+    waiting = [("", 1)]
+    while waiting:
+        prefix, depth = waiting.pop()
+        files, folders = _listed(folder / prefix, MAX_SEEN - count)
+        count += len(files) + len(folders)
+        if count > MAX_SEEN:
+            return [], [f"More than {MAX_SEEN} files and folders lie beside the notebook; it found none of them."]
+        plain = [name for name in (*files, *folders) if name.isascii() or _is_utf8(name)]
+        if len(plain) < len(files) + len(folders):
+            why.append("Files whose names are not UTF-8 lie beside the notebook; it did not find them.")
+        admitted = frozenset(name for name in plain if not skipped(name))
+        paths += [f"{prefix}{name}" for name in files if name in admitted]
+        below = [(f"{prefix}{name}/", depth + 1) for name in reversed(folders) if name in admitted]
+        if below and depth == MAX_DEPTH:
+            why.append(f"Folders lie beside the notebook more than {MAX_DEPTH} deep; it did not find what is in them.")
+        else:
+            waiting += below
+    return paths, why
+
+
+def _listed(folder: Path, limit: int) -> tuple[list[str], list[str]]:
+    """Return the sorted names of a folder's files and of its folders; at most one more than a limit."""
+    try:
+        with os.scandir(folder) as entries:
+            some = list(islice(entries, limit + 1))
+        folders = {entry.name for entry in some if entry.is_dir(follow_symlinks=False)}
+    except OSError:
+        return [], []
+    return sorted({entry.name for entry in some} - folders), sorted(folders)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read(path: Path, limit: int) -> tuple[bytes | None, str]:
+    """Return a file's content, or None and the reason to report, if any."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return None, ""
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return None, ""
+        if status.st_size > limit:
+            return (
+                None,
+                f"The files beside the notebook have more than {MAX_BYTES // 1024**2} MB; it did not find all of them.",
+            )
+        return file.read(limit), ""

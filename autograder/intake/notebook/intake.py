@@ -1,0 +1,101 @@
+"""Turn a submitted file into a gradable notebook, or name the problem that prevents it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nbformat.v4 import new_notebook
+
+from autograder.checks_version import checks_stamp
+from autograder.intake.notebook.cell_reader import CellReader
+from autograder.intake.notebook.manifest import Manifest
+from autograder.intake.notebook.notebook_reader import UnreadableError, read_notebook
+from autograder.intake.notebook.problem import METADATA_KEY, Problem, set_problems
+from autograder.intake.notebook.restore import names_present, reader_for, restore
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A submission that nbgrader accepts.
+
+    Attributes:
+        notebook: all the cells of the chapter, with their true metadata, and the problems in the notebook's metadata.
+        problems: the problems. If the submission cannot be graded, one is fatal, and the notebook must not run.
+    """
+
+    notebook: Any
+    problems: tuple[Problem, ...]
+
+    @property
+    def gradable(self) -> bool:
+        """Whether the notebook may be run."""
+        return not any(problem.fatal for problem in self.problems)
+
+
+def take_in(data: bytes, manifest: Manifest) -> Intake:
+    """Convert any file to a notebook that nbgrader accepts.
+
+    Args:
+        data: the submitted file.
+        manifest: the cells of its chapter.
+
+    Returns:
+        The notebook. If the file cannot be graded, it holds the chapter's stubs and the problem.
+    """
+    try:
+        notebook, problems = read_notebook(data)
+    except UnreadableError as error:
+        notebook, problems = new_notebook(), [error.problem]
+    return prepare_submission(notebook, problems, manifest)
+
+
+def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:
+    """Restore a parsed notebook, or report that it belongs to another chapter."""
+    collected = list(problems)
+    stamp = (notebook.metadata.pop(METADATA_KEY, None) or {}).get("checks", "")
+    reader = reader_for(manifest)
+    if not any(problem.fatal for problem in collected) and (foreign := _foreign(notebook, manifest, reader)):
+        collected.append(foreign)
+    restored = restore(notebook, manifest, reader)
+    if not any(problem.fatal for problem in collected):
+        collected += restored + _older(stamp)
+    set_problems(notebook, collected)
+    return Intake(notebook, tuple(collected))
+
+
+def _older(stamp: str) -> list[Problem]:
+    """Report that a notebook was released with other checks than the grader's; a notebook without a stamp is accepted."""
+    if not stamp or stamp == checks_stamp():
+        return []
+    message = f"The notebook comes with checks {stamp}; it was graded with {checks_stamp()}, so a check at home may have differed."
+    do = "Download the chapter's package again before you go on working with it."
+    return [Problem("other checks", message, do=do, remark=True)]
+
+
+def chapter_of(notebook: Any, manifest: Manifest, reader: CellReader | None = None) -> str | None:
+    """Identify a notebook's chapter by its contents: the manifest's chapter, another one in the gradebook, or None."""
+    names = names_present(notebook, reader)
+    # Setup cells and headings do not identify a chapter: chapters outside the gradebook have them, too.
+    if names & manifest.unique_names & manifest.work:
+        return manifest.chapter
+    chapter_names = frozenset(manifest.by_name)
+    others = {
+        chapter: len(names & (other_names - chapter_names)) for chapter, other_names in manifest.elsewhere.items()
+    }
+    best = max(others, key=lambda chapter: (others[chapter], chapter), default=None)
+    if best is not None and others[best]:
+        return best
+    # Courses that number their problems use the same names in every assignment.
+    return manifest.chapter if names & manifest.work else None
+
+
+def _foreign(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem | None:
+    chapter = chapter_of(notebook, manifest, reader)
+    if chapter == manifest.chapter:
+        return None
+    if chapter is not None:
+        message = f"This is the notebook of chapter {chapter}, not of {manifest.chapter}."
+        return Problem("wrong chapter", message, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
+    message = f"None of the exercises and questions of {manifest.chapter} is in this notebook."
+    return Problem("other notebook", message, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)

@@ -1,0 +1,204 @@
+"""Read a chapter's manifest from the gradebook: the cells that every submission must have."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from autograder.course.folder import Course
+from autograder.course.gradebook.reader import NoGradebookError, read_only
+from autograder.course.paths import shell_command
+from autograder.errors import CourseError
+
+SCHEMA_VERSION = 3
+
+
+@dataclass(frozen=True)
+class SourceCell:
+    """A cell that every submission must have.
+
+    Attributes:
+        name: its nbgrader ``grade_id``.
+        cell_type: ``"code"`` or ``"markdown"``.
+        source: its text; for an exercise the stub, for a test cell the visible and the hidden tests.
+        checksum: nbgrader's checksum of the released cell.
+        locked: whether its text is the course's, not the student's.
+        grade: whether it carries points.
+        solution: whether the student writes in it.
+        task: whether it is one of nbgrader's task cells.
+        points: its points, if it carries any.
+    """
+
+    name: str
+    cell_type: str
+    source: str
+    checksum: str | None
+    locked: bool
+    grade: bool
+    solution: bool
+    task: bool
+    points: float
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether this is the cell for an exercise's code; then its name is the exercise's."""
+        return self.cell_type == "code" and self.solution
+
+    @property
+    def is_test(self) -> bool:
+        """Whether this is a test cell."""
+        return self.cell_type == "code" and self.grade and not self.solution
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this is a question that a person grades."""
+        return self.solution and self.grade
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the cell's nbgrader metadata."""
+        data: dict[str, Any] = {
+            "cell_type": self.cell_type,
+            "checksum": self.checksum,
+            "grade": self.grade,
+            "grade_id": self.name,
+            "locked": self.locked,
+            "schema_version": SCHEMA_VERSION,
+            "solution": self.solution,
+            "task": self.task,
+        }
+        if self.grade or self.task:
+            data["points"] = self.points
+        return data
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The named cells of a chapter's notebook, in order.
+
+    Attributes:
+        chapter: the chapter.
+        cells: its named cells.
+        elsewhere: names of the cells of every other chapter in the gradebook, by chapter.
+        kernelspec: the kernel in the released notebook's metadata; empty if it is missing.
+        plain_texts: the sources of its unnamed cells; empty if the source notebook is unknown.
+    """
+
+    chapter: str
+    cells: tuple[SourceCell, ...]
+    elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    kernelspec: Mapping[str, Any] = field(default_factory=dict)
+    plain_texts: tuple[str, ...] = ()
+
+    @cached_property
+    def by_name(self) -> dict[str, SourceCell]:
+        """The cells by name."""
+        return {cell.name: cell for cell in self.cells}
+
+    @cached_property
+    def unique_names(self) -> frozenset[str]:
+        """The names that no other chapter has."""
+        return frozenset(cell.name for cell in self.cells) - frozenset[str]().union(*self.elsewhere.values())
+
+    @cached_property
+    def work(self) -> frozenset[str]:
+        """The names of the cells that carry points or that students write in."""
+        return frozenset(cell.name for cell in self.cells if cell.grade or cell.solution or cell.task)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything in the manifest that decides a grade."""
+        text = json.dumps([vars(cell) for cell in self.cells], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class NotReleasedError(LookupError):
+    """The gradebook does not know the chapter."""
+
+
+def read_manifest(db_url: str, chapter: str, source: Path | None = None) -> Manifest:
+    """Read a chapter's manifest from the gradebook.
+
+    Args:
+        db_url: the gradebook's database.
+        chapter: the chapter; its notebook has the same name.
+        source: the source notebook, for the order of cells, which a database does not guarantee, and for the texts without a name.
+
+    Raises:
+        NotReleasedError: if the gradebook has no such chapter.
+    """
+    names: dict[str, tuple[SourceCell, ...]] = {}
+    kernel = ""
+    try:
+        with read_only(db_url) as gradebook:
+            for assignment in gradebook.assignments:
+                for notebook in assignment.notebooks:
+                    if notebook.name == assignment.name:
+                        names[assignment.name] = _cells(notebook)
+                        kernel = notebook.kernelspec if assignment.name == chapter else kernel
+    except NoGradebookError as error:
+        raise NotReleasedError("there is no gradebook yet") from error
+    if chapter not in names:
+        raise NotReleasedError(f"the gradebook has no assignment {chapter!r} with a notebook {chapter}.ipynb")
+    order, texts = _source_cells(source)
+    rank = {name: i for i, name in enumerate(order)}
+    cells = tuple(sorted(names[chapter], key=lambda cell: rank.get(cell.name, len(rank))))
+    elsewhere = {
+        other: frozenset(cell.name for cell in source_cells)
+        for other, source_cells in names.items()
+        if other != chapter
+    }
+    return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {}, texts)
+
+
+def _source_cells(source: Path | None) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of a source notebook's cells in order, and the texts of its cells without a name."""
+    if source is None or not source.is_file():
+        return [], ()
+    cells = nbformat.read(source, as_version=4).cells
+    names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in cells]
+    plain = (cell.source for cell, name in zip(cells, names, strict=True) if not name and cell.source.strip())
+    return [name for name in names if name], tuple(dict.fromkeys(plain))
+
+
+def released_manifest(course: Course, chapter: str) -> Manifest:
+    """Return the cells of a released chapter.
+
+    Raises:
+        CourseError: if the chapter has not been released in this course.
+    """
+    source = course.folder("source", ".", chapter) / f"{chapter}.ipynb"
+    try:
+        return read_manifest(course.gradebook_url, chapter, source)
+    except NotReleasedError:
+        raise CourseError(
+            f"chapter {chapter} is not released here",
+            where=course.root,
+            do=f"Release it first: {shell_command(course, 'assign', chapter)}",
+        ) from None
+
+
+def _cells(notebook: Any) -> tuple[SourceCell, ...]:
+    graded = {cell.name: float(cell.max_score) for cell in (*notebook.grade_cells, *notebook.task_cells)}
+    answers = {cell.name for cell in notebook.solution_cells}
+    tasks = {cell.name for cell in notebook.task_cells}
+    return tuple(
+        SourceCell(
+            name=cell.name,
+            cell_type=cell.cell_type,
+            source=cell.source,
+            checksum=cell.checksum,
+            locked=bool(cell.locked),
+            grade=cell.name in graded and cell.name not in tasks,
+            solution=cell.name in answers,
+            task=cell.name in tasks,
+            points=graded.get(cell.name, 0.0),
+        )
+        for cell in notebook.source_cells
+    )

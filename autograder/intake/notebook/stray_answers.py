@@ -1,0 +1,268 @@
+"""Find text that answers a question outside its cell, and show it to the marker in the answer.
+
+Students write into an additional cell above or below the answer's cell, into the question itself, or into a comment of a code cell. Or they
+split the answer's cell. nbgrader gives 0 points to an unchanged answer cell and shows no other text. Text is found in the same way as code:
+by the name of its cell, by its position, and by additions to the course's text.
+
+Protects against:
+
+- quadratic comparisons: each notebook has a budget of comparisons, and long texts are not compared word by word;
+- text of the course: a text cell of the release, or a slightly older version of it, is not a student's answer.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any
+
+from autograder.intake.notebook.manifest import Manifest, SourceCell
+from autograder.intake.notebook.problem import Problem
+from autograder.intake.notebook.text_comparison import TextComparison
+from autograder.static_analysis.cell_names import is_python
+from autograder.static_analysis.limited_parse import LONGEST
+
+KIND = "answer elsewhere"
+# Comparing two texts takes as many steps as the product of their numbers of words. Longer ones are shown as a whole.
+_STEPS = 1_000_000
+# The most characters from other cells that are shown with an answer.
+_LONGEST = 50_000
+# Fewer words that were added to a question are a correction of its text, or a mark at its margin.
+_WORDS = 3
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A notebook whose named cells are identified.
+
+    Attributes:
+        cells: its cells in order.
+        named: the cells with a name in the chapter, by name.
+        claims: all cells that had a name in their metadata, by name.
+        untouched: identities of cells whose text is that of their release, maybe an older one.
+        label: returns what a cell is called for people.
+        texts: compares texts, within the notebook's budget.
+    """
+
+    cells: Sequence[Any]
+    named: Mapping[str, Any]
+    claims: Mapping[str, Sequence[Any]]
+    untouched: frozenset[int]
+    label: Callable[[Any], str]
+    texts: TextComparison
+
+
+@dataclass
+class _Answer:
+    """A question's cell, and what was found of its answer elsewhere."""
+
+    question: SourceCell
+    cell: Any
+    own_text: str
+    strays: list[tuple[Any, str]] = field(default_factory=list)
+
+
+def gather_answers(layout: Layout, manifest: Manifest) -> list[Problem]:
+    """Add what stands outside of an answer's cell to the answer, and return what was found as problems.
+
+    Args:
+        layout: the notebook; the cells of its answers are changed in place.
+        manifest: the chapter's cells.
+    """
+    answers = [
+        _Answer(question, layout.named[question.name], _own_text(layout.named[question.name], question, layout.texts))
+        for question in manifest.cells
+        if question.is_answer and question.cell_type == "markdown" and question.name in layout.named
+    ]
+    if not answers:
+        return []
+    course = _CourseTexts(manifest, layout)
+    used: set[int] = set()
+    for answer in answers:
+        for cell, text in _strays(answer, layout, course, manifest):
+            if id(cell) not in used and text.strip() and text.strip() != answer.own_text:
+                used.add(id(cell))
+                answer.strays.append((cell, text.strip()))
+    problems = list(_unplaced(answers, used, layout, course))
+    for answer in answers:
+        if answer.strays:
+            problems.append(_added(answer, layout))
+            _write(answer, layout)
+    return problems
+
+
+class _CourseTexts:
+    """Tells the course's text cells without a name from the students'."""
+
+    def __init__(self, manifest: Manifest, layout: Layout) -> None:
+        self._known = manifest.plain_texts
+        self._layout = layout
+        self._original: dict[int, str | None] = {}
+
+    def original(self, cell: Any) -> str | None:
+        """Return the course's text that a cell holds or was made of; None if the cell is the student's own."""
+        if id(cell) not in self._original:
+            texts, source = self._layout.texts, cell["source"]
+            exact = (text for text in self._known if texts.same(source, text))
+            alike = (
+                text for text in self._known if texts.first_alike([cell], text) is not None or _resembles(source, text)
+            )
+            self._original[id(cell)] = next(exact, None) or next(alike, None)
+        return self._original[id(cell)]
+
+    def is_students(self, cell: Any) -> bool:
+        """Return whether a cell without a name in the chapter is the student's own; unknown if the course has no source notebook."""
+        return bool(self._known) and self.original(cell) is None
+
+
+def _resembles(text: str, original: str) -> bool:
+    """Return whether a text is an older version of a course text: most of its words occur there, and the course text is not much longer."""
+    counts, others = Counter(text.split()), Counter(original.split())
+    return 2 * counts.total() >= others.total() and 5 * (counts & others).total() >= 3 * counts.total()
+
+
+def _own_text(cell: Any, question: SourceCell, texts: TextComparison) -> str:
+    """Return what the answer's own cell says; nothing if it is untouched."""
+    return "" if texts.same(cell["source"], question.source) else str(cell["source"]).strip()
+
+
+def _strays(answer: _Answer, layout: Layout, course: _CourseTexts, manifest: Manifest) -> Iterator[tuple[Any, str]]:
+    """Yield the cells that hold parts of an answer outside of its cell, with these parts, in the order of the notebook."""
+    parts: dict[int, tuple[Any, str]] = {}
+    for cell in layout.claims.get(answer.question.name, ()):
+        if cell is not answer.cell and not layout.texts.same(cell["source"], answer.question.source):
+            parts[id(cell)] = cell, _shown(cell)
+    for cell, text in _around(answer, layout, course):
+        parts.setdefault(id(cell), (cell, text))
+    before = manifest.cells[: manifest.cells.index(answer.question)]
+    if before and before[-1].locked and before[-1].cell_type == "markdown" and before[-1].name in layout.named:
+        prompt = layout.named[before[-1].name]
+        if id(prompt) not in layout.untouched:
+            parts[id(prompt)] = prompt, added_text(before[-1].source, prompt["source"])
+    yield from (parts[id(cell)] for cell in layout.cells if id(cell) in parts)
+
+
+def _around(answer: _Answer, layout: Layout, course: _CourseTexts) -> Iterator[tuple[Any, str]]:
+    """Yield a student's cells beside an answer's cell, up to the next cell of the course in both directions."""
+    course_cells = {id(cell) for cell in layout.named.values()}
+    claimed = {id(cell) for cells in layout.claims.values() for cell in cells}
+    at = _position(layout.cells, answer.cell)
+    for above, side in ((True, layout.cells[:at][::-1]), (False, layout.cells[at + 1 :])):
+        for cell in side:
+            if id(cell) in course_cells:
+                break
+            if id(cell) in claimed:
+                continue
+            original = course.original(cell)
+            if original is not None and cell["cell_type"] == "markdown":
+                # The question itself, if it has no name; below an answer it is the next question.
+                if above and id(cell) not in layout.untouched:
+                    yield cell, added_text(original, cell["source"])
+                break
+            if course.is_students(cell) and (
+                cell["cell_type"] == "markdown" or (not answer.own_text and has_words(cell))
+            ):
+                yield cell, _shown(cell)
+
+
+def _position(cells: Sequence[Any], cell: Any) -> int:
+    return next(i for i, other in enumerate(cells) if other is cell)
+
+
+def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout, course: _CourseTexts) -> Iterator[Problem]:
+    """Place texts that stand near no question: under the only question without an answer, or else in a problem."""
+    open_ = [answer for answer in answers if not answer.own_text and not answer.strays]
+    if not open_:
+        return
+    taken = used | {id(cell) for cell in layout.named.values()}
+    taken |= {id(cell) for cells in layout.claims.values() for cell in cells}
+    unplaced = [
+        cell
+        for cell in layout.cells
+        if cell["cell_type"] == "markdown" and id(cell) not in taken and course.is_students(cell)
+        and len(cell["source"].split()) >= _WORDS
+    ]  # fmt: skip
+    if len(open_) == 1:
+        open_[0].strays += [(cell, cell["source"].strip()) for cell in unplaced]
+    elif unplaced:
+        labels = ", ".join(layout.label(cell) for cell in unplaced[:10]) + (" …" if len(unplaced) > 10 else "")
+        names = ", ".join(answer.question.name for answer in open_)
+        message = f"Text that the student added may answer one of the questions without an answer ({names}): {labels}."
+        yield Problem(KIND, message, do="Read it in the notebook, and give points by hand.")
+
+
+def _added(answer: _Answer, layout: Layout) -> Problem:
+    labels = ", ".join(layout.label(cell) for cell, _ in answer.strays)
+    message = f"Text outside of the answer's cell is shown with the answer: {labels}."
+    return Problem(KIND, message, answer.question.name, remark=True)
+
+
+def _write(answer: _Answer, layout: Layout) -> None:
+    """Write what was found below the text of the answer's cell, each part under the name of its cell."""
+    order = {id(cell): i for i, cell in enumerate(layout.cells)}
+    attachments = dict(answer.cell.get("attachments") or {})
+    parts = [(order[id(answer.cell)], answer.own_text)] if answer.own_text else []
+    remaining = _LONGEST
+    for cell, text in answer.strays:
+        for name, content in (cell.get("attachments") or {}).items():
+            new = name
+            if attachments.get(name, content) != content:
+                new = f"{layout.label(cell).partition(' (')[0].replace(' ', '-')}-{name}"
+                text = text.replace(f"attachment:{name}", f"attachment:{new}")
+            attachments[new] = content
+        shown = text if len(text) <= remaining else f"{text[:remaining]} … (more in the notebook)"
+        remaining = max(0, remaining - len(text))
+        parts.append((order[id(cell)], f"*From {layout.label(cell)}:*\n\n{shown}"))
+    answer.cell["source"] = "\n\n".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+    if attachments:
+        answer.cell["attachments"] = attachments
+
+
+def _shown(cell: Any) -> str:
+    """Return a cell's text as Markdown."""
+    source = str(cell["source"]).strip()
+    if cell["cell_type"] == "markdown":
+        return source
+    fence = "`" * (max((len(run) for run in re.findall(r"`+", source)), default=2) + 1)
+    fence = fence if len(fence) > 2 else "```"
+    return f"{fence}{'python' if cell['cell_type'] == 'code' else ''}\n{source}\n{fence}"
+
+
+def has_words(cell: Any) -> bool:
+    """Return whether a cell that is no text cell holds words for a reader: a comment, or a string that is a statement by itself."""
+    if cell["cell_type"] != "code":
+        return len(cell["source"].split()) >= _WORDS
+    source = cell["source"]
+    if len(source) > LONGEST or not is_python(source):
+        return len(source.split()) >= _WORDS
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    kinds = [token for token in tokens if token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT)]
+    texts = [token.string for token in kinds if token.type == tokenize.COMMENT]
+    texts += [
+        token.string
+        for before, token in zip([None, *kinds], kinds, strict=False)
+        if token.type == tokenize.STRING and (before is None or before.type in (tokenize.NEWLINE, tokenize.COMMENT))
+    ]
+    return len(" ".join(texts).split()) >= _WORDS
+
+
+def added_text(original: str, text: str) -> str:
+    """Return what was added to a text, or nothing if that is fewer than three words.
+
+    Args:
+        original: the course's text.
+        text: the text in the submission.
+    """
+    old, new = (re.findall(r"\S+\s*", part) for part in (original, text))
+    if len(old) * len(new) > _STEPS:
+        return text if len(new) >= len(old) + _WORDS else ""
+    stripped = [[token.strip() for token in part] for part in (old, new)]
+    blocks = SequenceMatcher(None, stripped[0], stripped[1], autojunk=False).get_opcodes()
+    added = ["".join(new[start:end]).strip() for kind, _, _, start, end in blocks if kind in ("insert", "replace")]
+    joined = "\n\n".join(part for part in added if part)
+    return joined if len(joined.split()) >= _WORDS else ""

@@ -1,0 +1,397 @@
+"""Read a class list: the people export of Canvas or Moodle, or a plain CSV table.
+
+What is read:
+
+- Canvas: the gradebook's export, with ``Student, ID, SIS User ID, SIS Login ID, Section``, or first and last name in separate columns,
+  and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name,
+  canvas_group_id``;
+- Moodle: the participants as CSV, with headings in English, German, French or Polish;
+- Moodle's grading worksheet, with a participant's number and the time of the submission beside name, ID number and address;
+- a table of submission times, with ``student`` and ``time``;
+- nbgrader's CSV of students, with ``id, first_name, last_name, email``;
+- any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``.
+
+Columns are separated by commas, semicolons or tabs. The text is UTF-8 with or without a byte order mark, or UTF-16 with one.
+
+What is not read: workbooks of a spreadsheet program, and encodings such as Windows-1250, which nothing in a file tells from Windows-1252.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from autograder.errors import CourseError
+from autograder.intake.notebook.problem import Problem
+from autograder.intake.roster import Student, folded_name, is_safe
+
+_POINTS = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
+_NUMBER = re.compile(r"[0-9]+$")
+_PARTICIPANT = re.compile(r"\s*[0-9]+$")
+_LARGEST = 20_000_000
+_SAVE_AS_CSV = "In your spreadsheet program, choose Save as, CSV UTF-8; or export the list from the platform once more."
+_COLUMNS = "The first line names the columns: those of Canvas's gradebook or of Moodle's participants, or id,name,email,number,group."
+# By field, the headings that stand for it, in small letters. Moodle translates its own.
+_HEADINGS = {
+    "id": ("id", "canvas_user_id"),
+    "name": ("student", "student name", "full name", "name", "vollständiger name", "nom complet", "imię i nazwisko"),
+    "first name": ("first name", "first_name", "vorname", "prénom", "imię"),
+    "last name": ("last name", "last_name", "surname", "nachname", "nom", "nom de famille", "nazwisko"),
+    "email": (
+        *("email", "e-mail", "email address", "e-mail address", "e-mail-adresse", "mail", "courriel"),
+        *("adresse de courriel", "adresse e-mail", "adres e-mail", "adres email"),
+    ),
+    "number": (
+        *("number", "sis user id", "user_id", "id number", "student number", "id-nummer", "matrikelnummer"),
+        *("numéro d'identification", "numéro d'étudiant", "numer id", "numer identyfikacyjny", "numer albumu"),
+    ),
+    "login": (
+        *("login", "sis login id", "login_id", "username", "anmeldename", "benutzername"),
+        *("nom d'utilisateur", "nazwa użytkownika"),
+    ),
+    "group": ("group", "groups", "group_name", "gruppe", "gruppen", "groupe", "groupes", "grupa", "grupy"),
+    "group number": ("canvas_group_id",),
+    "section": ("section", "sections"),
+    # In a grading worksheet columns are found by their cells, too, whatever their headings: see _worksheet_fields.
+    "participant": ("identifier",),
+    "status": ("status", "statut", "estado", "stato"),
+    "time": (
+        *("time", "submitted", "timestamp", "submission time", "last modified (submission)"),
+        *(
+            "zuletzt geändert (abgabe)",
+            "dernière modification (travail remis)",
+            "ostatnia modyfikacja (przesłane zadanie)",
+        ),
+    ),
+}
+_FIELDS = {heading: name for name, headings in _HEADINGS.items() for heading in headings}
+_CANVAS = frozenset({"sis user id", "sis login id", "canvas_user_id"})
+
+
+@dataclass(frozen=True)
+class WorksheetForm:
+    """The words of a grading worksheet, which Moodle reads in the language of the person who uploads it.
+
+    Attributes:
+        identifier: the heading of the participants' numbers.
+        prefix: what stands before each number, such as ``"Participant "`` or ``"Teilnehmer/in"``.
+        grade: the heading of the grades.
+        changed: the heading of the time at which a grade was changed.
+        maximum: the assignment's maximum grade.
+    """
+
+    identifier: str = "Identifier"
+    prefix: str = "Participant "
+    grade: str = "Grade"
+    changed: str = "Last modified (grade)"
+    maximum: float | None = None
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """A class list.
+
+    Attributes:
+        platform: ``"canvas"``, ``"moodle"`` or empty.
+        members: the students by the number of their line, with an empty id where the list has none.
+        fields: what it has columns for: ``"email"``, ``"group"`` and so on.
+        problems: the lines that are no student's, and why.
+        participants: in a grading worksheet, each line's number of the participant in the assignment.
+        times: in a worksheet or a table of times, the submission time of each line.
+        statuses: in a worksheet, the state of each line's submission, in Moodle's language.
+        form: the words and the maximum of a worksheet; None if the list is none, or they cannot be told.
+    """
+
+    platform: str
+    members: Mapping[int, Student]
+    fields: frozenset[str]
+    problems: Sequence[Problem] = ()
+    participants: Mapping[int, str] = field(default_factory=dict)
+    times: Mapping[int, str] = field(default_factory=dict)
+    statuses: Mapping[int, str] = field(default_factory=dict)
+    form: WorksheetForm | None = None
+
+    @property
+    def of_one_chapter(self) -> bool:
+        """Whether the list belongs to one assignment: a grading worksheet or a table of times."""
+        return bool({"participant", "time"} & self.fields)
+
+    @property
+    def only_times(self) -> bool:
+        """Whether the list contains submission times, and does not define the class."""
+        return "time" in self.fields and "participant" not in self.fields
+
+
+def read_class_list(path: Path) -> ClassList:
+    """Read a class list.
+
+    Raises:
+        CourseError: if the file cannot be read, is no table of students, names two students by one id or number of the platform, or two
+            groups alike.
+    """
+    text = _decoded(path, _read(path))
+    rows = _rows(path, text)
+    if not rows:
+        raise CourseError("the file is empty", where=path, do=_COLUMNS)
+    (_, header), *lines = rows
+    headings = [_heading(cell) for cell in header]
+    platform = _platform(headings)
+    worksheet = _worksheet_fields(headings, [cells for _, cells in lines])
+    platform = "moodle" if worksheet else platform
+    fields = worksheet or _columns(path, header, headings)
+    form = _form(header, [cells for _, cells in lines], fields)
+    if "participant" in fields and "name" not in fields:
+        raise CourseError(
+            "this worksheet is anonymous: it has participants' numbers and no names",
+            where=path,
+            do="In Moodle, reveal the students' identities (the assignment, Actions), and download it again.",
+        )
+    members: dict[int, Student] = {}
+    problems: list[Problem] = []
+    groups: dict[str, dict[str, int]] = defaultdict(dict)
+    participants: dict[int, str] = {}
+    times: dict[int, str] = {}
+    statuses: dict[int, str] = {}
+    for line, cells in lines:
+        values = {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
+        if not any(values.values()) or _is_no_person(platform, values):
+            continue
+        member = _student(platform, values)
+        if problem := _problem(path, line, member):
+            problems.append(problem)
+        elif member not in members.values() or "participant" in fields:
+            members[line] = member
+            participants |= {line: number[0]} if (number := _NUMBER.findall(values.get("participant", ""))) else {}
+            times |= {line: values["time"]} if values.get("time", "-") != "-" else {}
+            statuses[line] = values.get("status", "")
+            groups[folded_name(member.group)].setdefault(values.get("group number", ""), line)
+    _refuse_shared_ids(path, members)
+    _refuse_shared_groups(path, groups)
+    if not members and not problems:
+        raise CourseError("there is no student in this list", where=path, do=_COLUMNS)
+    return ClassList(platform, members, frozenset(fields) - {""}, problems, participants, times, statuses, form)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise CourseError("this is too large for a class list", where=path, do=_SAVE_AS_CSV)
+        return path.read_bytes()
+    except OSError as error:
+        raise CourseError(f"it cannot be read: {error.strerror or error}", where=path, do="Check the path.") from error
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise CourseError("this is a workbook of a spreadsheet program, not CSV", where=path, do=_SAVE_AS_CSV)
+    utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if utf_16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"line {line} is not UTF-8; names with accents would be spoilt"
+        raise CourseError(message, where=path, do=_SAVE_AS_CSV) from error
+    if "\0" in text:
+        raise CourseError("this is not a text in UTF-8", where=path, do=_SAVE_AS_CSV)
+    return text
+
+
+def _rows(path: Path, text: str) -> list[tuple[int, list[str]]]:
+    """Return the rows that hold anything, with the line on which each begins, split by the delimiter that gives the most headings."""
+    tables = (_table(path, text, delimiter) for delimiter in ",;\t")
+    return max(tables, key=lambda table: sum(_heading(cell) in _FIELDS for cell in table[0][1]) if table else 0)
+
+
+def _table(path: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    # Excel writes the delimiter on a line of its own.
+    skipped = 1 if text[:4].casefold() == "sep=" else 0
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    table, begin = [], 1
+    try:
+        for row in reader:
+            if begin > skipped and any(cell.strip() for cell in row):
+                table.append((begin, row))
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        message = f"line {reader.line_num} is no line of a CSV table: {error}"
+        raise CourseError(message, where=path, do=_SAVE_AS_CSV) from error
+    return table
+
+
+def _heading(cell: str) -> str:
+    return _plain_text(cell).casefold().replace("’", "'")
+
+
+def _plain_text(cell: str) -> str:
+    """Return a cell without control characters, which a terminal would obey, and without needless blanks."""
+    visible = "".join(" " if unicodedata.category(sign) == "Cc" else sign for sign in cell)
+    return unicodedata.normalize("NFC", " ".join(visible.split()))
+
+
+def _platform(headings: Sequence[str]) -> str:
+    if _CANVAS & set(headings) or {"student", "id"} <= set(headings):
+        return "canvas"
+    fields = {_FIELDS.get(heading) for heading in headings}
+    if "participant" in fields:
+        return "moodle"
+    return "moodle" if {"first name", "last name"} <= fields and "id" not in fields else ""
+
+
+def _columns(path: Path, header: Sequence[str], headings: Sequence[str]) -> list[str]:
+    """Return the field of each column, empty for a column that is not read."""
+    fields = [_FIELDS.get(heading, "") for heading in headings]
+    if not {"id", "name"} & set(fields) and not {"first name", "last name"} <= set(fields):
+        shown = ", ".join(filter(None, map(_plain_text, header)))[:200]
+        raise CourseError(f"no column names the students; the first line is: {shown}", where=path, do=_COLUMNS)
+    # Assignments follow in a gradebook, and one may be called like a column.
+    return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
+
+
+def _worksheet_fields(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the field of each column of Moodle's grading worksheet, which is in the language of whoever downloaded it; else nothing.
+
+    Its first column numbers the participants (``Participant 95``, ``Teilnehmer/in95``). Name, address and ID number come next, unless the
+    students are anonymous. Grade and maximum, of which every row has the same, are followed by two dates whose headings begin alike: of the
+    submission, and of the grade.
+    """
+    columns = [
+        [_plain_text(row[number]) if number < len(row) else "" for row in rows] for number in range(len(headings))
+    ]
+    dates = [number for number, heading in enumerate(headings) if "(" in heading]
+    pairs = [
+        (one, two) for one, two in pairwise(dates) if headings[one].partition("(")[0] == headings[two].partition("(")[0]
+    ]
+    if not (
+        rows
+        and pairs
+        and len({_PARTICIPANT.sub("", cell) for cell in columns[0]}) == 1
+        and all(map(_NUMBER.search, columns[0]))
+    ):
+        return []
+    fields = [_FIELDS.get(heading, "") for heading in headings]
+    states = [number for number, cells in enumerate(columns) if all(" - " in cell for cell in cells)]
+    fields[0], fields[pairs[0][0]], fields[pairs[0][1]] = "participant", "time", ""
+    for number in states[:1]:
+        fields[number] = "status"
+        for column in range(1, number):
+            fields[column] = (
+                "email" if any("@" in cell for cell in columns[column]) else "name" if column == 1 else fields[column]
+            )
+    return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
+
+
+def _form(header: Sequence[str], rows: Sequence[Sequence[str]], fields: Sequence[str]) -> WorksheetForm | None:
+    """Return the words of a worksheet: the grade's column comes before that of the maximum, which is the same in every row."""
+    if "participant" not in fields or "time" not in fields:
+        return None
+    columns = [{_plain_text(row[number]) for row in rows if number < len(row)} for number in range(len(header))]
+    maximum = next(
+        (
+            number
+            for number in range(2, len(header))
+            if len(columns[number]) == 1 and _POINTS.fullmatch(next(iter(columns[number])))
+        ),
+        0,
+    )
+    begin = header[fields.index("time")].partition("(")[0]
+    changed = [heading for heading in header if heading.partition("(")[0] == begin]
+    if not maximum or len(changed) != 2:
+        return None
+    first = fields.index("participant")
+    return WorksheetForm(
+        identifier=_plain_text(header[first]),
+        prefix=_NUMBER.sub("", rows[0][first].strip()),
+        grade=_plain_text(header[maximum - 1]),
+        changed=_plain_text(changed[1]),
+        maximum=float(next(iter(columns[maximum])).replace(",", ".")),
+    )
+
+
+def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:
+    """Whether a row of Canvas's gradebook holds the points possible, its averages, or its made-up test student."""
+    if platform != "canvas":
+        return False
+    return not values.get("id") or (values.get("name") == "Student, Test" and not values.get("number"))
+
+
+def _student(platform: str, values: Mapping[str, str]) -> Student:
+    name, surname = _name(values)
+    number = values.get("id", "")
+    return Student(
+        id="" if platform == "canvas" else number,
+        name=name,
+        platform=platform,
+        user=number if platform == "canvas" else "",
+        surname=surname,
+        email=values.get("email", ""),
+        number=values.get("number", ""),
+        login=values.get("login", ""),
+        group=values.get("group", ""),
+        section=values.get("section", ""),
+        enrolled=True,
+    )
+
+
+def _name(values: Mapping[str, str]) -> tuple[str, str]:
+    """Return the full name and the surname; ``Lovelace, Ada`` is read as Canvas sorts."""
+    if "first name" in values or "last name" in values:
+        first, last = values.get("first name", ""), values.get("last name", "")
+    else:
+        last, comma, first = values.get("name", "").partition(", ")
+        if not comma:
+            return last, ""
+    return f"{first} {last}".strip(), last
+
+
+def _problem(path: Path, line: int, member: Student) -> Problem | None:
+    where = f"{path.name}, line {line}"
+    if not member.id and not member.name:
+        return Problem("no name", "This line has neither an id nor a name, so it was left out.", where, "Complete it.")
+    if member.id and not is_safe(member.id):
+        message = f"No folder can be named {member.id!r}, so this student was left out."
+        return Problem("unsafe id", message, where, "Write an id of letters, digits, dots, hyphens and underscores.")
+    if member.platform == "canvas" and not (member.user.isascii() and member.user.isdecimal()):
+        return Problem("no number", f"{member.user!r} is no number of Canvas's.", where, "Export the list once more.")
+    return None
+
+
+def _refuse_shared_ids(path: Path, members: Mapping[int, Student]) -> None:
+    """Refuse a list in which an id, or a number of the platform, is two students'."""
+    lines: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for line, member in members.items():
+        for kind, value in (("id", member.id), ("number", member.user)):
+            if value:
+                lines[kind, value.casefold()].append(line)
+    for (kind, value), several in lines.items():
+        if len(several) > 1:
+            who = " and ".join(str(line) for line in several)
+            raise CourseError(
+                f"lines {who} give the {kind} {value!r} to different students",
+                where=path,
+                do="Correct one of them. Nothing was changed.",
+            )
+
+
+def _refuse_shared_groups(path: Path, groups: Mapping[str, Mapping[str, int]]) -> None:
+    """Refuse a list in which two groups of Canvas are called alike: students may name their group, and would share another's grade.
+
+    Args:
+        path: the list.
+        groups: by the name of a group as it is compared, the first line of each number that Canvas has for it.
+    """
+    for name, lines in groups.items():
+        if name and len(lines) > 1:
+            who = " and ".join(map(str, sorted(lines.values())))
+            raise CourseError(
+                f"lines {who} are of different groups called {name!r}",
+                where=path,
+                do="Rename one of them on Canvas, and export the groups once more. Nothing was changed.",
+            )

@@ -1,0 +1,99 @@
+"""Find the student that a person means: by id, name, number, login or email address, or by an unambiguous beginning of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+
+from autograder.course.folder import Course
+from autograder.course.paths import shell_command
+from autograder.errors import CourseError
+from autograder.intake.roster import Student, folded_name, read_roster, safe_id, submitted_folders
+
+_NAMED = 8
+
+
+def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
+    """Return the id of the student that was typed.
+
+    An exact id comes first, then an exact number, login or address, then the whole name, then the beginning of one of them. A name may be
+    typed without accents and capitals, and with its words in any order.
+
+    Args:
+        course: the course.
+        typed: what was typed.
+        also: further ids, beside the list of students and ``submitted/``.
+
+    Raises:
+        CourseError: if no student is meant, or several may be.
+    """
+    people = {name: Student(name) for name in (*also, *submitted_folders(course))} | read_roster(course)
+    matches = matching_students(typed, people)
+    if len(matches) == 1:
+        return matches[0]
+    listing = shell_command(course, "students")
+    if matches:
+        shown = ", ".join(called(people[name]) for name in matches[:_NAMED])
+        more = f" and {len(matches) - _NAMED} more" if len(matches) > _NAMED else ""
+        raise CourseError(f"{typed!r} may be several students: {shown}{more}", do="Write the id of one of them.")
+    raise CourseError(
+        f"no student of this course is called {typed!r}.{_suggestion(typed, people)}".rstrip("."),
+        where=course.root,
+        do=f"List the class: {listing}",
+    )
+
+
+def matching_students(typed: str, people: Mapping[str, Student]) -> list[str]:
+    """Return the ids of the students that a text can mean, in order; the first way to match that has any result decides."""
+    text = typed.strip()
+    if not text or text in people:
+        return [text] if text in people else []
+    for matches in (_has_key, _has_name, _begins_so):
+        if names := sorted(name for name, student in people.items() if matches(text, student)):
+            return names
+    return []
+
+
+def called(student: Student) -> str:
+    """Return how a message names a student: by name, with the id in brackets."""
+    return f"{student.name} ({student.id})" if student.name and student.name != student.id else student.id
+
+
+def name_words(name: str) -> list[str]:
+    """Return the words of a name without accents, capitals and their order: ``Müller, Jörg`` and ``jorg muller`` are alike."""
+    return sorted(filter(None, safe_id(name).split("-")))
+
+
+def _searchable_identifiers(student: Student) -> Iterable[str]:
+    return (
+        text.casefold() for text in (student.id, student.login, student.number, student.email, student.user) if text
+    )
+
+
+def _has_key(text: str, student: Student) -> bool:
+    return text.casefold() in _searchable_identifiers(student)
+
+
+def _has_name(text: str, student: Student) -> bool:
+    return folded_name(text) == folded_name(student.name) or (
+        bool(student.name) and name_words(text) == name_words(student.name)
+    )
+
+
+def _begins_so(text: str, student: Student) -> bool:
+    if any(key.startswith(text.casefold()) for key in _searchable_identifiers(student)):
+        return True
+    unmatched = name_words(student.name)
+    for part in name_words(text):
+        match = next((candidate for candidate in unmatched if candidate.startswith(part)), None)
+        if match is None:
+            return False
+        unmatched.remove(match)
+    return bool(name_words(text))
+
+
+def _suggestion(typed: str, people: Mapping[str, Student]) -> str:
+    spell: Callable[[str], str] = lambda name: " ".join(name_words(name))  # noqa: E731
+    texts = {spell(text): student for student in people.values() for text in (student.id, student.name) if text}
+    close = get_close_matches(spell(typed), texts, n=1, cutoff=0.6)
+    return f" Did you mean {called(texts[close[0]])}?" if close else ""

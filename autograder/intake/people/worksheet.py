@@ -1,0 +1,220 @@
+"""Read a list that belongs to one assignment: Moodle's grading worksheet, a table of student and time, or the groups that hand in.
+
+The worksheet has a participant's number in the assignment, beside name, ID number and address. So it tells apart two students of one name,
+whose downloads Moodle tells apart by that number alone. It adds students, and never removes any.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from autograder.atomic_files import write_atomically
+from autograder.course.course_file import read_course_file
+from autograder.course.course_file_edits import set_extension
+from autograder.course.folder import Course
+from autograder.course.paths import shell_command
+from autograder.errors import CourseError
+from autograder.intake.notebook.problem import Problem
+from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
+from autograder.intake.people.enrol import Enrolment, merge_list, save_roster, summary
+from autograder.intake.people.find_student import called, matching_students
+from autograder.intake.people.times import course_zone, extension_in, is_draft, platform_time, record_times
+from autograder.intake.roster import Student, folded_name, merged, read_roster, submitted_folders
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """The changes that a list of one assignment made.
+
+    Attributes:
+        chapter: the chapter.
+        enrolment: what it has changed in the class.
+        times: the submission times that it has, by student.
+        timed: the students whose submission has got its time; the other times wait for the collection.
+        extended: the students to whom Moodle has granted an extension that ``course.toml`` did not have, with its end.
+    """
+
+    chapter: str
+    enrolment: Enrolment
+    times: Mapping[str, str]
+    timed: tuple[str, ...] = ()
+    extended: Mapping[str, str] = field(default_factory=dict)
+
+
+def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool = False) -> Worksheet:
+    """Read a list of one assignment into the roster, and its times beside the submissions.
+
+    Args:
+        course: the course; the caller holds its lock.
+        path: the list.
+        chapter: the chapter.
+        dry_run: whether to write nothing.
+
+    Raises:
+        CourseError: if the list cannot be read, or has neither participants nor times.
+    """
+    class_list = read_class_list(path)
+    if not (class_list.of_one_chapter or "group" in class_list.fields):
+        raise CourseError(
+            "this list has neither participant numbers nor submission times nor groups",
+            where=path,
+            do="Read it without --chapter. Moodle's worksheet: the assignment, Submissions, Actions, Download grading worksheet.",
+        )
+    if class_list.only_times:
+        ids: Mapping[int, str]
+        ids, problems = _listed(course, class_list, path.name)
+        enrolment = Enrolment(class_list.platform, problems=(*class_list.problems, *problems))
+    else:
+        ids, enrolment = _enrolled(course, class_list, chapter, path.name, dry_run)
+    times, unread = _times(course, class_list, ids, path.name)
+    timed = [] if dry_run or not times else record_times(course, chapter, times)
+    if class_list.form is not None and not dry_run:
+        write_atomically(
+            _form_path(course, chapter),
+            (json.dumps(asdict(class_list.form), indent=1, ensure_ascii=False) + "\n").encode(),
+        )
+    extended = _extensions(course, class_list, ids, chapter)
+    if not dry_run:
+        for student, until in extended.items():
+            set_extension(course.root, student, chapter, until)
+    enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
+    spelled = [{name: time.isoformat(" ") for name, time in table.items()} for table in (times, extended)]
+    return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1])
+
+
+def worksheet_form(course: Course, chapter: str) -> WorksheetForm:
+    """Return the form of the worksheet that was read for a chapter; that of Moodle in English if none was.
+
+    Raises:
+        CourseError: if it cannot be read.
+    """
+    path = _form_path(course, chapter)
+    try:
+        return WorksheetForm(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return WorksheetForm()
+    except (OSError, ValueError, TypeError) as error:
+        do = "Remove the file, and read the worksheet again."
+        raise CourseError(f"the form of this worksheet cannot be read ({error})", where=path, do=do) from error
+
+
+def _form_path(course: Course, chapter: str) -> Path:
+    return course.root / "worksheets" / f"{chapter}.json"
+
+
+def _extensions(course: Course, class_list: ClassList, ids: Mapping[int, str], chapter: str) -> dict[str, datetime]:
+    """Return the extensions that a worksheet has, by student, where they end later than the deadline that the course has for them."""
+    plan, zone = read_course_file(course.root), course_zone(course)
+    granted = {ids[line]: extension_in(status, zone) for line, status in class_list.statuses.items() if line in ids}
+    return {
+        student: until
+        for student, until in granted.items()
+        if until is not None and (due := plan.due(chapter, student)) is not None and due < until
+    }
+
+
+def _enrolled(
+    course: Course, class_list: ClassList, chapter: str, file: str, dry_run: bool
+) -> tuple[Mapping[int, str], Enrolment]:
+    """Merge a worksheet into the roster; return the student of each line, and what has changed."""
+    before = read_roster(course)
+    numbers = class_list.participants
+    members = {
+        line: replace(member, participants={chapter: numbers[line]}, group="") if line in numbers else member
+        for line, member in class_list.members.items()
+    }
+    # The column says with whom a student hands in here; a class list may name other groups.
+    merge = merge_list(course, replace(class_list, members=members, fields=class_list.fields - {"group"}), file)
+    in_chapter = [
+        Student(
+            name,
+            platform="moodle" if line in numbers else "",
+            participants={chapter: numbers[line]} if line in numbers else {},
+            teams={chapter: class_list.members[line].group} if "group" in class_list.fields else {},
+        )
+        for line, name in merge.ids.items()
+    ]
+    roster = merged({**before, **merge.entries}, in_chapter)
+    for line, name in merge.ids.items() if numbers else ():
+        open_ = {*roster[name].drafts} - {chapter} | ({chapter} if is_draft(class_list.statuses[line]) else set())
+        roster[name] = replace(roster[name], drafts=tuple(sorted(open_)))
+    merge = replace(merge, entries={name: roster[name] for name in merge.entries})
+    if not dry_run:
+        save_roster(course, roster)
+    enrolment = summary(class_list, merge, before)
+    shared = _shared_numbers(course, chapter, roster, merge.entries)
+    drafts = _drafts(course, chapter, merge.entries)
+    return merge.ids, replace(enrolment, problems=(*enrolment.problems, *shared, *drafts))
+
+
+def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
+    """Name the drafts that were brought in before the worksheet said that they are drafts."""
+    return [
+        Problem(
+            "draft",
+            f"Moodle has the work of {called(student)} as a draft that was not handed in, and it was brought in before.",
+            f"submitted/{student.id}/{chapter}",
+            "Remove the folder, unless it counts as it is.",
+        )
+        for student in entries.values()
+        if chapter in student.drafts and course.folder("submitted", student.id, chapter).is_dir()
+    ]
+
+
+def _shared_numbers(
+    course: Course, chapter: str, roster: Mapping[str, Student], entries: Mapping[str, Student]
+) -> list[Problem]:
+    """Name the submissions that were collected under another id before the worksheet said whose they are."""
+    owners = {student.participants[chapter]: student for student in entries.values() if chapter in student.participants}
+    teams = {student.team(chapter) for student in entries.values()}
+    problems = []
+    for other in roster.values():
+        owner = owners.get(other.number_on_moodle(chapter))
+        if owner is None or other.id in entries:
+            continue
+        message = f"Participant {owner.participants[chapter]} of {chapter} is {called(owner)}, and was collected as {called(other)}."
+        do = f"Give the work to its owner: {shell_command(course, 'students', '--same', other.id, owner.id)}"
+        if folded_name(other.name) in teams:
+            message = f"{called(other)} is a team, and was collected as a student, before the course knew its members."
+            do = f"Remove submitted/{other.id}/{chapter}, and collect the download again."
+        problems.append(Problem("same number", message, f"submitted/{other.id}/{chapter}", do))
+    return problems
+
+
+def _listed(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
+    """Return the student of each line of a table of times, and the lines that name none, or several."""
+    people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
+    ids, problems = {}, []
+    for line, member in class_list.members.items():
+        texts = (member.id, member.number, member.email, member.login, member.user, member.name)
+        matches = next((names for text in texts if text and (names := matching_students(text, people))), [])
+        if len(matches) == 1:
+            ids[line] = matches[0]
+            continue
+        text = next(filter(None, texts))
+        message = (
+            f"{text!r} may be {' or '.join(matches)}" if matches else f"No student of this course is called {text!r}"
+        )
+        where, do = f"{file}, line {line}", "Write the student's id."
+        problems.append(Problem("unknown student", f"{message}, so this time was left out.", where, do))
+    return ids, problems
+
+
+def _times(
+    course: Course, class_list: ClassList, ids: Mapping[int, str], file: str
+) -> tuple[dict[str, datetime], list[Problem]]:
+    zone = course_zone(course)
+    times, problems = {}, []
+    for line, text in class_list.times.items():
+        time = platform_time(text, zone) if text else None
+        if time is not None and line in ids:
+            times[ids[line]] = time
+        elif text and time is None:
+            message = f"{text!r} is no time that can be read, so this submission has none."
+            do = "Write it like 2026-10-24 18:00."
+            problems.append(Problem("no time", message, f"{file}, line {line}", do))
+    return times, problems

@@ -1,0 +1,265 @@
+"""Keep the roster: ``course/students.json`` maps student ids to names and to the numbers of a learning platform.
+
+Submissions and the class list write to the same file, so that there is one answer to the question who somebody is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from autograder.atomic_files import write_atomically
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+
+# Latin letters that are no letter with an accent.
+_LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
+_SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,98}[A-Za-z0-9_@-])?")
+_NOT_IN_FILE_NAMES = re.compile(r"""[&<>"'`|:*?/\\]""")
+# The fields that every entry of the file has.
+_ALWAYS = frozenset({"name", "platform", "user", "uploads"})
+# Characters that nbgrader's columns hold; PostgreSQL refuses more.
+_GRADEBOOK_LENGTH = 128
+# Windows opens a device by these names, whatever stands behind a dot.
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Student:
+    """A student as submissions name them.
+
+    Attributes:
+        id: the name of their folders; safe on every file system.
+        name: their name, or empty.
+        platform: ``"canvas"``, ``"moodle"``, or empty.
+        user: their number on Canvas, which is the same for every assignment, or empty.
+        uploads: by chapter, the number of this submission in the platform's download. On Moodle it is the participant's or, where teams
+            hand in, the team's name with its number (``Team 5_7``).
+        surname: the part of the name that they are sorted by, or empty if no class list names it.
+        email: their email address, or empty.
+        number: their number at the institution (Canvas's SIS User ID, Moodle's ID number), or empty.
+        login: the name that they log in with, or empty.
+        group: the group that they hand in with; several are separated by commas; empty for none.
+        section: their section on Canvas, or empty.
+        enrolled: whether the class list has them. A student who is only known by a submission is not enrolled.
+        participants: by chapter, the student's number in the assignment on Moodle, from its grading worksheet.
+        teams: by chapter, the group that the student handed in with. A later class list does not change it.
+        other_platforms: by chapter, the platform of an upload if it differs from ``platform``.
+        state: ``"withdrawn"`` for a student who left the class, ``"ignored"`` for a submitter who is not a student (a test account),
+            else empty. The work of both is kept, and counts nowhere.
+        excused: the chapters that do not count for this student.
+        drafts: the chapters that Moodle has as a draft, which the student has not handed in.
+        joined: the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
+    """
+
+    id: str
+    name: str = ""
+    platform: str = ""
+    user: str = ""
+    uploads: Mapping[str, str] = field(default_factory=dict)
+    surname: str = ""
+    email: str = ""
+    number: str = ""
+    login: str = ""
+    group: str = ""
+    section: str = ""
+    enrolled: bool = False
+    participants: Mapping[str, str] = field(default_factory=dict)
+    teams: Mapping[str, str] = field(default_factory=dict)
+    other_platforms: Mapping[str, str] = field(default_factory=dict)
+    state: str = ""
+    excused: tuple[str, ...] = ()
+    drafts: tuple[str, ...] = ()
+    joined: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the student is in averages, totals and exports: on the class list, and neither withdrawn nor ignored."""
+        return self.enrolled and not self.state
+
+    def platform_of(self, chapter: str) -> str:
+        """Return the platform on which the student hands in a chapter; empty if none is known."""
+        return self.other_platforms.get(chapter, self.platform)
+
+    def number_on_moodle(self, chapter: str) -> str:
+        """Return the student's number in a chapter's assignment on Moodle; empty if it is not known."""
+        uploaded = self.uploads.get(chapter, "") if self.platform_of(chapter) == "moodle" else ""
+        return self.participants.get(chapter) or (uploaded if uploaded.isdecimal() else "")
+
+    def team(self, chapter: str) -> str:
+        """Return the group that the student hands in a chapter with, as it is compared; empty for none."""
+        return folded_name(self.teams.get(chapter, self.group))
+
+    @property
+    def first_and_last_name(self) -> tuple[str, str]:
+        """The name in two parts; without a class list, the last word is the surname."""
+        if self.surname and self.name.endswith(self.surname):
+            return self.name.removesuffix(self.surname).strip(), self.surname
+        first, _, last = self.name.rpartition(" ")
+        return first, last
+
+
+def safe_id(text: str) -> str:
+    """Return a student id made of a name: lower case, without accents, hyphens for everything that a path should not hold.
+
+    Returns:
+        The id; empty if nothing is left of the text.
+    """
+    letters = text.casefold().translate(_LATIN)
+    folded = "".join(c for c in unicodedata.normalize("NFKD", letters) if not unicodedata.combining(c))
+    words = re.sub(r"[^\w@.]+|_", "-", folded)
+    # Letters of other scripts are kept by their number: a name in Greek is still a name, and an id is still ASCII.
+    ascii_words = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
+    plain_id = re.sub(r"-{2,}|-*\.-*(?=\.)", "-", ascii_words).strip("-.@")[:80].strip("-.@")
+    return f"student-{plain_id}" if _DEVICES.fullmatch(plain_id) else plain_id
+
+
+def folded_name(name: str) -> str:
+    """Return a name as it is compared: without case, the form of Unicode, needless blanks, and the signs that no file name may hold.
+
+    Moodle leaves these signs out of the names of folders, and writes blanks for underscores.
+    """
+    written = _NOT_IN_FILE_NAMES.sub("", name).replace("_", " ")
+    return unicodedata.normalize("NFC", " ".join(written.split())).casefold()
+
+
+def names_of(student: Student) -> set[str]:
+    """Return the forms of a student's name in downloads: as it is, or run together with the surname first, as Canvas writes it."""
+    if not student.name:
+        return set()
+    first, last = student.first_and_last_name
+    return {folded_name(student.name), _letters(f"{last}{first}")}
+
+
+def is_called(student: Student, owner: str) -> bool:
+    """Return whether the owner of a submission bears a student's name."""
+    return bool({folded_name(owner), owner.casefold()} & names_of(student))
+
+
+def groups_of(student: Student) -> set[str]:
+    """Return a student's groups as they are compared: the cell as a whole, and its parts between commas, for Moodle lists several."""
+    return {folded_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
+
+
+def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> list[str]:
+    """Return the members of the team that the owner of a submission is, the one who has its work first; empty if it is no team.
+
+    Args:
+        roster: the students that the course knows.
+        owner: the name in a download of Moodle's.
+        chapter: the chapter.
+    """
+    name = folded_name(owner)
+    students = [student for student in roster.values() if student.enrolled]
+    if any(name in names_of(student) for student in students):
+        return []
+    members = [
+        student
+        for student in students
+        if name in ({folded_name(student.teams[chapter])} if chapter in student.teams else groups_of(student))
+    ]
+    return [student.id for student in sorted(members, key=lambda one: (chapter not in one.uploads, one.id))]
+
+
+def _letters(name: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFC", name).casefold() if sign.isalnum())
+
+
+def is_safe(student: str) -> bool:
+    """Return whether an id may be the name of a folder and an id in nbgrader."""
+    return _SAFE.fullmatch(student) is not None and ".." not in student and not _DEVICES.fullmatch(student)
+
+
+def roster_path(course: Course) -> Path:
+    """Return where the course keeps who is who."""
+    return course.root / "students.json"
+
+
+def read_roster(course: Course) -> dict[str, Student]:
+    """Return the students that are known, by id.
+
+    Raises:
+        CourseError: if the file is there and cannot be read: it may hold what somebody wrote by hand.
+    """
+    path = roster_path(course)
+    if not path.exists():
+        return {}
+    try:
+        entries: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return {student: _student(student, entry) for student, entry in entries.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"the list of students cannot be read ({error})",
+            where=path,
+            do="Put it right, or move it away to begin a new one.",
+        ) from error
+
+
+def write_roster(course: Course, roster: Mapping[str, Student]) -> None:
+    """Write who is who, ordered by id. A reader never sees half a file."""
+    entries = {student: _entry(roster[student]) for student in sorted(roster)}
+    write_atomically(roster_path(course), (json.dumps(entries, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _student(student: str, entry: Mapping[str, Any]) -> Student:
+    lists = {name: tuple(entry.get(name, ())) for name in ("excused", "drafts")}
+    return Student(id=student, **{**entry, **lists})
+
+
+def _entry(student: Student) -> dict[str, Any]:
+    """Return a student's entry in the file, without empty fields that only a class list fills."""
+    entry = asdict(student)
+    del entry["id"]
+    return {name: value for name, value in entry.items() if value or name in _ALWAYS}
+
+
+def known_students(course: Course) -> frozenset[str]:
+    """Return the ids of the students that a course knows, from its list or from submissions, and the ids that listed names would make."""
+    roster = read_roster(course)
+    names = (safe_id(student.name) for student in roster.values() if student.enrolled and student.name)
+    return frozenset([*roster, *names, *submitted_folders(course)])
+
+
+def submitted_folders(course: Course) -> frozenset[str]:
+    """Return the names of the students' folders in ``submitted/``."""
+    return frozenset(path.name for path in course.folder("submitted").glob("*/") if path.is_dir())
+
+
+def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[str, Student]:
+    """Return a roster, updated with the students of a collection; other fields stay."""
+    everyone = dict(roster)
+    for student in collected:
+        entry = everyone.get(student.id, Student(student.id))
+        platform = entry.platform or student.platform
+        numbered = {**student.uploads, **student.participants}
+        others = {chapter: name for chapter, name in entry.other_platforms.items() if chapter not in numbered}
+        if student.platform not in ("", platform):
+            others |= dict.fromkeys(numbered, student.platform)
+        everyone[student.id] = replace(
+            entry,
+            # A class list spells a name as people do; Canvas's downloads run it together.
+            name=entry.name if entry.enrolled and entry.name else student.name or entry.name,
+            platform=platform,
+            user=student.user or entry.user,
+            uploads={**entry.uploads, **student.uploads},
+            participants={**entry.participants, **student.participants},
+            teams={**entry.teams, **student.teams},
+            other_platforms=others,
+        )
+    return everyone
+
+
+def gradebook_names(course: Course, students: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return what nbgrader's gradebook can show of some students: first and last name, email address and the platform's number."""
+    roster = read_roster(course)
+    names = {}
+    for student in (roster[name] for name in students if name in roster):
+        first, last = student.first_and_last_name
+        fields = {"first_name": first, "last_name": last, "email": student.email, "lms_user_id": student.user}
+        names[student.id] = {field: text[:_GRADEBOOK_LENGTH] for field, text in fields.items()}
+    return names

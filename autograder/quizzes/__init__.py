@@ -1,0 +1,1 @@
+"""Ask about code: questions about a student's own, conversations, and exams."""

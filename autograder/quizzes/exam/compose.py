@@ -1,0 +1,172 @@
+"""Choose the questions of an exam, and make its versions: equal in kinds, chapters and exercises, different in mistakes and numbers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autograder.checking.exercise import Exercise
+from autograder.checks import exercises
+from autograder.errors import CourseError
+from autograder.quizzes.exam.evidence import Evidence, gather
+from autograder.quizzes.exam.item import KINDS, Item
+from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS, OPTIONS, Family
+from autograder.quizzes.questions.question import LETTERS
+
+MOST_VERSIONS = OPTIONS
+
+
+@dataclass(frozen=True)
+class Exam:
+    """An exam.
+
+    Attributes:
+        chapters: the names of its chapters.
+        seed: what decides its questions.
+        versions: the items of each version, in order.
+    """
+
+    chapters: tuple[str, ...]
+    seed: str
+    versions: tuple[tuple[Item, ...], ...]
+
+    @property
+    def letters(self) -> str:
+        """The letters of the versions."""
+        return LETTERS[: len(self.versions)]
+
+
+@dataclass
+class _Supply:
+    """The families that the exercises of some chapters give, made when they are needed."""
+
+    seed: str
+    versions: int
+    waiting: Mapping[str, list[Exercise]]
+    secret: int = 0
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    used: set[tuple[str, str]] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+
+    def family(self, kind: str, chapters: Sequence[str]) -> Family | None:
+        """Return a family of a kind, from the first of some chapters that has one and from an exercise that was not asked about.
+
+        Two questions about one exercise would answer each other, so an exercise comes a second time only where none is left.
+        """
+        for again in (False, True):
+            for exercise in [one for chapter in chapters for one in self.waiting[chapter]]:
+                if (exercise.name in self.asked) is again and (kind, exercise.name) not in self.used:
+                    self.used.add((kind, exercise.name))
+                    make = KINDS_OF_QUESTIONS[kind]
+                    family = make(self._of(exercise), self._rng(kind, exercise), self.seed, self.versions)
+                    if family is not None:
+                        self.asked.add(exercise.name)
+                        return family
+        return None
+
+    def _of(self, exercise: Exercise) -> Evidence:
+        if exercise.name not in self.evidence:
+            self.evidence[exercise.name] = gather(exercise, secret=self.secret)
+        return self.evidence[exercise.name]
+
+    def _rng(self, kind: str, exercise: Exercise) -> random.Random:
+        return random.Random(f"{self.seed} {kind} {exercise.name}")
+
+
+def compose(
+    chapters: Sequence[str],
+    questions: int,
+    versions: int,
+    seed: str,
+    *,
+    secret: int = 0,
+    selects: Callable[[str, str], bool] = lambda chapter, name: True,
+    report: Callable[[str], None] = lambda text: None,
+) -> Exam:
+    """Return an exam. The same arguments give the same exam.
+
+    Args:
+        chapters: the names of the chapters.
+        questions: the number of questions.
+        versions: the number of versions, at most four.
+        seed: what decides the questions.
+        secret: the course's secret seed: no question shows a hidden test.
+        selects: returns whether a chapter's exercise may be asked about.
+        report: is told each question that is ready.
+
+    Raises:
+        CourseError: if the chapters do not give so many questions.
+    """
+    families = []
+    for family in _families(chapters, questions, versions, seed, secret, selects):
+        families.append(family)
+        report(f"question {len(families)} of {questions}")
+    if len(families) < questions:
+        raise CourseError(
+            f"the known mistakes of {', '.join(chapters)} give {len(families)} questions, and {questions} are wanted",
+            do="Ask for fewer questions, or name more chapters.",
+        )
+    return _exam(chapters, versions, seed, families)
+
+
+def practice(chapter: str, questions: int, seed: str) -> Exam:
+    """Return at most so many questions about one chapter, in one version."""
+    families = list(_families([chapter], questions, 1, seed, 0, lambda chapter, name: True))
+    return _exam([chapter], 1, seed, families)
+
+
+def _families(
+    chapters: Sequence[str],
+    questions: int,
+    versions: int,
+    seed: str,
+    secret: int,
+    selects: Callable[[str, str], bool],
+) -> Iterator[Family]:
+    """Yield the families of an exam, fewer than are wanted if there are no more."""
+    rng = random.Random(f"{seed} {' '.join(chapters)}")
+    supply = _Supply(seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters}, secret)
+    for kind, order in _slots(questions, chapters):
+        family = next(filter(None, (supply.family(other, order) for other in _preferred(kind))), None)
+        if family is None:
+            return
+        yield family
+
+
+def _exam(chapters: Sequence[str], versions: int, seed: str, families: Sequence[Family]) -> Exam:
+    in_order = sorted(families, key=lambda family: (list(KINDS).index(family[0].kind), family[0].chapter))
+    return Exam(tuple(chapters), seed, tuple(_version(in_order, version, seed) for version in range(versions)))
+
+
+def _exercises(chapter: str, selects: Callable[[str, str], bool], rng: random.Random) -> list[Exercise]:
+    found = [one for one in exercises().values() if one.chapter == chapter and selects(chapter, one.name)]
+    return rng.sample(found, len(found))
+
+
+def _slots(questions: int, chapters: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield a kind for each question, and the chapters in the order in which they should give it."""
+    kinds = list(KINDS)
+    for number in range(questions):
+        first = (number + number // (len(kinds) * len(chapters))) % len(chapters)
+        yield kinds[number % len(kinds)], [*chapters[first:], *chapters[:first]]
+
+
+def _preferred(kind: str) -> list[str]:
+    return [kind, *(other for other in KINDS if other != kind)]
+
+
+def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item, ...]:
+    """Return the items of a version; the letters of its keys are as equally frequent as they can be."""
+    rng = random.Random(f"{seed} version {version}")
+    letters = [position % OPTIONS for position in range(len(families))]
+    rng.shuffle(letters)
+    return tuple(
+        # Lines and rows stand in their own order, as in the code and on the page.
+        family[version] if _is_ordered(family[version]) else family[version].with_key_at(position, rng)
+        for family, position in zip(families, letters, strict=True)
+    )
+
+
+def _is_ordered(item: Item) -> bool:
+    return item.kind == "line" or item.question == FIRST_ROW

@@ -1,0 +1,184 @@
+"""Run the shown code of every known mistake of an exercise, and keep what the run showed: the evidence behind every key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from autograder.checking.decision import collect_answers, judge_answers
+from autograder.checking.exercise import Exercise, Misconception
+from autograder.checking.judges import same_answer
+from autograder.checking.request import Observation
+from autograder.checking.sheet import Answers, Sheet
+from autograder.checking.subject import LocalSubject
+from autograder.checking.verdict import Verdict
+from autograder.mistakes.source_edits import EditError
+from autograder.quizzes.exam.inputs import ExamInput, exam_inputs
+from autograder.quizzes.exam.repair import passes
+from autograder.quizzes.exam.shown_code import ShownCode, changed_line, reason_to_leave_out, right_code, wrong_code
+from autograder.quizzes.questions.results import result_text
+
+#: Why a known mistake is left out although its code can be shown.
+NOT_CONFIRMED = "the check of the shown code does not name exactly this mistake"
+
+
+@dataclass(frozen=True, eq=False)
+class ShownMistake:
+    """A known mistake whose shown code gets exactly its diagnosis.
+
+    Attributes:
+        mistake: the known mistake.
+        code: the code with it.
+        line: the number of the one line that differs from the right code, or 0.
+        verdict: the verdict of the visible check.
+        answers: the code's answers to the visible check.
+    """
+
+    mistake: Misconception
+    code: ShownCode
+    line: int
+    verdict: Verdict
+    answers: Sequence[Answers]
+    candidate: Callable[..., Any] = field(repr=False)
+
+    @property
+    def first_failure(self) -> str:
+        """The title of the first row of the visible check that fails; empty if none does."""
+        return next((finding.title for finding in self.verdict.findings if not finding.passed), "")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the runs of one exercise showed.
+
+    Attributes:
+        exercise: the exercise.
+        right: the right code.
+        mistakes: the known mistakes that can be shown and are confirmed.
+        left_out: the other known mistakes by name, with the reason.
+        secret: the seed of the hidden tests that no question may show.
+    """
+
+    exercise: Exercise
+    right: ShownCode
+    mistakes: tuple[ShownMistake, ...]
+    left_out: Mapping[str, str]
+    secret: int = 0
+    _inputs: dict[object, Sequence[InputResult]] = field(default_factory=dict)
+
+    def results(self, seed: object, version: int) -> Sequence[InputResult]:
+        """Return what the right code and each mistake give for the inputs of one version."""
+        key = seed, version
+        if key not in self._inputs:
+            self._inputs[key] = self._run(exam_inputs(self.exercise, seed, version, secret=self.secret))
+        return self._inputs[key]
+
+    def _run(self, inputs: Sequence[ExamInput]) -> list[InputResult]:
+        right = LocalSubject(self.exercise.reference)
+        subjects = [LocalSubject(one.candidate) for one in self.mistakes]
+        return [
+            InputResult(one, right.observe(one.request), tuple(subject.observe(one.request) for subject in subjects))
+            for one in inputs
+        ]
+
+    @cached_property
+    def sheet(self) -> Sheet:
+        """The visible check."""
+        return self.exercise.sheet()
+
+    @cached_property
+    def right_passes(self) -> bool:
+        """Whether the right code, as it is shown, passes every test."""
+        return passes(self.right)
+
+    def difference(self, one: ShownMistake, other: Misconception) -> str:
+        """Return the title of a row of the visible check in which a mistake's code and another mistake give other answers.
+
+        An empty title means that both answer alike, and that the other mistake is not refuted.
+        """
+        index = next(i for i, item in enumerate(self.exercise.misconceptions) if item is other)
+        for number, (section, answers) in enumerate(zip(self.sheet.sections, one.answers, strict=True)):
+            if not self.sheet.is_answered_by(index, number, answers):
+                return section.title
+        return ""
+
+
+@dataclass(frozen=True)
+class InputResult:
+    """What one input gives.
+
+    Attributes:
+        input: the input.
+        right: the right answer.
+        wrong: the answer of each mistake, in the order of the evidence.
+    """
+
+    input: ExamInput
+    right: Observation
+    wrong: tuple[Observation, ...]
+
+    def shows(self, mistake: int) -> bool:
+        """Return whether a mistake gives another answer than the right code."""
+        return not same_answer(self.right, self.wrong[mistake])
+
+    def is_close(self, mistake: int) -> bool:
+        """Return whether a difference may be one of rounding or of types, which a student cannot tell from the input."""
+        return self.shows(mistake) and answer_text(self.right) == answer_text(self.wrong[mistake]) != ""
+
+
+def answer_text(answer: Observation) -> str:
+    """Return an answer as a short text: the result, or the kind of error; empty if it is long."""
+    if answer.error:
+        return f"{answer.error.partition(':')[0]} is raised"
+    return result_text(answer)
+
+
+def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
+    """Run every known mistake of an exercise as it is shown, against all tests, visible and hidden.
+
+    Args:
+        exercise: the exercise.
+        secret: the seed of the hidden tests that no question may show.
+    """
+    right, found, left_out = right_code(exercise), [], {}
+    for mistake in exercise.misconceptions:
+        try:
+            reason = reason_to_leave_out(exercise, mistake)
+            confirmed = None if reason else confirm(exercise, mistake, wrong_code(exercise, mistake))
+        except EditError as error:
+            reason, confirmed = str(error), None
+        if confirmed is None:
+            left_out[mistake.name] = reason or NOT_CONFIRMED
+        else:
+            found.append(confirmed)
+    return Evidence(exercise, right, tuple(found), left_out, secret)
+
+
+def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> ShownMistake | None:
+    """Return a mistake with what its shown code answers; None if the check does not name exactly this mistake.
+
+    Raises:
+        EditError: if the shown code does not run.
+    """
+    candidate = code.candidate()
+    collected = collect_answers(exercise.sheet(hidden=True), LocalSubject(candidate))
+    visible = exercise.sheet()
+    if collected.refusal is not None or names_of(judge_answers(exercise.sheet(hidden=True), collected)) != [
+        mistake.name
+    ]:
+        return None
+    shown = [
+        answers[: len(section.probes)] for answers, section in zip(collected.answers, visible.sections, strict=True)
+    ]
+    verdict = judge_answers(visible, type(collected)(answers=shown))
+    if names_of(verdict) != [mistake.name]:
+        return None
+    return ShownMistake(mistake, code, changed_line(right_code(exercise), code), verdict, shown, candidate)
+
+
+def names_of(verdict: Verdict) -> list[str]:
+    """Return the names of the diagnosed mistakes, each once."""
+    found = [finding.diagnosis.name for finding in verdict.findings if finding.diagnosis is not None]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,142 @@
+"""Draw inputs for exams. They come from the makers of the checks' cases, and from a stream that no visible or hidden test uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from autograder.checking.draw import Draw
+from autograder.checking.exercise import Exercise
+from autograder.checking.request import Request, content, tensors_in
+from autograder.checking.subject import neutral
+from autograder.quizzes.questions.inputs import Input, described, is_complete
+
+#: The longest text of an input that is an option.
+LONGEST = 150
+# Numbers of a tensor that is not shown completely: none of them is special.
+_LARGEST = 5.0
+_FEW = 12
+_LONG_NUMBER = re.compile(r"\.\d{6}")
+
+
+@dataclass(frozen=True)
+class ExamInput(Input):
+    """An input of one round.
+
+    Attributes:
+        row: the name of the row whose makers drew it.
+        position: its position among the row's inputs, the same in each round.
+    """
+
+    row: str
+    position: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Row and position: inputs of several rounds with the same place differ in their numbers."""
+        return self.row, self.position
+
+
+def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int = 0) -> list[ExamInput]:
+    """Return the inputs of one round that can be described in a short text, without repetitions.
+
+    Args:
+        exercise: the exercise.
+        seed: the exam's seed.
+        version: the number of the version; each version has its own numbers.
+        secret: the course's secret seed: an input that happens to be a hidden test is left out.
+    """
+    found, seen, texts = [], set(_hidden(exercise, secret)), set()
+    with neutral():
+        for row, position, request in _requests(exercise, seed, version):
+            request = _rounded(request)
+            shown = described(request)
+            key = content(request)
+            if (
+                key in seen
+                or _LONG_NUMBER.search(shown.text)
+                or shown.text in texts
+                or len(shown.text) > LONGEST
+                or not _is_fair(request)
+            ):
+                continue
+            seen.add(key)
+            texts.add(shown.text)
+            found.append(ExamInput(request, shown.text, shown.complete, row, position))
+    return found
+
+
+@cache
+def _hidden(exercise: Exercise, secret: int) -> frozenset[Hashable]:
+    """Return the calls of the hidden tests that are no visible ones."""
+    sections = exercise.sheet(hidden=True, seed=secret).sections
+    calls = [
+        (one, n < (section.visible or 0))
+        for section in sections
+        for n, probe in enumerate(section.probes)
+        for one in probe.requests
+    ]
+    visible = {content(request) for request, is_visible in calls if is_visible}
+    return frozenset(content(request) for request, _ in calls) - visible
+
+
+def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[str, int, Request]]:
+    """Yield the calls of each row, in order."""
+    for row in exercise.rows:
+        if row.name == "many":
+            continue
+        key = ("exam", seed, version)
+        draw = Draw(exercise.name, row.name, *key, shared=(exercise.name, *key))
+        position = 0
+        for probe in row.probes(draw):
+            for request in probe.requests:
+                if request.action == "call" and not request.training:
+                    yield row.name, position, request
+                    position += 1
+
+
+def _rounded(request: Request) -> Request:
+    """Return a request whose few numbers have one decimal, so that its text gives them exactly."""
+    floats = [tensor for tensor in tensors_in(dict(request.arguments)) if tensor.is_floating_point()]
+    if not floats or sum(tensor.numel() for tensor in floats) > 2 * _FEW or request.state or request.props:
+        return request
+    rounded = request.map_tensors(_one_decimal)
+    return rounded if all(map(_keeps_its_order, floats)) else request
+
+
+def _one_decimal(tensor: Tensor) -> Tensor:
+    return tensor.round(decimals=1) if tensor.is_floating_point() and tensor.dtype is torch.float32 else tensor
+
+
+def _keeps_its_order(tensor: Tensor) -> bool:
+    """Return whether rounding makes no numbers equal that were different, and no number zero."""
+    rounded = _one_decimal(tensor)
+    different = _different(tensor) == _different(rounded)
+    return different and bool(((rounded == 0) == (tensor == 0)).all())
+
+
+def _different(tensor: Tensor) -> int:
+    return len(set(tensor.flatten().tolist()))
+
+
+def _is_fair(request: Request) -> bool:
+    """Return whether everything that may matter is in the text: what it leaves out is ordinary numbers."""
+    if request.props or any(tensor.numel() == 0 and tensor.ndim > 1 for tensor in tensors_in(dict(request.arguments))):
+        return False
+    values = [*request.arguments.values(), *(request.init or {}).values()]
+    parts = [tensor for value in values if not is_complete(value) for tensor in tensors_in(value)]
+    if any(not is_complete(value) and not tensors_in(value) for value in values):
+        return False
+    return all(map(_is_ordinary, [*parts, *(request.state or {}).values()]))
+
+
+def _is_ordinary(tensor: Tensor) -> bool:
+    if not tensor.is_floating_point():
+        return tensor.dtype in (torch.int64, torch.int32)
+    numbers = tensor.detach().flatten()
+    return bool(numbers.isfinite().all()) and bool((numbers.abs() < _LARGEST).all()) and _different(numbers) > 1

@@ -1,0 +1,80 @@
+"""Define a question of an exam with its options, its key and the evidence for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autograder.quizzes.questions.question import LETTERS
+
+#: The kinds of questions, with what each asks.
+KINDS = {
+    "diagnosis": "which mistake the code makes",
+    "input": "which input shows it",
+    "line": "which line has it",
+    "check": "what the student sees",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question about code with one mistake.
+
+    Attributes:
+        kind: one of ``KINDS``.
+        chapter: the exercise's chapter.
+        exercise: the exercise.
+        task: what a right solution computes, in a sentence.
+        uses: names of the course that the code uses.
+        checks: names of helpers that the code uses and that only check its inputs.
+        code: the code.
+        question: the question.
+        options: the options, in the order in which they stand.
+        key: the index of the right option.
+        mistake: the name of the known mistake in the code.
+        explanation: the diagnosis that the check gives for the code.
+        proof: what the run for the key showed.
+        refuted: for each option, what the run showed against it; empty for the key.
+    """
+
+    kind: str
+    chapter: str
+    exercise: str
+    task: str
+    uses: tuple[str, ...]
+    checks: tuple[str, ...]
+    code: str
+    question: str
+    options: tuple[str, ...]
+    key: int
+    mistake: str
+    explanation: str
+    proof: str
+    refuted: tuple[str, ...]
+
+    @property
+    def letter(self) -> str:
+        """The letter of the right option."""
+        return LETTERS[self.key]
+
+    @property
+    def answer(self) -> str:
+        """The right option."""
+        return self.options[self.key]
+
+    def with_key_at(self, position: int, rng: random.Random) -> Item:
+        """Return the item with its options in a random order in which the right one has a given position."""
+        others = [index for index in range(len(self.options)) if index != self.key]
+        order = rng.sample(others, len(others))
+        order.insert(position, self.key)
+        return self.in_order(order)
+
+    def in_order(self, order: Sequence[int]) -> Item:
+        """Return the item with its options in another order."""
+        return replace(
+            self,
+            options=tuple(self.options[index] for index in order),
+            refuted=tuple(self.refuted[index] for index in order),
+            key=list(order).index(self.key),
+        )

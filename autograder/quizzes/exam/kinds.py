@@ -1,0 +1,324 @@
+"""Make families of questions: a family has one question for each version of an exam.
+
+The questions of a family are about the same exercise and have the same kind. They differ in the mistake and in the numbers. Nothing but
+the code tells the right option apart, because each version has another right option of the same four. So the longest option, or one that
+looks unlike the others, is right in one version of four.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import random
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text
+from autograder.quizzes.exam.item import Item
+from autograder.quizzes.exam.repair import repairs
+from autograder.quizzes.exam.shown_code import checks_used, names_used
+from autograder.quizzes.questions.lines import layout
+
+OPTIONS = 4
+FIRST_ROW = "The check judges its rows in a fixed order. Which row is the first that this code fails?"
+_ATTEMPTS = 1500
+
+Family: TypeAlias = Sequence[Item]
+#: Makes a family from an exercise's evidence, a random generator, the exam's seed and the number of versions; None if it cannot.
+Kind: TypeAlias = Callable[[Evidence, random.Random, object, int], Family | None]
+
+
+def diagnoses(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    """Ask which of four known mistakes the code makes."""
+    for pool in _by_class(evidence, rng):
+        four = rng.sample(pool, OPTIONS)
+        refuted = [[_refutation(evidence, one, other, seed) for other in four] for one in four]
+        if all(text for i, row in enumerate(refuted) for j, text in enumerate(row) if i != j):
+            return [
+                _item(
+                    *("diagnosis", evidence, four[v], "Which mistake does this code make?"),
+                    options=[one.mistake.explanation for one in four],
+                    key=v,
+                    proof=f"The check of this code gives exactly this diagnosis. {_seen(four[v])}",
+                    refuted=["" if v == j else text for j, text in enumerate(refuted[v])],
+                )
+                for v in range(versions)
+            ]
+    return None
+
+
+def _by_class(evidence: Evidence, rng: random.Random) -> list[list[ShownMistake]]:
+    """Return sets of mistakes of one class, so that versions are equally hard, and last all mistakes; each several times."""
+    classes: dict[str, list[ShownMistake]] = {}
+    for one in evidence.mistakes:
+        classes.setdefault(one.mistake.kind.replace("rare ", ""), []).append(one)
+    pools = [pool for pool in classes.values() if len({one.mistake.explanation for one in pool}) >= OPTIONS]
+    pools = rng.sample(pools, len(pools))
+    every = [list(evidence.mistakes)] * (len(evidence.mistakes) >= OPTIONS)
+    return [pool for pool in [*pools, *every] for _ in range(3)]
+
+
+def _refutation(evidence: Evidence, one: ShownMistake, other: ShownMistake, seed: object) -> str:
+    """Return how the answers of two mistakes differ; empty if they are the same."""
+    title = "" if one is other else evidence.difference(one, other.mistake)
+    if not title:
+        return ""
+    i, j = evidence.mistakes.index(one), evidence.mistakes.index(other)
+    for result in evidence.results(seed, 0):
+        texts = answer_text(result.wrong[i]), answer_text(result.wrong[j])
+        if result.input.complete and all(texts) and texts[0] != texts[1]:
+            return f"With this mistake, {result.input.text} would give: {texts[1]}. The code gives: {texts[0]}."
+    return f"Code with this mistake answers otherwise in the row “{title}”"
+
+
+def inputs(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    """Ask which of four inputs shows the mistake, or which one alone does not."""
+    rounds = [_by_place(evidence, seed, version) for version in range(versions)]
+    places = [place for place in rounds[0] if all(place in one for one in rounds)]
+    tables = [{place: _shown_by(evidence, one[place]) for place in places} for one in rounds]
+    best: tuple[Sequence[tuple[str, int]], Sequence[_Choice]] = ([], [])
+    for _ in range(_ATTEMPTS if len(places) >= OPTIONS else 0):
+        four = rng.sample(places, OPTIONS)
+        if all(len({one[place].input.text for place in four}) == OPTIONS for one in rounds):
+            chosen = _one_for_each([[table[place] for place in four] for table in tables], rng)
+            best = max(best, (four, chosen), key=lambda pair: len({key for _, key, _ in pair[1]}))
+        if len({key for _, key, _ in best[1]}) == versions:
+            break
+    if len({key for _, key, _ in best[1]}) <= versions // 2:
+        return None
+    rows = [[one[place] for place in best[0]] for one in rounds]
+    return [_about_inputs(evidence, row, *choice) for row, choice in zip(rows, best[1], strict=True)]
+
+
+# A mistake, the position of the one input that differs from the three others, and whether it is the one that shows the mistake.
+_Choice: TypeAlias = tuple[int, int, bool]
+
+
+def _by_place(evidence: Evidence, seed: object, version: int) -> dict[tuple[str, int], InputResult]:
+    return {one.input.place: one for one in evidence.results(seed, version)}
+
+
+def _shown_by(evidence: Evidence, result: InputResult) -> tuple[set[int], set[int]]:
+    """Return the mistakes that an input shows, and the mistakes that it does not show."""
+    every = range(len(evidence.mistakes))
+    shown = {m for m in every if result.shows(m)}
+    return {m for m in shown if not result.is_close(m)}, set(every) - shown
+
+
+def _one_for_each(tables: Sequence[Sequence[tuple[set[int], set[int]]]], rng: random.Random) -> list[_Choice]:
+    """Return a choice for each version, with different keys if possible; an empty list if a version has no choice."""
+    chosen: list[_Choice] = []
+    for table in tables:
+        usable: list[_Choice] = []
+        for key in range(OPTIONS):
+            for shows in (True, False):
+                one = table[key][0 if shows else 1]
+                others = [table[other][1 if shows else 0] for other in range(OPTIONS) if other != key]
+                usable += [(m, key, shows) for m in sorted(one.intersection(*others))]
+        usable = [choice for choice in rng.sample(usable, len(usable)) if choice[0] not in {m for m, _, _ in chosen}]
+        if not usable:
+            return []
+        used = [key for _, key, _ in chosen]
+        chosen.append(min(usable, key=lambda choice: used.count(choice[1])))
+    return chosen
+
+
+def _about_inputs(evidence: Evidence, results: Sequence[InputResult], mistake: int, key: int, shows: bool) -> Item:
+    text = "differently from a right solution" if shows else "as a right solution does"
+    texts = [_compared(one, mistake) for one in results]
+    return _item(
+        *(
+            "input",
+            evidence,
+            evidence.mistakes[mistake],
+            f"For one of these inputs only, this code answers {text}. Which one?",
+        ),
+        options=[one.input.text for one in results],
+        key=key,
+        proof=texts[key],
+        refuted=["" if index == key else text for index, text in enumerate(texts)],
+    )
+
+
+def _compared(result: InputResult, mistake: int) -> str:
+    right, wrong = answer_text(result.right), answer_text(result.wrong[mistake])
+    if not result.shows(mistake):
+        return f"Both give the same answer{f': {right}' if right else ''}."
+    if right and wrong and right != wrong:
+        return f"The code gives: {wrong}. Right is: {right}."
+    return "The answers differ."
+
+
+def lines(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    """Ask which line has the mistake."""
+    by_line: dict[int, list[ShownMistake]] = {}
+    for one in evidence.mistakes:
+        if one.line:
+            by_line.setdefault(one.line, []).append(one)
+    if len(by_line) < OPTIONS - 1:
+        return None
+    for _ in range(2):
+        known = rng.sample(sorted(by_line), min(OPTIONS, len(by_line)))
+        rest = [line for line in _statements(evidence) if line not in by_line]
+        numbers = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))])
+        keys = [known[v % len(known)] for v in range(versions)]
+        family = [_about_lines(evidence, rng, by_line[line], line, numbers) for line in keys]
+        made = [one for one in family if one is not None]
+        if len(numbers) == OPTIONS and len(made) == versions and len({one.mistake for one in made}) == versions:
+            return made
+    return None
+
+
+def _about_lines(
+    evidence: Evidence, rng: random.Random, mistakes: Sequence[ShownMistake], line: int, numbers: Sequence[int]
+) -> Item | None:
+    for one in rng.sample(mistakes, min(2, len(mistakes))):
+        others = [number for number in numbers if number != line]
+        if evidence.right_passes and not any(repairs(one.code, number) for number in others):
+            text = "One line of a right solution was changed. Which one?"
+            reason = "As this line stands in a right solution, the code still fails. No standard change of it repairs the code."
+            return _item(
+                *("line", evidence, one, text),
+                options=[_line_text(one, number) for number in numbers],
+                key=list(numbers).index(line),
+                proof=f"With this line changed back to “{evidence.right.lines[line - 1].strip()}”, the code passes every test.",
+                refuted=["" if number == line else reason for number in numbers],
+            )
+    return None
+
+
+def _statements(evidence: Evidence) -> list[int]:
+    """Return the lines of the right code that compute something."""
+    statements = layout(ast.parse(evidence.right.source)).statements
+    return sorted(line for line, one in statements.items() if not one.raises)
+
+
+def _line_text(one: ShownMistake, number: int) -> str:
+    return f"line {number}: `{one.code.lines[number - 1].strip()}`"
+
+
+def checks(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    """Ask what a student sees: the result for a small input, or the first row of the check that fails."""
+    forms = [_returned, _failed_rows]
+    for form in rng.sample(forms, len(forms)):
+        family = form(evidence, rng, seed, versions)
+        if family is not None:
+            return family
+    return None
+
+
+def _returned(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    rounds = [{one.input.place: one for one in evidence.results(seed, version)} for version in range(versions)]
+    places = [
+        place for place, one in rounds[0].items() if one.input.complete and all(place in other for other in rounds)
+    ]
+    for place in rng.sample(places, len(places)):
+        results = [one[place] for one in rounds]
+        if not all(one.input.complete for one in results):
+            continue
+        usable = [m for m in range(len(evidence.mistakes)) if all(_differs(one, m) for one in results)]
+        four: list[int] = []
+        for m in rng.sample(usable, len(usable)):
+            if len(four) < OPTIONS and all(
+                answer_text(one.wrong[m]) not in [answer_text(one.wrong[o]) for o in four] for one in results
+            ):
+                four.append(m)
+        if len(four) == OPTIONS:
+            return [_about_result(evidence, results[v], four, v) for v in range(versions)]
+    return None
+
+
+def _differs(result: InputResult, mistake: int) -> bool:
+    return answer_text(result.wrong[mistake]) not in ("", answer_text(result.right))
+
+
+def _about_result(evidence: Evidence, result: InputResult, four: Sequence[int], key: int) -> Item:
+    texts = [f"The code with the mistake “{evidence.mistakes[m].mistake.name}” gives this." for m in four]
+    return _item(
+        *("check", evidence, evidence.mistakes[four[key]], f"For {result.input.text}: what does this code return?"),
+        options=[answer_text(result.wrong[m]) for m in four],
+        key=key,
+        proof=f"The run gave this. A right solution gives: {answer_text(result.right)}.",
+        refuted=["" if index == key else text for index, text in enumerate(texts)],
+    )
+
+
+def _failed_rows(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    by_row: dict[str, list[ShownMistake]] = {}
+    for one in evidence.mistakes:
+        if one.first_failure:
+            by_row.setdefault(one.first_failure, []).append(one)
+    titles = [section.title for section in evidence.sheet.sections]
+    if len(by_row) < OPTIONS - 1 or len(titles) < OPTIONS:
+        return None
+    known = rng.sample(sorted(by_row), min(OPTIONS, len(by_row)))
+    rest = [title for title in titles if title not in by_row]
+    rows = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))], key=titles.index)
+    chosen: list[ShownMistake] = []
+    for v in range(versions):
+        row = known[v % len(known)]
+        chosen += (
+            rng.sample([one for one in by_row[row] if one not in chosen], 1) if set(by_row[row]) - set(chosen) else []
+        )
+    if len(rows) < OPTIONS or len(chosen) < versions:
+        return None
+    return [_about_rows(evidence, one, rows) for one in chosen]
+
+
+def _about_rows(evidence: Evidence, one: ShownMistake, rows: Sequence[str]) -> Item:
+    passed = {finding.title: finding.passed for finding in one.verdict.findings}
+    texts = [
+        "The code passes this row." if passed[row] else "The code fails this row, too, but an earlier one first."
+        for row in rows
+    ]
+    key = list(rows).index(one.first_failure)
+    return _item(
+        *("check", evidence, one, FIRST_ROW),
+        options=rows,
+        key=key,
+        proof=_seen(one),
+        refuted=["" if index == key else text for index, text in enumerate(texts)],
+    )
+
+
+def _seen(one: ShownMistake) -> str:
+    finding = next((finding for finding in one.verdict.findings if not finding.passed), None)
+    return "" if finding is None else f"The first failed row: “{finding.title}” {finding.message}"
+
+
+def _item(
+    kind: str,
+    evidence: Evidence,
+    one: ShownMistake,
+    question: str,
+    *,
+    options: Sequence[str],
+    key: int,
+    proof: str,
+    refuted: Sequence[str],
+) -> Item:
+    return Item(
+        kind=kind,
+        chapter=evidence.exercise.chapter,
+        exercise=evidence.exercise.name,
+        task=task(evidence),
+        uses=tuple(names_used(one.code)),
+        checks=tuple(checks_used(one.code)),
+        code=one.code.source,
+        question=question,
+        options=tuple(options),
+        key=key,
+        mistake=one.mistake.name,
+        explanation=one.mistake.explanation,
+        proof=proof,
+        refuted=tuple(refuted),
+    )
+
+
+def task(evidence: Evidence) -> str:
+    """Return the first paragraph of the exercise's docstring in one line."""
+    text = inspect.getdoc(evidence.exercise.reference) or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("``", "`")
+
+
+KINDS_OF_QUESTIONS: dict[str, Kind] = {"diagnosis": diagnoses, "input": inputs, "line": lines, "check": checks}

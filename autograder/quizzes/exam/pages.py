@@ -1,0 +1,43 @@
+"""Write an exam's pages: a paper for each version, and the keys with their evidence."""
+
+from __future__ import annotations
+
+from autograder.grading.feedback.page_html import printed_environment
+from autograder.quizzes.exam.compose import Exam
+from autograder.quizzes.exam.item import KINDS, Item
+from autograder.quizzes.questions.question import LETTERS, numbered_code
+
+
+def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
+    """Return the pages by file name."""
+    papers = {
+        f"paper-{letter}.html": rendered("paper", exam, title, letter=letter, items=items)
+        for letter, items in zip(exam.letters, exam.versions, strict=True)
+    }
+    return {name: text.encode() for name, text in {**papers, "keys.html": rendered("keys", exam, title)}.items()}
+
+
+def names_sentence(item: Item) -> str:
+    """Return a sentence about the names that shown code uses and does not define; empty if it defines all of them."""
+    right = f"{_listed(item.uses)} {'is' if len(item.uses) == 1 else 'are'} right." if item.uses else ""
+    raises = "raises an error" if len(item.checks) == 1 else "raise errors"
+    checks = f"{_listed(item.checks)} {raises} if the shapes or types do not fit." if item.checks else ""
+    return " ".join(filter(None, [right, checks]))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
+
+
+def rendered(name: str, exam: Exam, title: str, **values: object) -> str:
+    """Return the page of a template as HTML."""
+    environment = printed_environment("autograder.quizzes.exam", "exam.css")
+    environment.filters |= {"numbered": _numbered, "uses": names_sentence}
+    shared = {"exam": exam, "title": title, "letters": LETTERS, "kinds": KINDS}
+    html: str = environment.get_template(f"{name}.html").render(**shared, **values)
+    return html
+
+
+def _numbered(item: Item) -> str:
+    return numbered_code(item.code)

@@ -1,0 +1,229 @@
+"""Show a known mistake as code that a student could have written: the exercise's definition with its private helpers.
+
+A known mistake is left out where its code would be no code of a student, or too much to read in an exam. :func:`reason_to_leave_out`
+gives the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+from typing import Any
+
+from autograder.checking.exercise import Exercise, Misconception
+from autograder.mistakes.mistake_file import Alteration, MistakeFile
+from autograder.mistakes.source_edits import EditError, Sources, changed_definitions, run_source
+from autograder.quizzes.exam.plain_code import LONGEST_LINE, plain, without_comments
+from autograder.static_analysis.definitions import assigned_names, is_private, returns_none
+
+Key = tuple[str, str]
+
+MOST_LINES = 44
+# An expression around the result that a student could write: a method, an index, a sign, a call with the result, a factor.
+_NATURAL_RESULT = re.compile(
+    r"-?\{result\}(\.\w+\([^()]*\)|\[[^\[\]]*\]| [*/+-] [\w.\[\]()* +-]+)?|torch\.\w+\(\{result\}[^{}]*\)"
+)
+# What the tests of the checks use to bring about an effect, and students do not write.
+_UNNATURAL = re.compile(
+    r"\bgiven\b|\blambda\b|:=|device=['\"]cpu|\.mul\(2\)\.div\(2\)|\)\[[01]\]$|clone\(\) \+ 0|__|\.data\b|, None\)\[0\]|copy_\("
+    r"|^ *(if|while) (True|False):|\bif (True|False)\b|^ *pass$"
+)
+
+
+@dataclass(frozen=True)
+class ShownCode:
+    """The code of an exercise on a page.
+
+    Attributes:
+        exercise: the exercise.
+        source: the code, without docstrings and comments.
+        definitions: the shown definitions by module and name, as they run.
+    """
+
+    exercise: Exercise
+    source: str
+    definitions: Mapping[Key, str]
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the code."""
+        return self.source.split("\n")
+
+    def candidate(self) -> Callable[..., Any]:
+        """Return what the shown code defines.
+
+        Raises:
+            EditError: if it does not run.
+        """
+        start, reached = _reached(self.exercise)
+        text = _sources().module_source(start, reached, self.definitions)
+        return run_source(text, self.exercise.name, f"<code of {self.exercise.name} in an exam>")
+
+    def with_source(self, source: str) -> ShownCode:
+        """Return the code with other lines, which define the same names.
+
+        Raises:
+            EditError: if they do not.
+        """
+        try:
+            tree = ast.parse(source)
+        except SyntaxError as error:
+            raise EditError(f"the changed code is not valid Python: {error}") from error
+        texts = {node.name: _segment(source, node) for node in tree.body if isinstance(node, _DEFINITIONS)}
+        if set(texts) != {name for _, name in self.definitions}:
+            raise EditError("the changed code defines other names")
+        return ShownCode(self.exercise, source, {key: texts[key[1]] for key in self.definitions})
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def right_code(exercise: Exercise) -> ShownCode:
+    """Return the reference of an exercise as it is shown."""
+    return _shown(exercise, {})
+
+
+def wrong_code(exercise: Exercise, mistake: Misconception) -> ShownCode:
+    """Return the code with a known mistake.
+
+    Raises:
+        EditError: if it cannot be shown; the message is the reason.
+    """
+    if reason := reason_to_leave_out(exercise, mistake):
+        raise EditError(reason)
+    return _shown(exercise, _changed(exercise, mistake))
+
+
+def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
+    """Return why a known mistake cannot be shown; empty if it can."""
+    alteration = _alteration(exercise, mistake)
+    if any(edit.first for edit in alteration.edits):
+        return "it prepares the arguments in a way that no student writes"
+    if any(edit.returns and not _NATURAL_RESULT.fullmatch(edit.returns) for edit in alteration.edits):
+        return "it rewrites the result in a way that no student writes"
+    changed = _changed(exercise, mistake)
+    if not set(changed) <= set(_shown_keys(exercise)):
+        return "it changes another exercise, or a check of the inputs that is not shown"
+    right, wrong = right_code(exercise), _shown(exercise, changed)
+    new = [wrong.lines[index - 1] for index in changed_lines(right, wrong)]
+    if any(_UNNATURAL.search(line) for line in new):
+        return "its code is not a student's"
+    if len(wrong.lines) > MOST_LINES:
+        return f"its code has more than {MOST_LINES} lines"
+    if any(len(line) > LONGEST_LINE for line in wrong.lines):
+        return f"a line has more than {LONGEST_LINE} characters"
+    return "" if wrong.source != right.source else "it changes only what is not shown"
+
+
+def changed_lines(right: ShownCode, wrong: ShownCode) -> list[int]:
+    """Return the numbers of the wrong code's lines that the right code does not have, from 1."""
+    return [
+        number + 1
+        for tag, _, _, first, last in _opcodes(right, wrong)
+        if tag != "equal"
+        for number in range(first, last)
+    ]
+
+
+def changed_line(right: ShownCode, wrong: ShownCode) -> int:
+    """Return the number of the one line that differs; 0 if several do, or the number of lines differs."""
+    if len(right.lines) != len(wrong.lines):
+        return 0
+    numbers = [n for n, pair in enumerate(zip(right.lines, wrong.lines, strict=True), start=1) if pair[0] != pair[1]]
+    return numbers[0] if len(numbers) == 1 else 0
+
+
+def _opcodes(right: ShownCode, wrong: ShownCode) -> Sequence[tuple[str, int, int, int, int]]:
+    return SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
+
+
+def names_used(code: ShownCode) -> list[str]:
+    """Return the names of the course that the code uses and does not define, checks of the inputs apart."""
+    return [name for key, name in _used(code) if not (is_private(name) and only_checks((key, name)))]
+
+
+def checks_used(code: ShownCode) -> list[str]:
+    """Return the names of helpers that the code uses and that only check its inputs."""
+    return [name for key, name in _used(code) if is_private(name) and only_checks((key, name))]
+
+
+def _used(code: ShownCode) -> list[Key]:
+    _, reached = _reached(code.exercise)
+    read = {node.id for node in ast.walk(ast.parse(code.source)) if isinstance(node, ast.Name)}
+    return sorted((key for key in reached if key not in code.definitions and key[1] in read), key=lambda key: key[1])
+
+
+def _alteration(exercise: Exercise, mistake: Misconception) -> Alteration:
+    assert isinstance(exercise.misconceptions, MistakeFile)
+    return exercise.misconceptions.alteration(mistake)
+
+
+@cache
+def _changed(exercise: Exercise, mistake: Misconception) -> Mapping[Key, str]:
+    alteration = _alteration(exercise, mistake)
+    return changed_definitions(exercise.reference, alteration.edits, body=alteration.body)
+
+
+def _shown(exercise: Exercise, changed: Mapping[Key, str]) -> ShownCode:
+    _, reached = _reached(exercise)
+    definitions = {key: _plain(changed.get(key, reached[key].code)) for key in _shown_keys(exercise)}
+    constants = _constants(exercise, definitions)
+    return ShownCode(
+        exercise, "\n\n\n".join([*filter(None, ["\n".join(constants)]), *definitions.values()]), definitions
+    )
+
+
+@cache
+def _plain(code: str) -> str:
+    return plain(code)
+
+
+def _shown_keys(exercise: Exercise) -> list[Key]:
+    """Return the exercise and its private helpers, helpers first; helpers that only check are left out."""
+    start, reached = _reached(exercise)
+    shown, waiting = {start}, [start]
+    while waiting:
+        new = {key for key in _sources().neighbours(*waiting.pop()) if is_private(key[1])} - shown
+        new = {key for key in new if not only_checks(key)}
+        shown |= new
+        waiting += new
+    return [key for key in reached if key in shown]
+
+
+def only_checks(key: Key) -> bool:
+    """Return whether a definition returns nothing, and so can only raise errors."""
+    node = _sources().text(key[0]).definitions[key[1]]
+    return isinstance(node, _DEFINITIONS) and returns_none(node)
+
+
+def _constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
+    """Return the assignments of private constants that definitions use."""
+    texts: dict[str, str] = {}
+    for (module, _), code in definitions.items():
+        text = _sources().text(module)
+        for node in ast.walk(ast.parse(code)):
+            statement = text.definitions.get(node.id) if isinstance(node, ast.Name) and is_private(node.id) else None
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                texts.update(dict.fromkeys(assigned_names(statement), without_comments(text.of(statement))))
+    return list(dict.fromkeys(texts.values()))
+
+
+def _segment(source: str, node: ast.stmt) -> str:
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(item.lineno for item in decorators)])
+    return "\n".join(source.split("\n")[first - 1 : node.end_lineno])
+
+
+@cache
+def _sources() -> Sources:
+    return Sources()
+
+
+@cache
+def _reached(exercise: Exercise) -> tuple[Key, dict[Key, Any]]:
+    start = (exercise.reference.__module__, exercise.reference.__name__)
+    return start, _sources().reachable(start)

@@ -1,0 +1,160 @@
+"""Collect what running a definition shows, as plain data that can leave the process in which student code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from autograder.checking.sheet import Sheet
+from autograder.quizzes.questions.changes import Change, try_changes
+from autograder.quizzes.questions.code import Code
+from autograder.quizzes.questions.inputs import Input, turned, visible_inputs
+from autograder.quizzes.questions.lines import Layout, Statement, layout, uses_sets
+from autograder.quizzes.questions.results import result_text
+from autograder.quizzes.questions.trace import Point, watched_run
+
+# The sorts of values that sizes decide.
+_OF_SIZES = ("shape", "int", "tuple")
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What one input showed.
+
+    Attributes:
+        input: the input as text.
+        complete: whether the text gives every number.
+        number: the input's number in the changes' results.
+        result: the result as text, or empty.
+        points: the values at places of the code.
+        counts: how often each line ran.
+        parameters: for a class, the number of parameters of the whole and of its parts, by name.
+    """
+
+    input: str
+    complete: bool
+    number: int
+    result: str
+    points: tuple[Point, ...]
+    counts: Mapping[int, int]
+    parameters: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that questions about one definition are made from.
+
+    Attributes:
+        exercise: the exercise.
+        source: the definition.
+        statements: the statements that can be asked about.
+        hidden_lines: lines of docstrings, which are not shown.
+        rows: the titles of the check's rows by name.
+        runs: what inputs showed.
+        changes: what changes of a line showed.
+    """
+
+    exercise: str
+    source: str
+    statements: tuple[Statement, ...]
+    hidden_lines: tuple[int, ...]
+    rows: Mapping[str, str]
+    runs: tuple[RunFacts, ...]
+    changes: tuple[Change, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain data, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Facts:
+        """Return the facts that :meth:`to_dict` described.
+
+        Raises:
+            Exception: if the data have another form.
+        """
+        runs = [
+            RunFacts(
+                input=str(run["input"]),
+                complete=bool(run["complete"]),
+                number=int(run["number"]),
+                result=str(run["result"]),
+                points=tuple(_point(point) for point in run["points"]),
+                counts={int(line): int(count) for line, count in run["counts"].items()},
+                parameters={str(name): int(count) for name, count in run["parameters"].items()},
+            )
+            for run in data["runs"]
+        ]
+        return cls(
+            exercise=str(data["exercise"]),
+            source=str(data["source"]),
+            statements=tuple(_statement(item) for item in data["statements"]),
+            hidden_lines=tuple(map(int, data["hidden_lines"])),
+            rows={str(name): str(title) for name, title in data["rows"].items()},
+            runs=tuple(runs),
+            changes=tuple(_change(item) for item in data["changes"]),
+        )
+
+
+def _point(data: Mapping[str, Any]) -> Point:
+    texts = {name: str(data[name]) for name in ("text", "sort", "shown")}
+    return Point(line=int(data["line"]), after=bool(data["after"]), visit=int(data["visit"]), **texts)
+
+
+def _statement(data: Mapping[str, Any]) -> Statement:
+    names = tuple(map(str, data["names"]))
+    return Statement(int(data["line"]), names, bool(data["raises"]), bool(data["countable"]))
+
+
+def _change(data: Mapping[str, Any]) -> Change:
+    texts = {name: str(data[name]) for name in ("before", "after", "outcome", "seen")}
+    results = {int(number): str(text) for number, text in data["results"].items()}
+    return Change(line=int(data["line"]), results=results, **texts)
+
+
+def gather(code: Code, sheet: Sheet) -> Facts:
+    """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
+    parts = layout(code.tree)
+    inputs = visible_inputs(sheet)
+    found = [_run(code, parts, item, number) for number, item in enumerate(inputs)]
+    runs = [run for run in found if run is not None]
+    return Facts(
+        exercise=sheet.exercise,
+        source=code.source,
+        statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
+        hidden_lines=tuple(sorted(parts.docstring)),
+        rows={section.aspect: section.title for section in sheet.sections},
+        runs=tuple(runs),
+        changes=tuple(try_changes(code, sheet, inputs)) if runs else (),
+    )
+
+
+def _run(code: Code, parts: Layout, item: Input, number: int) -> RunFacts | None:
+    """Return the facts of one input that follow from its text and the code."""
+    run = watched_run(code, parts, item.request)
+    if run is None:
+        return None
+    # The order of a set may decide which line runs and what a variable holds, but no shape.
+    steady = not uses_sets(code.tree)
+    counts = dict(run.counts) if steady else {}
+    points = [point for point in run.points if steady or point.sort == "shape"]
+    if not item.complete:
+        # Only sizes are told. What changes with the numbers cannot be asked for.
+        other = watched_run(code, parts, turned(item.request))
+        same = set(other.points) if other is not None else set()
+        counts = counts if other is not None and other.counts == run.counts else {}
+        points = [point for point in points if point.sort in _OF_SIZES and (point in same or other is None)]
+        points = [point for point in points if point.sort == "shape" or other is not None]
+    result = result_text(run.answer) if item.complete else ""
+    parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
+    return RunFacts(item.text, item.complete, number, result, tuple(points), counts, parameters)
+
+
+def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of parameters of an instance (under an empty name) and of its direct parts."""
+    module = code.compiled()(**init)
+    parts = {"": module, **dict(module.named_children())}
+    counts = {name: sum(weight.numel() for weight in part.parameters()) for name, part in parts.items()}
+    direct = {name: weight.numel() for name, weight in module.named_parameters(recurse=False)}
+    return {name: count for name, count in {**counts, **direct}.items() if count}

@@ -1,0 +1,76 @@
+"""The questions of a student's package, which has recorded sheets and no reference: the quiz, and the facts for a lecturer's pages."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from autograder.checking.recorded import FOLDER, read_sheet
+from autograder.checking.sheet import Sheet
+from autograder.quizzes.questions.choose import questions
+from autograder.quizzes.questions.code import Code
+from autograder.quizzes.questions.facts import gather
+from autograder.quizzes.questions.quiz import ask_about
+
+
+def quiz(candidate: Callable[..., Any], *, seed: int | None = None) -> None:
+    """Ask three questions about your own code of an exercise.
+
+    Args:
+        candidate: your function or class; the exercise is found by its name.
+        seed: selects the questions; by default every call has other ones.
+
+    Raises:
+        LookupError: if this build has no exercise of that name.
+    """
+    ask_about(candidate, recorded_sheet(str(getattr(candidate, "__name__", ""))), seed)
+
+
+def recorded_sheet(exercise: str) -> Sheet:
+    """Return the recorded sheet of an exercise.
+
+    Raises:
+        LookupError: if this build has none of that name.
+    """
+    path = FOLDER / f"{exercise}.safetensors"
+    if not exercise.isidentifier() or not path.is_file():
+        raise LookupError(f"there is no exercise named {exercise!r} in this package")
+    return read_sheet(path)
+
+
+def print_facts(sources: Mapping[str, str], namespace: Mapping[str, Any], mark: str, enough: int) -> None:
+    """Print the facts about some definitions, a line of JSON after a mark for each, until there are enough questions.
+
+    It runs in the sandbox, after a student's cells. The student's code could print such lines itself, or change what this function finds:
+    the facts are a student's own statement about their code, and no points depend on them.
+
+    Args:
+        sources: the definitions by exercise.
+        namespace: the global names of the notebook.
+        mark: the beginning of a line with facts.
+        enough: so many questions are wanted.
+    """
+    made = 0
+    for exercise, source in sources.items():
+        with contextlib.redirect_stdout(_Nowhere()), contextlib.redirect_stderr(_Nowhere()):
+            try:
+                facts = gather(Code(exercise, source, namespace), recorded_sheet(exercise))
+                made += len(questions(facts, 0, enough))
+                told = facts.to_dict()
+            except Exception as error:
+                told = {"failed": type(error).__name__}
+        sys.stdout.write(f"{mark}{json.dumps(told)}\n")
+        if made >= enough:
+            return
+
+
+class _Nowhere(io.TextIOBase):
+    """A stream that keeps nothing: what student code prints while it is run for questions is of no interest."""
+
+    def write(self, text: str) -> int:
+        """Return the length of the text."""
+        return len(text)

@@ -1,0 +1,35 @@
+"""Write the pages of a chapter's interviews: the questions, a sheet of paper per student, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.atomic_files import write_all_or_none
+from autograder.grading.feedback.page_html import printed_environment
+from autograder.quizzes.questions.question import LETTERS, numbered_code
+from autograder.quizzes.viva.interviews import Interview, Part
+
+
+def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) -> tuple[Path, Path]:
+    """Write the page with the questions and the page with the keys, and return their paths.
+
+    Raises:
+        CourseError: if they cannot be written.
+    """
+    pages = {folder / f"{name}.html": page(name, interviews, title).encode() for name in ("questions", "keys")}
+    write_all_or_none(pages)
+    first, second = pages
+    return first, second
+
+
+def page(name: str, interviews: Sequence[Interview], title: str) -> str:
+    """Return one of the two pages, ``"questions"`` or ``"keys"``, as HTML."""
+    environment = printed_environment("autograder.quizzes.viva", "viva.css")
+    environment.filters["code"] = _code
+    html: str = environment.get_template(f"{name}.html").render(interviews=interviews, title=title, letters=LETTERS)
+    return html
+
+
+def _code(part: Part) -> str:
+    return numbered_code(part.source, part.hidden_lines)
