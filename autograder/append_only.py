@@ -17,7 +17,6 @@ def read_lines(path: Path, *, do: str) -> list[dict[str, Any]]:
     A last line without its end is skipped: the machine stopped while writing it, and nothing was done that follows from it.
 
     Args:
-        path: the file.
         do: what to do about a damaged line, for the error.
 
     Raises:

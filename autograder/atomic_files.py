@@ -49,7 +49,6 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write a file atomically: a temporary file replaces it when it is complete.
 
     Args:
-        path: the file.
         data: the contents.
         durable: whether to flush to the disk, so that the file survives a power cut.
     """

@@ -20,7 +20,6 @@ LONG = {
     "autograder.engine.transport.serialization",
     "autograder.mistakes.source_edits",
     "autograder.grading.record.gradebook_writer",
-    "autograder.selftest.sample_class",
     "autograder.intake.notebook.restore",
 }
 

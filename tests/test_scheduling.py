@@ -10,7 +10,7 @@ from .scheduling import DEEP, FIRST, HERE, part_of, place_of, unit_of
 
 CHECKS = "tests/autograder/checks"
 # In the order in which they have to run: students' packages use the recordings of the checks.
-USERS = ("autograder/checks/test_quality.py", "autograder/course/authoring/test_leaks.py", "pages/test_site.py")
+USERS = ("autograder/checks/test_quality.py", "autograder/authoring/test_leaks.py", "pages/test_site.py")
 
 
 @pytest.mark.parametrize(

@@ -25,15 +25,10 @@ INTERRUPTED = "it raised KeyboardInterrupt while the check recorded which functi
 
 @dataclass(frozen=True)
 class CollectedAnswers:
-    """A subject's answers to a sheet.
+    """A subject's answers to a sheet."""
 
-    Attributes:
-        refusal: why it is refused before anything else is asked, or None.
-        answers: its answers, a list for each section; none if it is refused.
-    """
-
-    refusal: str | None = None
-    answers: Sequence[Answers] = ()
+    refusal: str | None = None  # why it is refused before anything else is asked, or None
+    answers: Sequence[Answers] = ()  # its answers, a list for each section; none if it is refused
 
 
 def decide(sheet: Sheet, subject: Subject) -> Verdict:

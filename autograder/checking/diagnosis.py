@@ -31,19 +31,12 @@ from autograder.checking.verdict import NOT_WRITTEN, Diagnosis
 
 @dataclass(frozen=True)
 class Problem:
-    """The failure of one section.
+    """The failure of one section."""
 
-    Attributes:
-        message: what was seen, in a sentence.
-        example: a question that was missed, where students may know it.
-        case: which of a row's cases it is, where students may know it and there are several.
-        about_numbers: whether it is that a result is wrong, and not a manner.
-    """
-
-    message: str
-    example: str = ""
-    case: str = ""
-    about_numbers: bool = False
+    message: str  # what was seen, in a sentence
+    example: str = ""  # a question that was missed, where students may know it
+    case: str = ""  # which of a row's cases it is, where students may know it and there are several
+    about_numbers: bool = False  # whether it is that a result is wrong, and not a manner
 
 
 def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
@@ -131,18 +124,13 @@ def _unjudged(sheet: Sheet, problems: Sequence[Problem | None], section: int) ->
 
 @dataclass
 class _Comparison:
-    """A known mistake, compared with a candidate question by question.
+    """A known mistake, compared with a candidate question by question."""
 
-    Attributes:
-        mistake: its index.
-        explained: the questions (row, number) for which both have the same wrong numbers.
-        wrong: the questions for which the mistake's numbers are wrong.
-        against: the questions for which the candidate has other numbers.
-    """
-
-    mistake: int
+    mistake: int  # its index
+    # the questions (row, number) for which both have the same wrong numbers
     explained: set[tuple[int, int]] = field(default_factory=set)
-    wrong: set[tuple[int, int]] = field(default_factory=set)
+    wrong: set[tuple[int, int]] = field(default_factory=set)  # the questions for which the mistake's numbers are wrong
+    # the questions for which the candidate has other numbers
     against: set[tuple[int, int]] = field(default_factory=set)
 
 

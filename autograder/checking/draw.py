@@ -27,22 +27,15 @@ _HELD = ("arguments", "state", "props")
 
 @dataclass(frozen=True)
 class Case:
-    """One set of inputs for an exercise.
+    """One set of inputs for an exercise."""
 
-    Attributes:
-        arguments: the call's arguments by name.
-        init: for a class, the constructor's arguments.
-        state: for a class, its weights by name.
-        method: for a class, the method to call in the place of the instance.
-        props: arguments that are built where the call is made: models, optimisers, generators (``autograder.checking.props``).
-        training: for a class, call it in training mode, where dropout drops; by default it is in evaluation mode.
-    """
-
-    arguments: Mapping[str, Value]
-    init: Mapping[str, Value] | None = None
-    state: Mapping[str, Tensor] | None = None
-    method: str | None = None
+    arguments: Mapping[str, Value]  # the call's arguments by name
+    init: Mapping[str, Value] | None = None  # for a class, the constructor's arguments
+    state: Mapping[str, Tensor] | None = None  # for a class, its weights by name
+    method: str | None = None  # for a class, the method to call in the place of the instance
+    # arguments that are built where the call is made: models, optimisers, generators (``autograder.checking.props``)
     props: Mapping[str, Mapping[str, Value]] | None = None
+    # for a class, call it in training mode, where dropout drops; by default it is in evaluation mode
     training: bool = False
 
     def request(self, action: Action = "call", wrt: tuple[str, ...] = ()) -> Request:

@@ -157,19 +157,12 @@ def _are_rows(actual: Value, expected: Value) -> bool:
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of an example.
+    """A line of an example."""
 
-    Attributes:
-        head: what it shows.
-        entries: its entries in the window.
-        before: whether others stand before them.
-        after: whether others come after them.
-    """
-
-    head: str
-    entries: Sequence[str]
-    before: bool = False
-    after: bool = False
+    head: str  # what it shows
+    entries: Sequence[str]  # its entries in the window
+    before: bool = False  # whether others stand before them
+    after: bool = False  # whether others come after them
 
 
 def _window(first: int, length: int) -> slice:

@@ -33,23 +33,15 @@ BANDS: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Misconception:
-    """A mistake that students really make: the wrong code, and its explanation.
+    """A mistake that students really make: the wrong code, and its explanation."""
 
-    Attributes:
-        name: short name, unique within the exercise.
-        explanation: one or two sentences for the student: what is wrong and why it matters, without code of the answer.
-        read: label of the lesson section to read again.
-        kind: its class, one of ``BANDS``, which decides its band of points.
-        make: creates the wrong implementation.
-        code: the pieces of wrong code, which are as secret as the solution.
-    """
-
-    name: str
+    name: str  # short name, unique within the exercise
+    # one or two sentences for the student: what is wrong and why it matters, without code of the answer
     explanation: str
-    read: str
-    kind: str
-    make: Callable[[], Callable[..., Any]] = field(compare=False)
-    code: tuple[str, ...] = ()
+    read: str  # label of the lesson section to read again
+    kind: str  # its class, one of ``BANDS``, which decides its band of points
+    make: Callable[[], Callable[..., Any]] = field(compare=False)  # creates the wrong implementation
+    code: tuple[str, ...] = ()  # the pieces of wrong code, which are as secret as the solution
 
     @cached_property
     def wrong(self) -> Callable[..., Any]:
@@ -64,25 +56,19 @@ class Misconception:
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """The declaration of one exercise's check.
+    """The declaration of one exercise's check."""
 
-    Attributes:
-        reference: the solution, a public function or class of ``tfcourse``; its name is the exercise's.
-        chapter: the exercise's chapter folder.
-        rows: the rows, with points.
-        misconceptions: the known mistakes.
-        forbidden: names of torch functions, and of packages such as einops, that would do the exercise by themselves.
-        rule_case: inputs on which the forbidden functions are looked for, one maker or several (a function may take another way when
-            it is given a mask); required where ``forbidden`` is not empty.
-        headings: the headings of the lesson's sections by their labels, so that a student is told what to look for.
-    """
-
+    # the solution, a public function or class of ``tfcourse``; its name is the exercise's
     reference: Callable[..., Any]
-    rows: Sequence[Row]
-    chapter: str = ""
-    misconceptions: Sequence[Misconception] = ()
+    rows: Sequence[Row]  # the rows, with points
+    chapter: str = ""  # the exercise's chapter folder
+    misconceptions: Sequence[Misconception] = ()  # the known mistakes
+    # names of torch functions, and of packages such as einops, that would do the exercise by themselves
     forbidden: tuple[str, ...] = ()
+    # inputs on which the forbidden functions are looked for, one maker or several (a function may take another way when it is given a
+    # mask); required where ``forbidden`` is not empty
     rule_case: Maker | tuple[Maker, ...] | None = None
+    # the headings of the lesson's sections by their labels, so that a student is told what to look for
     headings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

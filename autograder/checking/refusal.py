@@ -49,16 +49,12 @@ class ForbiddenFunctionError(RuntimeError):
 
 @dataclass
 class Refusal:
-    """Functions that are refused until :meth:`release` is called.
+    """Functions that are refused until :meth:`release` is called."""
 
-    Attributes:
-        called: names of refused functions that were called.
-        kernels: registrations at the dispatcher; each ends with its object.
-        originals: Python functions, with the code that they ran before.
-    """
-
-    called: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)  # names of refused functions that were called
+    # registrations at the dispatcher; each ends with its object
     kernels: list[_DispatchModule] = field(default_factory=list)
+    # Python functions, with the code that they ran before
     originals: list[tuple[FunctionType, CodeType]] = field(default_factory=list)
 
     def release(self) -> None:

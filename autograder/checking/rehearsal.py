@@ -34,47 +34,30 @@ class RehearsalError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a notebook, with the grader's defaults.
+    """The limits of a notebook, with the grader's defaults."""
 
-    Attributes:
-        cell_seconds: how long one cell may run.
-        exercise_seconds: how long the check of one exercise may run.
-        seconds: how long all of them together may run.
-        output: how many characters a cell may print before it is stopped.
-        restarts: how often a notebook that crashes its process gets a new one.
-    """
-
-    cell_seconds: float = 60
-    exercise_seconds: float = 60
-    seconds: float = 900
-    output: int = 50_000_000
-    restarts: int = 3
+    cell_seconds: float = 60  # how long one cell may run
+    exercise_seconds: float = 60  # how long the check of one exercise may run
+    seconds: float = 900  # how long all of them together may run
+    output: int = 50_000_000  # how many characters a cell may print before it is stopped
+    restarts: int = 3  # how often a notebook that crashes its process gets a new one
 
 
 @dataclass(frozen=True)
 class Missing:
-    """An exercise that could not be checked.
+    """An exercise that could not be checked."""
 
-    Attributes:
-        reason: why, in a few words.
-        points: what it is worth, or None if it is not an exercise of this course.
-    """
-
-    reason: str
-    points: float | None
+    reason: str  # why, in a few words
+    points: float | None  # what it is worth, or None if it is not an exercise of this course
 
 
 @dataclass
 class Rehearsal:
-    """The result of running a notebook.
+    """The result of running a notebook."""
 
-    Attributes:
-        errors: by the number of a cell, what it raised, or a sentence that says how it ended otherwise.
-        exercises: by name, the verdict, or why there is none.
-    """
-
+    # by the number of a cell, what it raised, or a sentence that says how it ended otherwise
     errors: dict[int, str] = field(default_factory=dict)
-    exercises: dict[str, Verdict | Missing] = field(default_factory=dict)
+    exercises: dict[str, Verdict | Missing] = field(default_factory=dict)  # by name, the verdict, or why there is none
 
 
 def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits: Limits) -> Rehearsal:

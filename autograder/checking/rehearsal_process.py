@@ -185,7 +185,6 @@ class _Clock:
         Args:
             label: names it in the event of its beginning.
             seconds: how long it may take.
-            action: the action.
 
         Raises:
             _StoppedError: if it was interrupted.

@@ -22,31 +22,23 @@ Action = Literal["call", "gradients", "meta", "operations", "functions", "attrib
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a subject.
+    """One request to a subject."""
 
-    Attributes:
-        action: ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on
-            PyTorch's meta device, where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations
-            and the lines that it executes.
-            ``"functions"``: run it, and look only at which forbidden functions it calls. ``"attributes"``: for a class, make an
-            instance and look at its attributes.
-        arguments: the call's arguments by name.
-        init: for a class, the constructor's arguments by name; None for a function.
-        state: for a class, the weights to load before the call.
-        wrt: names of the arguments whose gradients are wanted (for ``"gradients"``), or of the attributes (for ``"attributes"``).
-        method: for a class, the method to call; by default the instance itself.
-        props: arguments that are no plain data, by name, as ``autograder.checking.props.build`` takes them. After a ``"call"`` the weights
-            of the models among them are outputs too.
-        training: for a class, call it in training mode. What it answers must not depend on random numbers: drop everything, or nothing.
-    """
-
+    # ``"call"``: run it. ``"gradients"``: run it, then send :func:`cotangent` back through it. ``"meta"``: run it on PyTorch's meta device,
+    # where every tensor has a shape and no data. ``"operations"``: run it and count the ATen operations and the lines that it executes.
+    # ``"functions"``: run it, and look only at which forbidden functions it calls. ``"attributes"``: for a class, make an instance and look
+    # at its attributes.
     action: Action
-    arguments: Mapping[str, Value]
-    init: Mapping[str, Value] | None = None
-    state: Mapping[str, Tensor] | None = None
+    arguments: Mapping[str, Value]  # the call's arguments by name
+    init: Mapping[str, Value] | None = None  # for a class, the constructor's arguments by name; None for a function
+    state: Mapping[str, Tensor] | None = None  # for a class, the weights to load before the call
+    # names of the arguments whose gradients are wanted (for ``"gradients"``), or of the attributes (for ``"attributes"``)
     wrt: tuple[str, ...] = ()
-    method: str | None = None
+    method: str | None = None  # for a class, the method to call; by default the instance itself
+    # arguments that are no plain data, by name, as ``autograder.checking.props.build`` takes them. After a ``"call"`` the weights of the
+    # models among them are outputs too.
     props: Mapping[str, Mapping[str, Value]] | None = None
+    # for a class, call it in training mode. What it answers must not depend on random numbers: drop everything, or nothing.
     training: bool = False
 
     def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Request:
@@ -61,31 +53,21 @@ class Request:
 
 @dataclass(frozen=True)
 class Observation:
-    """A subject's answer to one request.
+    """A subject's answer to one request."""
 
-    Attributes:
-        outputs: named results: ``output``, or ``output[0]``, ``output[1]`` … where there are several; gradients as ``gradient of q``.
-            For ``"meta"``, ``"operations"`` and ``"functions"``, shapes in the place of tensors.
-        error: the exception it raised, as ``"TypeError: …"``, or None.
-        unfinished: whether that exception was NotImplementedError, as a stub raises.
-        mutated: names of the arguments that it changed in place.
-        attached: names of the results from which a gradient can still flow back, where a model was given (``"call"`` only).
-        operations: how many ATen operations it dispatched (``"operations"`` only).
-        lines: how many lines of code outside libraries it executed (``"operations"`` only).
-        largest: number of elements of the largest tensor that it made (``"operations"`` only).
-        functions: names of forbidden functions that it called, and that were refused.
-        containers: what the names of the outputs leave open, as :func:`containers_in` tells it (``"call"`` only).
-    """
-
+    # named results: ``output``, or ``output[0]``, ``output[1]`` … where there are several; gradients as ``gradient of q``. For ``"meta"``,
+    # ``"operations"`` and ``"functions"``, shapes in the place of tensors.
     outputs: Mapping[str, Value] = field(default_factory=dict)
-    error: str | None = None
-    unfinished: bool = False
-    mutated: tuple[str, ...] = ()
+    error: str | None = None  # the exception it raised, as ``"TypeError: …"``, or None
+    unfinished: bool = False  # whether that exception was NotImplementedError, as a stub raises
+    mutated: tuple[str, ...] = ()  # names of the arguments that it changed in place
+    # names of the results from which a gradient can still flow back, where a model was given (``"call"`` only)
     attached: tuple[str, ...] = ()
-    operations: int | None = None
-    largest: int | None = None
-    functions: tuple[str, ...] = ()
-    lines: int | None = None
+    operations: int | None = None  # how many ATen operations it dispatched (``"operations"`` only)
+    largest: int | None = None  # number of elements of the largest tensor that it made (``"operations"`` only)
+    functions: tuple[str, ...] = ()  # names of forbidden functions that it called, and that were refused
+    lines: int | None = None  # how many lines of code outside libraries it executed (``"operations"`` only)
+    # what the names of the outputs leave open, as :func:`containers_in` tells it (``"call"`` only)
     containers: tuple[str, ...] = ()
 
 

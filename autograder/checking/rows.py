@@ -23,36 +23,22 @@ Maker: TypeAlias = Callable[[Draw], Case]
 
 @dataclass(frozen=True)
 class Probe:
-    """One question: its requests, and the judge of the answers.
+    """One question: its requests, and the judge of the answers."""
 
-    Attributes:
-        requests: the requests, in order.
-        judge: name of a judge in ``autograder.checking.judges``.
-        options: the judge's options, plain data and tensors.
-    """
-
-    requests: tuple[Request, ...]
-    judge: str
-    options: Mapping[str, Value] = field(default_factory=dict)
+    requests: tuple[Request, ...]  # the requests, in order
+    judge: str  # name of a judge in ``autograder.checking.judges``
+    options: Mapping[str, Value] = field(default_factory=dict)  # the judge's options, plain data and tensors
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a verdict, with its points.
+    """One row of a verdict, with its points."""
 
-    Attributes:
-        name: short name, unique within the exercise.
-        title: what is asked, as a sentence that a student reads.
-        points: what it is worth.
-        probes: makes the questions of one round from a draw.
-        side: it asks for a manner, and pays in proportion to the rows of numbers that are right.
-    """
-
-    name: str
-    title: str
-    points: float
-    probes: Callable[[Draw], Sequence[Probe]]
-    side: bool = False
+    name: str  # short name, unique within the exercise
+    title: str  # what is asked, as a sentence that a student reads
+    points: float  # what it is worth
+    probes: Callable[[Draw], Sequence[Probe]]  # makes the questions of one round from a draw
+    side: bool = False  # it asks for a manner, and pays in proportion to the rows of numbers that are right
 
 
 def numbers(

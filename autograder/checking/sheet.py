@@ -33,47 +33,30 @@ Place: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Section:
-    """One aspect's questions, ready to be asked.
+    """One aspect's questions, ready to be asked."""
 
-    Attributes:
-        aspect: the aspect's short name.
-        title: what it asks, as a sentence.
-        points: what it is worth.
-        probes: the questions.
-        expected: the reference's answers to them.
-        visible: how many of the questions, the first ones, students have themselves; None if they have all.
-        side: it asks for a manner, and pays in proportion to the rows of numbers that are right.
-    """
-
-    aspect: str
-    title: str
-    points: float
-    probes: Sequence[Probe]
-    expected: Answers
+    aspect: str  # the aspect's short name
+    title: str  # what it asks, as a sentence
+    points: float  # what it is worth
+    probes: Sequence[Probe]  # the questions
+    expected: Answers  # the reference's answers to them
+    # how many of the questions, the first ones, students have themselves; None if they have all
     visible: int | None = None
-    side: bool = False
+    side: bool = False  # it asks for a manner, and pays in proportion to the rows of numbers that are right
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """All the questions about one exercise.
+    """All the questions about one exercise."""
 
-    Attributes:
-        exercise: name of the exercise.
-        chapter: its chapter.
-        rules: probes that must hold for any point to be given (forbidden functions).
-        sections: the aspects.
-        misconceptions: the known mistakes.
-        ask_mistake: puts a question to a misconception; called only when something is wrong, and once for each question.
-        plain: the sheet of the visible questions, if this one has others after them: who knows its answers knows them here.
-    """
-
-    exercise: str
+    exercise: str  # name of the exercise
     chapter: str
-    rules: Sequence[Probe]
-    sections: Sequence[Section]
-    misconceptions: Sequence[Diagnosis]
+    rules: Sequence[Probe]  # probes that must hold for any point to be given (forbidden functions)
+    sections: Sequence[Section]  # the aspects
+    misconceptions: Sequence[Diagnosis]  # the known mistakes
+    # puts a question to a misconception; called only when something is wrong, and once for each question
     ask_mistake: Callable[[int, int, int], Sequence[Observation]]
+    # the sheet of the visible questions, if this one has others after them: who knows its answers knows them here
     plain: Sheet | None = None
 
     def __post_init__(self) -> None:

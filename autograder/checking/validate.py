@@ -40,16 +40,11 @@ class NotebookError(Exception):
 
 @dataclass(frozen=True)
 class CellError:
-    """A code cell that raised, or was stopped.
+    """A code cell that raised, or was stopped."""
 
-    Attributes:
-        cell: the cell's number among the code cells, from 1.
-        first_line: the cell's first line.
-        error: the exception, as ``"TypeError: …"``, or a sentence about what has happened: ``"It was stopped after 60 s."``
-    """
-
-    cell: int
-    first_line: str
+    cell: int  # the cell's number among the code cells, from 1
+    first_line: str  # the cell's first line
+    # the exception, as ``"TypeError: …"``, or a sentence about what has happened: ``"It was stopped after 60 s."``
     error: str
 
     def __str__(self) -> str:
@@ -59,19 +54,12 @@ class CellError:
 
 @dataclass(frozen=True)
 class Absent:
-    """A checked name that earns nothing, because it is not defined or not an exercise.
-
-    Attributes:
-        name: its name.
-        reason: why it earns nothing, in a few words.
-        points: what it is worth, or None if it is not an exercise of this course.
-        error: the error of the cell that should have defined it, if there is one.
-    """
+    """A checked name that earns nothing, because it is not defined or not an exercise."""
 
     name: str
-    reason: str
-    points: float | None = None
-    error: CellError | None = None
+    reason: str  # why it earns nothing, in a few words
+    points: float | None = None  # what it is worth, or None if it is not an exercise of this course
+    error: CellError | None = None  # the error of the cell that should have defined it, if there is one
 
     def __str__(self) -> str:
         score = "" if self.points is None else f"0 of {self.points:g} points: "
@@ -81,37 +69,25 @@ class Absent:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A question in words whose answer has not been written.
+    """A question in words whose answer has not been written."""
 
-    Attributes:
-        name: the question's name, or empty where the notebook has lost it.
-        points: what it is worth, or None where the notebook does not say.
-    """
-
-    name: str
-    points: float | None
+    name: str  # the question's name, or empty where the notebook has lost it
+    points: float | None  # what it is worth, or None where the notebook does not say
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The result of the pre-check.
+    """The result of the pre-check."""
 
-    Attributes:
-        verdicts: one per exercise that is there, in the order of the notebook.
-        absent: what the notebook asks for and is not there.
-        errors: code cells that raised.
-        unanswered: questions in words that still wait for an answer. A person grades them, so they do not count here.
-        seconds: how long it took.
-        other_release: the release of the checks that the notebook belongs to, if the installed package has another one.
-        minutes: how long each exercise takes, as its prompt says, in the order of the notebook.
-    """
-
-    verdicts: tuple[Verdict, ...]
-    absent: tuple[Absent, ...]
-    errors: tuple[CellError, ...]
+    verdicts: tuple[Verdict, ...]  # one per exercise that is there, in the order of the notebook
+    absent: tuple[Absent, ...]  # what the notebook asks for and is not there
+    errors: tuple[CellError, ...]  # code cells that raised
+    # questions in words that still wait for an answer. A person grades them, so they do not count here.
     unanswered: tuple[Unanswered, ...]
-    seconds: float
+    seconds: float  # how long it took
+    # the release of the checks that the notebook belongs to, if the installed package has another one
     other_release: str = ""
+    # how long each exercise takes, as its prompt says, in the order of the notebook
     minutes: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -37,19 +37,12 @@ _META = re.compile(r"(same device|different devices).*\bmeta\b|meta tensor")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A known mistake that explains the findings.
+    """A known mistake that explains the findings."""
 
-    Attributes:
-        name: the misconception's short name, unique within its exercise.
-        explanation: one or two sentences for the student who made the mistake.
-        read: label of the lesson section to read again.
-        section: that section's heading, or empty where it is not known.
-    """
-
-    name: str
-    explanation: str
-    read: str
-    section: str = ""
+    name: str  # the misconception's short name, unique within its exercise
+    explanation: str  # one or two sentences for the student who made the mistake
+    read: str  # label of the lesson section to read again
+    section: str = ""  # that section's heading, or empty where it is not known
 
     @property
     def heading(self) -> str:
@@ -59,27 +52,18 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding of one row.
+    """The finding of one row."""
 
-    Attributes:
-        aspect: the aspect's short name, for example ``"values"``.
-        title: what the aspect asks, as a sentence.
-        points: points that the aspect is worth.
-        passed: whether what it asks was right.
-        message: what was seen, in a sentence.
-        diagnosis: the misconception that explains it, if one does.
-        earned: points that were earned: none if it was missed, all or a share of them if it passed; by default all. What is beside the
-            numbers is paid in proportion to right numbers.
-        example: one small question that was missed: what went in, what came out, what was expected; empty if it is not told.
-    """
-
-    aspect: str
-    title: str
-    points: float
-    passed: bool
-    message: str
-    diagnosis: Diagnosis | None = None
+    aspect: str  # the aspect's short name, for example ``"values"``
+    title: str  # what the aspect asks, as a sentence
+    points: float  # points that the aspect is worth
+    passed: bool  # whether what it asks was right
+    message: str  # what was seen, in a sentence
+    diagnosis: Diagnosis | None = None  # the misconception that explains it, if one does
+    # points that were earned: none if it was missed, all or a share of them if it passed; by default all. What is beside the numbers is
+    # paid in proportion to right numbers.
     earned: float = -1.0
+    # one small question that was missed: what went in, what came out, what was expected; empty if it is not told
     example: str = ""
 
     @property
@@ -106,21 +90,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check. Its text form is its score, which is what nbgrader reads as partial credit.
+    """The outcome of a check. Its text form is its score, which is what nbgrader reads as partial credit."""
 
-    Attributes:
-        exercise: name of the exercise.
-        chapter: chapter that the exercise belongs to.
-        findings: one per aspect, in the order in which the exercise declares them.
-        site: address of the course's site, which ends in a slash, or empty. It decides how the verdict looks, not what it says: its data
-            does not hold it.
-        note: a sentence on another exercise that may be the cause, or empty; like ``site``, it is shown and not stored.
-    """
-
-    exercise: str
-    chapter: str
-    findings: tuple[Finding, ...]
+    exercise: str  # name of the exercise
+    chapter: str  # chapter that the exercise belongs to
+    findings: tuple[Finding, ...]  # one per aspect, in the order in which the exercise declares them
+    # address of the course's site, which ends in a slash, or empty. It decides how the verdict looks, not what it says: its data does not
+    # hold it.
     site: str = field(default="", compare=False)
+    # a sentence on another exercise that may be the cause, or empty; like ``site``, it is shown and not stored
     note: str = field(default="", compare=False)
 
     @property

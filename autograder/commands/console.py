@@ -40,17 +40,11 @@ _errors = Console(stderr=True, highlight=False)
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of a command.
+    """The result of a command."""
 
-    Attributes:
-        data: for scripts; values that JSON lacks are written as text.
-        text: for people.
-        code: the exit code.
-    """
-
-    data: object
-    text: str
-    code: int = 0
+    data: object  # for scripts; values that JSON lacks are written as text
+    text: str  # for people
+    code: int = 0  # the exit code
 
 
 def example(function: Callable[P, R]) -> Callable[P, R]:

@@ -21,17 +21,11 @@ Chain = Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Generated:
-    """The generated text.
+    """The generated text."""
 
-    Attributes:
-        model: the kind of model.
-        tokens: with the prompt for a decoder; for T5 the answer without its start token.
-        text: the decoded tokens, if the prompt was text.
-    """
-
-    model: str
-    tokens: list[int]
-    text: str | None
+    model: str  # the kind of model
+    tokens: list[int]  # with the prompt for a decoder; for T5 the answer without its start token
+    text: str | None  # the decoded tokens, if the prompt was text
 
 
 def chain_of(*, temperature: float | None, top_k: int | None, top_p: float | None) -> list[tuple[str, dict[str, Any]]]:

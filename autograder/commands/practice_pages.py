@@ -18,7 +18,6 @@ def practice_chapters(
     """Return the chapters of a site that are closed: an offered package has their solutions, and in a course their deadline is over.
 
     Args:
-        root: the project.
         shown: the chapters of the site; an empty sequence means all.
         offered: the chapters whose files it offers; None for all.
         released: what a course's own site offers.

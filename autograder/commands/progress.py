@@ -20,24 +20,15 @@ SECONDS = 10.0
 
 @dataclass
 class Tally:
-    """The results so far.
+    """The results so far."""
 
-    Attributes:
-        total: the number of submissions.
-        begin: the start time, in seconds of any clock.
-        done: the number of finished submissions.
-        reused: how many of them are unchanged and were graded before.
-        not_gradable: how many could not be graded because of their contents.
-        failed: for how many the grader failed.
-        first: when the first submission was graded, or None. Warming up came before, so rates count from here.
-    """
-
-    total: int
-    begin: float
-    done: int = 0
-    reused: int = 0
-    not_gradable: int = 0
-    failed: int = 0
+    total: int  # the number of submissions
+    begin: float  # the start time, in seconds of any clock
+    done: int = 0  # the number of finished submissions
+    reused: int = 0  # how many of them are unchanged and were graded before
+    not_gradable: int = 0  # how many could not be graded because of their contents
+    failed: int = 0  # for how many the grader failed
+    # when the first submission was graded, or None. Warming up came before, so rates count from here.
     first: float | None = None
 
     def add(self, result: GradeResult, now: float) -> None:

@@ -17,17 +17,11 @@ from autograder.site.build import SiteCourse
 
 @dataclass(frozen=True)
 class ReleasedSite:
-    """What a course's own site offers.
+    """What a course's own site offers."""
 
-    Attributes:
-        root: the course folder.
-        files: students' files by chapter: notebook, package and lesson.
-        course: its title and deadlines.
-    """
-
-    root: Path
-    files: Mapping[str, Sequence[Path]]
-    course: SiteCourse
+    root: Path  # the course folder
+    files: Mapping[str, Sequence[Path]]  # students' files by chapter: notebook, package and lesson
+    course: SiteCourse  # its title and deadlines
 
     def key(self) -> str:
         """Return a hash of all that this adds to the site."""

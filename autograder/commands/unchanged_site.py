@@ -21,7 +21,6 @@ def site_key(root: Path, output: Path, options: Sequence[str]) -> str:
     """Hash all inputs of the site.
 
     Args:
-        root: the project.
         output: the folder of the site, which may be in the project and is no input.
         options: the options of the command.
     """

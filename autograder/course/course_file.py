@@ -36,70 +36,47 @@ Minutes = Annotated[int, Meta(ge=0, le=60 * 24 * 31)]
 
 
 class LateRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """The penalty for late work.
+    """The penalty for late work."""
 
-    Attributes:
-        grace_minutes: minutes after the deadline that do not count as late.
-        per_day: the fraction of the points deducted per day or part of a day.
-        cap: the largest fraction that can be deducted.
-        closed_after_days: days after which a submission scores 0; ``None`` for no limit.
-    """
-
-    grace_minutes: Minutes = 15
-    per_day: Share = 0.0
-    cap: Share = 1.0
+    grace_minutes: Minutes = 15  # minutes after the deadline that do not count as late
+    per_day: Share = 0.0  # the fraction of the points deducted per day or part of a day
+    cap: Share = 1.0  # the largest fraction that can be deducted
+    # days after which a submission scores 0; ``None`` for no limit
     closed_after_days: Annotated[int, Meta(ge=0, le=366)] | None = None
 
 
 class ChapterPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A course's plan for one chapter.
+    """A course's plan for one chapter."""
 
-    Attributes:
-        only: the exercises and questions that are assigned; ``None`` for all.
-        without: exercises and questions that are left out; never together with ``only``.
-        due: the deadline, in the course's time zone unless it has its own offset; ``None`` for no deadline.
-        late: the chapter's own rule for late work, if any.
-        groups: whether one member hands in for a group on the class list; the other members get the same grade.
-        weight: the chapter's weight in the total; ``None`` for 1.
-        canvas: the heading of the chapter's column in Canvas's gradebook, such as ``Chapter 01 (88121)``; empty for the chapter's name.
-        exercises: rules for single exercises and questions, by name; all others count as in the notebook.
-    """
-
-    only: tuple[str, ...] | None = None
-    without: tuple[str, ...] | None = None
+    only: tuple[str, ...] | None = None  # the exercises and questions that are assigned; ``None`` for all
+    without: tuple[str, ...] | None = None  # exercises and questions that are left out; never together with ``only``
+    # the deadline, in the course's time zone unless it has its own offset; ``None`` for no deadline
     due: datetime | None = None
-    late: LateRule | None = None
+    late: LateRule | None = None  # the chapter's own rule for late work, if any
+    # whether one member hands in for a group on the class list; the other members get the same grade
     groups: bool = False
-    weight: Weight | None = None
+    weight: Weight | None = None  # the chapter's weight in the total; ``None`` for 1
+    # the heading of the chapter's column in Canvas's gradebook, such as ``Chapter 01 (88121)``; empty for the chapter's name
     canvas: str = ""
+    # rules for single exercises and questions, by name; all others count as in the notebook
     exercises: dict[str, ExerciseRule] = {}
 
 
 class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of ``course.toml``.
+    """The contents of ``course.toml``."""
 
-    Attributes:
-        title: the name of the class in reports; empty for the course's own name.
-        contact: where students can ask questions; printed in the instructions of an assignment.
-        time_zone: an IANA name, for deadlines and submission times without a time zone, and for the length of a day.
-        late: the rule for late work in chapters without their own rule.
-        chapters: the plan of each chapter, by its name (``07_decoding``).
-        viva: the plan of the conversations about each chapter, by the chapter's name.
-        extensions: later deadlines, by student, section or group, then by chapter. Reading the file expands sections and groups to their
-            members.
-        deadlines: deadlines that replace the chapter's, earlier or later, by student, section or group, then by chapter.
-        total: the rule that converts the total to a grade; ``None`` to report only percentages.
-    """
-
-    title: str = ""
-    contact: str = ""
+    title: str = ""  # the name of the class in reports; empty for the course's own name
+    contact: str = ""  # where students can ask questions; printed in the instructions of an assignment
+    # an IANA name, for deadlines and submission times without a time zone, and for the length of a day
     time_zone: str = "UTC"
-    late: LateRule = LateRule()
-    chapters: dict[str, ChapterPlan] = {}
-    viva: dict[str, VivaPlan] = {}
+    late: LateRule = LateRule()  # the rule for late work in chapters without their own rule
+    chapters: dict[str, ChapterPlan] = {}  # the plan of each chapter, by its name (``07_decoding``)
+    viva: dict[str, VivaPlan] = {}  # the plan of the conversations about each chapter, by the chapter's name
+    # later deadlines, by student, section or group, then by chapter. Reading the file expands sections and groups to their members.
     extensions: dict[str, dict[str, datetime]] = {}
+    # deadlines that replace the chapter's, earlier or later, by student, section or group, then by chapter
     deadlines: dict[str, dict[str, datetime]] = {}
-    total: TotalRule | None = None
+    total: TotalRule | None = None  # the rule that converts the total to a grade; ``None`` to report only percentages
 
     @property
     def zone(self) -> ZoneInfo:

@@ -98,7 +98,6 @@ def set_extension(root: Path, student: str, chapter: str, until: datetime) -> No
 
     Args:
         root: the course folder.
-        student: the student's id.
         chapter: the chapter's name.
         until: its end.
     """

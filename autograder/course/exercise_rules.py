@@ -14,15 +14,12 @@ _DIGITS = 6
 
 
 class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """The rule for one exercise or question.
+    """The rule for one exercise or question."""
 
-    Attributes:
-        points: its points, which replace the notebook's; a student's score is scaled in proportion.
-        count: ``"drop"``: it does not count. ``"full"``: every submission gets all its points. ``"bonus"``: its points are added to the
-            score but not to the maximum.
-    """
-
+    # its points, which replace the notebook's; a student's score is scaled in proportion
     points: Annotated[float, Meta(ge=0, le=1000)] | None = None
+    # ``"drop"``: it does not count. ``"full"``: every submission gets all its points. ``"bonus"``: its points are added to the score but
+    # not to the maximum.
     count: Literal["drop", "full", "bonus"] | None = None
 
     def counted(self, score: float, best: float) -> tuple[float, float]:

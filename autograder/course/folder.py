@@ -47,13 +47,9 @@ c.LimitOutput.max_traceback = 100
 
 @dataclass(frozen=True)
 class Course:
-    """A course folder.
+    """A course folder."""
 
-    Attributes:
-        root: the folder.
-    """
-
-    root: Path
+    root: Path  # the folder
 
     @classmethod
     def open(cls, root: Path, *, create: bool = False) -> Course:
@@ -142,7 +138,6 @@ def _write_once(path: Path, text: str, mode: int | None = None) -> None:
     """Write a file unless another process has created it first.
 
     Args:
-        path: the file.
         text: its contents.
         mode: its permissions; by default determined by the umask.
     """

@@ -18,15 +18,10 @@ _BY_ASSIGNMENT = ("source", "release", "results")
 
 @dataclass(frozen=True)
 class KnownPeople:
-    """The people of a course.
+    """The people of a course."""
 
-    Attributes:
-        names: the ids of students.
-        complete: whether a class list says who belongs to the course, so that another name is a mistake.
-    """
-
-    names: frozenset[str]
-    complete: bool
+    names: frozenset[str]  # the ids of students
+    complete: bool  # whether a class list says who belongs to the course, so that another name is a mistake
 
 
 def known_assignments(root: Path) -> frozenset[str]:

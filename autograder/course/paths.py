@@ -75,7 +75,6 @@ def shell_command(course: Course, *arguments: str) -> str:
     """Return a command line for a course, as it must be typed in the current folder.
 
     Args:
-        course: the course.
         arguments: the command and what follows it, such as ``"autograde", "03_scaled_dot_product"``.
     """
     meant = None

@@ -14,18 +14,14 @@ Percent = Annotated[float, Meta(ge=0, le=100)]
 
 
 class TotalRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the total is made of the chapters, and what it is worth.
+    """How the total is made of the chapters, and what it is worth."""
 
-    Attributes:
-        drop_lowest: so many chapters with a student's lowest shares do not count; one always counts.
-        scale: the points of a total of 100 %.
-        pass_mark: the lowest total in percent with which a student passes; ``None`` for no such mark.
-        grades: by grade, the lowest total in percent that gets it. A total below all of them has no grade.
-    """
-
+    # so many chapters with a student's lowest shares do not count; one always counts
     drop_lowest: Annotated[int, Meta(ge=0, le=20)] = 0
-    scale: Annotated[float, Meta(gt=0, le=10_000)] = 100.0
+    scale: Annotated[float, Meta(gt=0, le=10_000)] = 100.0  # the points of a total of 100 %
+    # the lowest total in percent with which a student passes; ``None`` for no such mark
     pass_mark: Percent | None = None
+    # by grade, the lowest total in percent that gets it. A total below all of them has no grade.
     grades: dict[str, Percent] = {}
 
     def dropped(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:

@@ -11,15 +11,10 @@ _ENDING = "_viva"
 
 
 class VivaPlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A course's plan for the conversations about one chapter.
+    """A course's plan for the conversations about one chapter."""
 
-    Attributes:
-        weight: their weight in the total; 0 if they do not count.
-        canvas: the heading of their column in Canvas's gradebook; empty for the name of their assignment.
-    """
-
-    weight: Annotated[float, Meta(ge=0, le=1000)] = 0.0
-    canvas: str = ""
+    weight: Annotated[float, Meta(ge=0, le=1000)] = 0.0  # their weight in the total; 0 if they do not count
+    canvas: str = ""  # the heading of their column in Canvas's gradebook; empty for the name of their assignment
 
 
 def viva_assignment(chapter: str) -> str:

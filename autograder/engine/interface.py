@@ -12,43 +12,28 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission to run.
+    """A submission to run."""
 
-    Attributes:
-        student: the student's id; of one of several notebooks, the id, a slash and the file's name.
-        chapter: the chapter.
-        notebook: the sanitised notebook, as JSON.
-        files: the files beside the notebook, in base64, by relative path.
-    """
-
-    student: str
+    student: str  # the student's id; of one of several notebooks, the id, a slash and the file's name
     chapter: str
-    notebook: str
-    files: Mapping[str, str] = field(default_factory=dict)
+    notebook: str  # the sanitised notebook, as JSON
+    files: Mapping[str, str] = field(default_factory=dict)  # the files beside the notebook, in base64, by relative path
 
 
 @dataclass(frozen=True)
 class Execution:
-    """The result of running a submission.
+    """The result of running a submission."""
 
-    Attributes:
-        student: the submission's ``student``.
-        notebook: the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed. If the submission may have
-            caused the failure, it is a notebook without points, which counts if the next run also fails.
-        seconds: duration of the run in seconds.
-        failure: the reason why the submission was not graded, or empty. It is attributed to the grader, not to the student.
-        isolation: the level of isolation of the run: ``"sandbox"``, ``"restricted"`` or ``"none"``.
-        layers: the layers of isolation that were active, by name.
-        signatures: per exercise a description of what wrong answers returned (``autograder.engine.checker.behaviour``); not used for
-            grades.
-    """
-
-    student: str
+    student: str  # the submission's ``student``
+    # the notebook with its outputs, verdicts and problems, as JSON; empty if the executor failed. If the submission may have caused the
+    # failure, it is a notebook without points, which counts if the next run also fails.
     notebook: str
-    seconds: float
+    seconds: float  # duration of the run in seconds
+    # the reason why the submission was not graded, or empty. It is attributed to the grader, not to the student.
     failure: str = ""
-    isolation: str = "none"
-    layers: tuple[str, ...] = ()
+    isolation: str = "none"  # the level of isolation of the run: ``"sandbox"``, ``"restricted"`` or ``"none"``
+    layers: tuple[str, ...] = ()  # the layers of isolation that were active, by name
+    # per exercise a description of what wrong answers returned (``autograder.engine.checker.behaviour``); not used for grades
     signatures: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -25,50 +25,31 @@ _OF_SUBMISSION = ("submission_seconds", "submission_cpu_seconds")
 
 @dataclass(frozen=True)
 class GradingSettings:
-    """Settings of a grading run.
+    """Settings of a grading run."""
 
-    Attributes:
-        device: the device for the checks' tensors, ``"cpu"`` or ``"cuda"``.
-        seed: seed of the hidden tests and of a submission's random numbers; ``autograde`` replaces None by the course's secret seed.
-        jobs: number of submissions that run at once.
-        exercise_seconds: time limit per test cell, in seconds.
-        exercise_cpu_seconds: CPU time limit per test cell, in seconds.
-        cell_seconds: time limit for any other cell, in seconds.
-        submission_seconds: time limit for all cells of a submission, in seconds.
-        submission_cpu_seconds: CPU time limit for all cells of a submission, in seconds.
-        memory_mb: memory limit of a submission, in MiB.
-        processes: maximum number of processes and threads of a submission.
-        scratch_mb: size limit of a submission's own folder, in MiB.
-        kept_output: number of output characters per cell after which output is truncated.
-        flood_output: number of output characters after which a cell is stopped.
-        answers_mb: maximum total size of the answers to a cell's tests, in MiB.
-        restarts: maximum number of kernel restarts for a submission that kills its kernel.
-        isolation: required isolation level, ``"sandbox"``, ``"restricted"`` or ``"none"``.
-        allow_weaker: whether to continue if this machine offers less isolation than required.
-        warm: whether kernels are forked from a process with all imports done, instead of started from scratch.
-        scheduler: the address of a Dask scheduler whose workers run the submissions; None runs them on this machine.
-        package: the students' wheel of the chapter, or empty: their code imports it instead of the course's own package.
-    """
-
-    device: str = "cpu"
+    device: str = "cpu"  # the device for the checks' tensors, ``"cpu"`` or ``"cuda"``
+    # seed of the hidden tests and of a submission's random numbers; ``autograde`` replaces None by the course's secret seed
     seed: int | None = 0
-    jobs: int = 1
-    exercise_seconds: int = 60
-    exercise_cpu_seconds: int = 60
-    cell_seconds: int = 60
-    submission_seconds: int = 900
-    submission_cpu_seconds: int = 900
-    memory_mb: int = 4096
-    processes: int = 64
-    scratch_mb: int = 256
-    kept_output: int = 200_000
-    flood_output: int = 50_000_000
-    answers_mb: int = 256
-    restarts: int = 3
-    isolation: Isolation = "sandbox"
-    allow_weaker: bool = False
+    jobs: int = 1  # number of submissions that run at once
+    exercise_seconds: int = 60  # time limit per test cell, in seconds
+    exercise_cpu_seconds: int = 60  # CPU time limit per test cell, in seconds
+    cell_seconds: int = 60  # time limit for any other cell, in seconds
+    submission_seconds: int = 900  # time limit for all cells of a submission, in seconds
+    submission_cpu_seconds: int = 900  # CPU time limit for all cells of a submission, in seconds
+    memory_mb: int = 4096  # memory limit of a submission, in MiB
+    processes: int = 64  # maximum number of processes and threads of a submission
+    scratch_mb: int = 256  # size limit of a submission's own folder, in MiB
+    kept_output: int = 200_000  # number of output characters per cell after which output is truncated
+    flood_output: int = 50_000_000  # number of output characters after which a cell is stopped
+    answers_mb: int = 256  # maximum total size of the answers to a cell's tests, in MiB
+    restarts: int = 3  # maximum number of kernel restarts for a submission that kills its kernel
+    isolation: Isolation = "sandbox"  # required isolation level, ``"sandbox"``, ``"restricted"`` or ``"none"``
+    allow_weaker: bool = False  # whether to continue if this machine offers less isolation than required
+    # whether kernels are forked from a process with all imports done, instead of started from scratch
     warm: bool = True
+    # the address of a Dask scheduler whose workers run the submissions; None runs them on this machine
     scheduler: str | None = None
+    # the students' wheel of the chapter, or empty: their code imports it instead of the course's own package
     package: str = ""
 
     @property

@@ -32,8 +32,6 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
 
     Args:
         course: the course; the caller holds its lock.
-        student: the student's id.
-        chapter: the chapter.
         file: the name of the notebook that counts, in ``submitted/STUDENT/CHAPTER``.
 
     Raises:

@@ -88,8 +88,6 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
     """Return the students whose penalty or extension is not what ``course.toml`` and their points ask for; nothing is written.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         config: nbgrader's configuration of the course.
     """
     plan = read_course_file(course.root)
@@ -147,8 +145,6 @@ def charge_students(course: Course, chapter: str, students: Sequence[str], confi
     brings the files in ``results/`` up to date.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         students: the students with changed points.
         config: nbgrader's configuration of the course.
 

@@ -35,30 +35,20 @@ _UNREADABLE = "unreadable"
 
 @dataclass
 class Ready:
-    """The state of a run's submissions before any of them runs.
+    """The state of a run's submissions before any of them runs."""
 
-    Attributes:
-        hashes: the hash of each submission that was read.
-        early: results of submissions that need not run.
-        several: the notebooks of students who have handed in several.
-    """
-
-    hashes: dict[str, str] = field(default_factory=dict)
-    early: list[GradeResult] = field(default_factory=list)
+    hashes: dict[str, str] = field(default_factory=dict)  # the hash of each submission that was read
+    early: list[GradeResult] = field(default_factory=list)  # results of submissions that need not run
+    # the notebooks of students who have handed in several
     several: dict[str, list[Submission]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Prepares the submissions of one run.
+    """Prepares the submissions of one run."""
 
-    Attributes:
-        recorder: records submissions that are answered without a run.
-        force: also run unchanged submissions again.
-    """
-
-    recorder: Recorder
-    force: bool
+    recorder: Recorder  # records submissions that are answered without a run
+    force: bool  # also run unchanged submissions again
 
     def submissions(self, students: Sequence[str], ready: Ready) -> Iterator[Submission]:
         """Yield what has to be run; keep the results of all others, and what is to be run with a shared allowance, for later."""

@@ -48,25 +48,15 @@ from autograder.intake.notebook.problem import Problem, problems_of
 
 @dataclass(frozen=True)
 class Recorder:
-    """Records the submissions of one run.
-
-    Attributes:
-        course: the course.
-        manifest: the released chapter.
-        settings: the limits, the seed and the device of the run.
-        books: the gradebook.
-        journal: the chapter's journal.
-        standings: each submission's state in the journal before the run.
-        made_with: the versions and the machine, which every result names.
-    """
+    """Records the submissions of one run."""
 
     course: Course
-    manifest: Manifest
-    settings: GradingSettings
-    books: GradebookWriter
-    journal: Journal
-    standings: Mapping[str, SubmissionState]
-    made_with: Future[Provenance]
+    manifest: Manifest  # the released chapter
+    settings: GradingSettings  # the limits, the seed and the device of the run
+    books: GradebookWriter  # the gradebook
+    journal: Journal  # the chapter's journal
+    standings: Mapping[str, SubmissionState]  # each submission's state in the journal before the run
+    made_with: Future[Provenance]  # the versions and the machine, which every result names
 
     def record(self, execution: Execution, digest: str) -> GradeResult:
         student = execution.student

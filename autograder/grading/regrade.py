@@ -36,19 +36,12 @@ _LEFT: dict[Why, str] = {
 
 @dataclass(frozen=True)
 class ScoreChange:
-    """A student whose points changed.
-
-    Attributes:
-        student: the student's id.
-        before: the old points.
-        after: the new points.
-        exercises: the exercises whose points changed: name, before, after.
-    """
+    """A student whose points changed."""
 
     student: str
-    before: float
-    after: float
-    exercises: tuple[tuple[str, float, float], ...]
+    before: float  # the old points
+    after: float  # the new points
+    exercises: tuple[tuple[str, float, float], ...]  # the exercises whose points changed: name, before, after
 
     def to_dict(self) -> dict[str, Any]:
         """Return this as plain data, ready for JSON."""
@@ -58,37 +51,24 @@ class ScoreChange:
 
 @dataclass(frozen=True)
 class Selection:
-    """The students of a chapter to regrade.
-
-    Attributes:
-        chapter: the chapter.
-        students: their ids, in order.
-        skipped: the other students, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``,
-            or it is ``"to decide"`` which notebook counts.
-    """
+    """The students of a chapter to regrade."""
 
     chapter: str
-    students: tuple[str, ...]
+    students: tuple[str, ...]  # their ids, in order
+    # the other students, and why: the submission ``"changed"`` or is ``"gone"``, the grade is ``"current"`` or ``"not graded"``, or it is
+    # ``"to decide"`` which notebook counts
     skipped: tuple[tuple[str, Why], ...]
 
 
 @dataclass(frozen=True)
 class Regrade:
-    """The result of regrading a chapter.
-
-    Attributes:
-        chapter: the chapter.
-        dry_run: whether nothing was written.
-        moves: changed scores, ordered by student.
-        results: all new grades, ordered by student.
-        skipped: the other students, and why, as in :class:`Selection`.
-    """
+    """The result of regrading a chapter."""
 
     chapter: str
-    dry_run: bool
-    moves: tuple[ScoreChange, ...]
-    results: tuple[GradeResult, ...]
-    skipped: tuple[tuple[str, Why], ...]
+    dry_run: bool  # whether nothing was written
+    moves: tuple[ScoreChange, ...]  # changed scores, ordered by student
+    results: tuple[GradeResult, ...]  # all new grades, ordered by student
+    skipped: tuple[tuple[str, Why], ...]  # the other students, and why, as in :class:`Selection`
 
     @property
     def failed(self) -> list[GradeResult]:
@@ -121,15 +101,10 @@ class Regrade:
 
 @dataclass(frozen=True)
 class OtherRelease:
-    """A release of a chapter that is not the course's, for a dry run.
+    """A release of a chapter that is not the course's, for a dry run."""
 
-    Attributes:
-        manifest: the chapter's cells.
-        package: the path of the students' package.
-    """
-
-    manifest: Manifest
-    package: str
+    manifest: Manifest  # the chapter's cells
+    package: str  # the path of the students' package
 
 
 def to_regrade(
@@ -142,7 +117,6 @@ def to_regrade(
     """Select the students to regrade.
 
     Args:
-        course: the course.
         chapter: the chapter's name.
         students: these students in any case; None selects all grades with other checks, another environment, other limits or other cells
             than now.
@@ -181,7 +155,6 @@ def regrade(
     """Regrade and compare. Manual points and comments stay, and need no second look.
 
     Args:
-        course: the course.
         chosen: the students.
         settings: the settings of the run, including jobs and device.
         dry_run: compare only, and write nothing.

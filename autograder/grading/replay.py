@@ -42,19 +42,12 @@ _NOT_GRADED = frozenset({NO_FEEDBACK, PLAIN, *OF_TIMES})
 
 @dataclass(frozen=True)
 class Replay:
-    """A recorded grade and its replay.
+    """A recorded grade and its replay."""
 
-    Attributes:
-        recorded: the recorded grade.
-        again: the new grade.
-        differences: differences between the two, as sentences.
-        changes: changes of the provenance, as sentences; they alone make no different grade.
-    """
-
-    recorded: GradeResult
-    again: GradeResult
-    differences: tuple[str, ...]
-    changes: tuple[str, ...]
+    recorded: GradeResult  # the recorded grade
+    again: GradeResult  # the new grade
+    differences: tuple[str, ...]  # differences between the two, as sentences
+    changes: tuple[str, ...]  # changes of the provenance, as sentences; they alone make no different grade
 
     @property
     def same(self) -> bool:
@@ -81,9 +74,7 @@ def replay(course: Course, chapter: str, student: str, *, make_executor: MakeExe
     """Replay a grade with its recorded seed, device and limits.
 
     Args:
-        course: the course.
         chapter: the chapter's name.
-        student: the student's id.
         make_executor: creates the executor.
 
     Raises:
@@ -129,7 +120,6 @@ def rerun(
     """Rerun graded submissions and yield the new grades; nothing is written.
 
     Args:
-        course: the course.
         manifest: the chapter's cells, which may differ from the gradebook's.
         grades: the recorded grades, from which questions and late penalties are copied.
         settings: the settings of the run.

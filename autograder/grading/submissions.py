@@ -16,7 +16,6 @@ def wanted_students(course: Course, chapter: str, students: Sequence[str] | None
     """Return the selected students, in order.
 
     Args:
-        course: the course.
         chapter: the chapter's name.
         students: the requested students; by default all who have handed in.
 
@@ -54,7 +53,6 @@ def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
     """Hash a submission: the notebook, its time stamp (for late penalties) and the files beside it.
 
     Args:
-        notebook: the notebook.
         files: the files beside it, as :func:`files_of` has them.
     """
     digest = hashlib.sha256()

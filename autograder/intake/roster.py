@@ -31,50 +31,35 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE
 
 @dataclass(frozen=True)
 class Student:
-    """A student as submissions name them.
+    """A student as submissions name them."""
 
-    Attributes:
-        id: the name of their folders; safe on every file system.
-        name: their name, or empty.
-        platform: ``"canvas"``, ``"moodle"``, or empty.
-        user: their number on Canvas, which is the same for every assignment, or empty.
-        uploads: by chapter, the number of this submission in the platform's download. On Moodle it is the participant's or, where teams
-            hand in, the team's name with its number (``Team 5_7``).
-        surname: the part of the name that they are sorted by, or empty if no class list names it.
-        email: their email address, or empty.
-        number: their number at the institution (Canvas's SIS User ID, Moodle's ID number), or empty.
-        login: the name that they log in with, or empty.
-        group: the group that they hand in with; several are separated by commas; empty for none.
-        section: their section on Canvas, or empty.
-        enrolled: whether the class list has them. A student who is only known by a submission is not enrolled.
-        participants: by chapter, the student's number in the assignment on Moodle, from its grading worksheet.
-        teams: by chapter, the group that the student handed in with. A later class list does not change it.
-        other_platforms: by chapter, the platform of an upload if it differs from ``platform``.
-        state: ``"withdrawn"`` for a student who left the class, ``"ignored"`` for a submitter who is not a student (a test account),
-            else empty. The work of both is kept, and counts nowhere.
-        excused: the chapters that do not count for this student.
-        drafts: the chapters that Moodle has as a draft, which the student has not handed in.
-        joined: the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
-    """
-
-    id: str
-    name: str = ""
-    platform: str = ""
-    user: str = ""
+    id: str  # the name of their folders; safe on every file system
+    name: str = ""  # their name, or empty
+    platform: str = ""  # ``"canvas"``, ``"moodle"``, or empty
+    user: str = ""  # their number on Canvas, which is the same for every assignment, or empty
+    # by chapter, the number of this submission in the platform's download. On Moodle it is the participant's or, where teams hand in, the
+    # team's name with its number (``Team 5_7``).
     uploads: Mapping[str, str] = field(default_factory=dict)
-    surname: str = ""
-    email: str = ""
-    number: str = ""
-    login: str = ""
-    group: str = ""
-    section: str = ""
+    surname: str = ""  # the part of the name that they are sorted by, or empty if no class list names it
+    email: str = ""  # their email address, or empty
+    number: str = ""  # their number at the institution (Canvas's SIS User ID, Moodle's ID number), or empty
+    login: str = ""  # the name that they log in with, or empty
+    group: str = ""  # the group that they hand in with; several are separated by commas; empty for none
+    section: str = ""  # their section on Canvas, or empty
+    # whether the class list has them. A student who is only known by a submission is not enrolled.
     enrolled: bool = False
+    # by chapter, the student's number in the assignment on Moodle, from its grading worksheet
     participants: Mapping[str, str] = field(default_factory=dict)
+    # by chapter, the group that the student handed in with. A later class list does not change it.
     teams: Mapping[str, str] = field(default_factory=dict)
+    # by chapter, the platform of an upload if it differs from ``platform``
     other_platforms: Mapping[str, str] = field(default_factory=dict)
+    # ``"withdrawn"`` for a student who left the class, ``"ignored"`` for a submitter who is not a student (a test account), else empty. The
+    # work of both is kept, and counts nowhere.
     state: str = ""
-    excused: tuple[str, ...] = ()
-    drafts: tuple[str, ...] = ()
+    excused: tuple[str, ...] = ()  # the chapters that do not count for this student
+    drafts: tuple[str, ...] = ()  # the chapters that Moodle has as a draft, which the student has not handed in
+    # the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
     joined: str = ""
 
     @property
@@ -152,7 +137,6 @@ def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> lis
     Args:
         roster: the students that the course knows.
         owner: the name in a download of Moodle's.
-        chapter: the chapter.
     """
     name = folded_name(owner)
     students = [student for student in roster.values() if student.enrolled]

@@ -20,21 +20,13 @@ _REPRESENTATIVES = 3
 
 @dataclass(frozen=True)
 class BehaviourGroup:
-    """Answers to one exercise with the same failed rows, the same outputs and the same diagnosis.
+    """Answers to one exercise with the same failed rows, the same outputs and the same diagnosis."""
 
-    Attributes:
-        key: its id, which depends only on the grouped answers, not on their order.
-        members: the answers, keyed by student.
-        lost_points: the sum of the members' lost points.
-        follows_from: the exercise from which every member's failure follows; empty if the members have no common one.
-        representatives: up to three members with different code, the most frequent code first.
-    """
-
-    key: str
-    members: tuple[CodeAnswer, ...]
-    lost_points: float
-    follows_from: str
-    representatives: tuple[CodeAnswer, ...]
+    key: str  # its id, which depends only on the grouped answers, not on their order
+    members: tuple[CodeAnswer, ...]  # the answers, keyed by student
+    lost_points: float  # the sum of the members' lost points
+    follows_from: str  # the exercise from which every member's failure follows; empty if the members have no common one
+    representatives: tuple[CodeAnswer, ...]  # up to three members with different code, the most frequent code first
 
     @property
     def diagnosis(self) -> str | None:

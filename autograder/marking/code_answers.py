@@ -13,30 +13,19 @@ from autograder.marking.questions import notebook_cells, source_text
 
 @dataclass(frozen=True)
 class CodeAnswer:
-    """One student's code for an exercise, if it lost points.
-
-    Attributes:
-        student: the student's id.
-        exercise: the exercise.
-        score: the check's points.
-        max_score: points that the exercise is worth.
-        failed_rows: titles of the failed rows, in order; empty without a verdict.
-        message: the different messages of these rows, one per line; or the reason for a missing verdict.
-        diagnosis: the explanation of the known mistake that the student got; several are joined. None without a known mistake.
-        source: the source of the answer's cell; empty if the graded notebook cannot be read.
-        signature: the signature of the code's outputs on the visible tests; None if it was not recorded.
-        cause: the exercise from which this failure follows, as on the feedback page; empty if the failure is independent.
-    """
+    """One student's code for an exercise, if it lost points."""
 
     student: str
     exercise: str
-    score: float
-    max_score: float
-    failed_rows: tuple[str, ...]
-    message: str
+    score: float  # the check's points
+    max_score: float  # points that the exercise is worth
+    failed_rows: tuple[str, ...]  # titles of the failed rows, in order; empty without a verdict
+    message: str  # the different messages of these rows, one per line; or the reason for a missing verdict
+    # the explanation of the known mistake that the student got; several are joined. None without a known mistake.
     diagnosis: str | None
-    source: str
-    signature: Signature | None
+    source: str  # the source of the answer's cell; empty if the graded notebook cannot be read
+    signature: Signature | None  # the signature of the code's outputs on the visible tests; None if it was not recorded
+    # the exercise from which this failure follows, as on the feedback page; empty if the failure is independent
     cause: str = ""
 
     @property
@@ -49,7 +38,6 @@ def read_code_answers(course: Course, chapter: str) -> dict[str, list[CodeAnswer
     """Return the code answers that lost points, by exercise in the order of the chapter, each list ordered by student.
 
     Args:
-        course: the course.
         chapter: the chapter's full name.
     """
     answers: dict[str, list[CodeAnswer]] = {}

@@ -26,21 +26,13 @@ class FailedRow:
 
 @dataclass(frozen=True)
 class ShownMember:
-    """A member of a group.
+    """A member of a group."""
 
-    Attributes:
-        pseudonym: what the page's requests call the member.
-        label: what the page calls the member; the student's name and id if names are shown.
-        version: the version that the page shows.
-        state: the member's mark, as a phrase.
-        waiting: whether the member waits for a marker.
-    """
-
-    pseudonym: str
-    label: str
-    version: str
-    state: str
-    waiting: bool
+    pseudonym: str  # what the page's requests call the member
+    label: str  # what the page calls the member; the student's name and id if names are shown
+    version: str  # the version that the page shows
+    state: str  # the member's mark, as a phrase
+    waiting: bool  # whether the member waits for a marker
 
 
 @dataclass(frozen=True)
@@ -54,39 +46,23 @@ class ShownCode:
 
 @dataclass(frozen=True)
 class CodeGroup:
-    """A group of code answers, as shown on the page.
+    """A group of code answers, as shown on the page."""
 
-    Attributes:
-        name: the group's name on the page.
-        key: the group's key, the same after a reload.
-        members: the members.
-        rows: the failed rows, merged by message.
-        diagnoses: explanations of known mistakes.
-        error: the reason why no row is listed, if any.
-        follows_from: the exercise from which all these failures follow; empty if they are independent.
-        lost_points: the sum of the members' lost points.
-        scores: the check's points, as text.
-        codes: up to three members with different code.
-        reference: the diff from the reference solution to the first member, as HTML; empty without a reference or a difference.
-        points: the manual points that all members share; None if they differ or are missing.
-        comment: the manual comment that all members share; empty if they differ or are missing.
-        state: the group's mark, as a phrase.
-    """
-
-    name: str
-    key: str
+    name: str  # the group's name on the page
+    key: str  # the group's key, the same after a reload
     members: tuple[ShownMember, ...]
-    rows: tuple[FailedRow, ...]
-    diagnoses: tuple[str, ...]
-    error: str
-    follows_from: str
-    lost_points: float
-    scores: str
-    codes: tuple[ShownCode, ...]
+    rows: tuple[FailedRow, ...]  # the failed rows, merged by message
+    diagnoses: tuple[str, ...]  # explanations of known mistakes
+    error: str  # the reason why no row is listed, if any
+    follows_from: str  # the exercise from which all these failures follow; empty if they are independent
+    lost_points: float  # the sum of the members' lost points
+    scores: str  # the check's points, as text
+    codes: tuple[ShownCode, ...]  # up to three members with different code
+    # the diff from the reference solution to the first member, as HTML; empty without a reference or a difference
     reference: str
-    points: float | None
-    comment: str
-    state: str
+    points: float | None  # the manual points that all members share; None if they differ or are missing
+    comment: str  # the manual comment that all members share; empty if they differ or are missing
+    state: str  # the group's mark, as a phrase
 
     @property
     def waiting(self) -> int:

@@ -40,23 +40,14 @@ WAITING = "These answers changed after a person gave them points, or grading the
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise as it was released.
+    """An exercise as it was released."""
 
-    Attributes:
-        name: its name in the code.
-        title: its heading.
-        points: what it is worth.
-        stub: the code that students start from.
-        reference: the reference solution; empty if the source notebook is not there.
-        prompt: what the chapter asks, without the heading, Markdown; empty if the source notebook is not there.
-    """
-
-    name: str
-    title: str
-    points: float
-    stub: str
-    reference: str
-    prompt: str = ""
+    name: str  # its name in the code
+    title: str  # its heading
+    points: float  # what it is worth
+    stub: str  # the code that students start from
+    reference: str  # the reference solution; empty if the source notebook is not there
+    prompt: str = ""  # what the chapter asks, without the heading, Markdown; empty if the source notebook is not there
 
 
 class GradedCode:

@@ -52,17 +52,11 @@ def shortened_lines(text: str) -> list[str]:
 
 
 class CodeView(NamedTuple):
-    """A group's code as HTML.
+    """A group's code as HTML."""
 
-    Attributes:
-        code: the first member's code.
-        differences: how each of the others differs from it; empty where one does not.
-        reference: how the first differs from the reference solution; empty if it does not.
-    """
-
-    code: str
-    differences: Sequence[str]
-    reference: str
+    code: str  # the first member's code
+    differences: Sequence[str]  # how each of the others differs from it; empty where one does not
+    reference: str  # how the first differs from the reference solution; empty if it does not
 
 
 def code_views(source: str, others: Sequence[str], reference: str, *, plain: bool = False) -> CodeView:

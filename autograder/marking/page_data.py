@@ -18,28 +18,17 @@ from autograder.marking.rubric_ticks import Move, current_shares
 
 @dataclass(frozen=True)
 class ShownGroup:
-    """A group of identical answers as the page shows it.
+    """A group of identical answers as the page shows it."""
 
-    Attributes:
-        name: what the page calls the group.
-        html: the answer.
-        members: what the page calls each member, and the version that it shows; keys are pseudonyms.
-        students: the students' names and ids, empty if marking is anonymous.
-        waiting: how many of the members wait.
-        points: the points that all members have from a person; None if they differ or have none.
-        comment: the comment that all members have from a person; empty if they differ or have none.
-        mixed: whether the members' points, comments or ticked items differ.
-        shares: how much of each rubric item all members have; empty if they differ, or were marked with no rubric or another one.
-    """
-
-    name: str
-    html: str
-    members: Mapping[str, str]
-    students: tuple[str, ...]
-    waiting: int
-    points: float | None
-    comment: str
-    mixed: bool
+    name: str  # what the page calls the group
+    html: str  # the answer
+    members: Mapping[str, str]  # what the page calls each member, and the version that it shows; keys are pseudonyms
+    students: tuple[str, ...]  # the students' names and ids, empty if marking is anonymous
+    waiting: int  # how many of the members wait
+    points: float | None  # the points that all members have from a person; None if they differ or have none
+    comment: str  # the comment that all members have from a person; empty if they differ or have none
+    mixed: bool  # whether the members' points, comments or ticked items differ
+    # how much of each rubric item all members have; empty if they differ, or were marked with no rubric or another one
     shares: tuple[float, ...] = ()
 
 
@@ -54,23 +43,14 @@ class ShownItem:
 
 @dataclass(frozen=True)
 class ShownMove:
-    """What a changed rubric does to the points of answers that the page does not tell apart.
+    """What a changed rubric does to the points of answers that the page does not tell apart."""
 
-    Attributes:
-        label: what the page calls the answers; the students if names are shown.
-        count: how many answers they are.
-        before: the points now.
-        after: the points under the changed rubric.
-        is_override: whether the marker set the points to something else than the sum of the items; then they stay.
-        items: the items that the answers keep, as text.
-    """
-
-    label: str
-    count: int
-    before: float
-    after: float
-    is_override: bool
-    items: tuple[str, ...]
+    label: str  # what the page calls the answers; the students if names are shown
+    count: int  # how many answers they are
+    before: float  # the points now
+    after: float  # the points under the changed rubric
+    is_override: bool  # whether the marker set the points to something else than the sum of the items; then they stay
+    items: tuple[str, ...]  # the items that the answers keep, as text
 
 
 class Pseudonyms:
@@ -99,7 +79,6 @@ def shown_groups(
     """Return the groups of a question's answers in the order in which the page shows them.
 
     Args:
-        question: the question.
         rubric: its rubric, if there is one.
         pseudonyms: makes the members' names.
         texts: renders the answers.

@@ -38,26 +38,16 @@ _KEPT = ("source", "attachments")
 
 @dataclass(frozen=True)
 class Answer:
-    """One student's answer to a question.
-
-    Attributes:
-        student: the student's id.
-        text: the answer, Markdown or code.
-        attachments: the cell's attachments.
-        state: its entries in the gradebook.
-        grade_id: the id of its row among the grades; for code, the row of the test cell.
-        comment_id: the id of its row among the comments; for code, the row of the solution cell.
-        code: the check's result for code that lost points; None for an answer in words.
-        ticks: the rubric with which the points were given; None for points without a rubric.
-    """
+    """One student's answer to a question."""
 
     student: str
-    text: str
-    attachments: Any
-    state: MarkState
-    grade_id: str
-    comment_id: str
-    code: CodeAnswer | None = None
+    text: str  # the answer, Markdown or code
+    attachments: Any  # the cell's attachments
+    state: MarkState  # its entries in the gradebook
+    grade_id: str  # the id of its row among the grades; for code, the row of the test cell
+    comment_id: str  # the id of its row among the comments; for code, the row of the solution cell
+    code: CodeAnswer | None = None  # the check's result for code that lost points; None for an answer in words
+    # the rubric with which the points were given; None for points without a rubric
     ticks: tuple[RubricTick, ...] | None = None
 
     @property
@@ -78,32 +68,19 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """A question that is answered in words, or an exercise that is answered with code.
+    """A question that is answered in words, or an exercise that is answered with code."""
 
-    Attributes:
-        name: the grade id of the answer cell: ``question_<topic>``, or an exercise's name.
-        title: the first heading of the prompt.
-        prompt: the prompt without that heading, Markdown.
-        points: what the question is worth.
-        answers: the answers to mark, by student; for code, only answers that lost points.
-        blanks: the number of blank answers, which get 0 points.
-        others: the other answers in the gradebook; their marks can be undone.
-        is_code: whether it is answered with code.
-        groups: code answers that behave alike, most lost points first.
-        reference: the reference solution of an exercise; empty if it is unknown.
-        unreadable: the students whose graded notebook cannot be read or lacks the answer; they are not counted elsewhere.
-    """
-
-    name: str
-    title: str
-    prompt: str
-    points: float
-    answers: tuple[Answer, ...]
-    blanks: int
-    others: tuple[Answer, ...] = ()
-    is_code: bool = False
-    groups: tuple[BehaviourGroup, ...] = ()
-    reference: str = ""
+    name: str  # the grade id of the answer cell: ``question_<topic>``, or an exercise's name
+    title: str  # the first heading of the prompt
+    prompt: str  # the prompt without that heading, Markdown
+    points: float  # what the question is worth
+    answers: tuple[Answer, ...]  # the answers to mark, by student; for code, only answers that lost points
+    blanks: int  # the number of blank answers, which get 0 points
+    others: tuple[Answer, ...] = ()  # the other answers in the gradebook; their marks can be undone
+    is_code: bool = False  # whether it is answered with code
+    groups: tuple[BehaviourGroup, ...] = ()  # code answers that behave alike, most lost points first
+    reference: str = ""  # the reference solution of an exercise; empty if it is unknown
+    # the students whose graded notebook cannot be read or lacks the answer; they are not counted elsewhere
     unreadable: tuple[str, ...] = ()
 
     @property
@@ -161,7 +138,6 @@ def read_questions(course: Course, chapter: str, notebooks: GradedNotebooks | No
     """Return the chapter's questions in words with their answers, in the order of the notebook.
 
     Args:
-        course: the course.
         chapter: the chapter's full name.
         notebooks: the graded notebooks, if they were read before.
 
@@ -214,16 +190,12 @@ def _is_blank(answer: Answer, cell: SourceCell) -> bool:
 
 @dataclass(frozen=True)
 class MarkRows:
-    """Rows of a chapter's grades and comments in the gradebook, each by cell and student.
+    """Rows of a chapter's grades and comments in the gradebook, each by cell and student."""
 
-    Attributes:
-        grades: of each grade its id, a person's points, and whether it waits.
-        comments: of each comment its id and a person's text.
-        ticks: the rubric with which the points were given, from the journal of marks.
-    """
-
+    # of each grade its id, a person's points, and whether it waits
     grades: Mapping[tuple[str, str], tuple[str, float | None, bool]]
-    comments: Mapping[tuple[str, str], tuple[str, str | None]]
+    comments: Mapping[tuple[str, str], tuple[str, str | None]]  # of each comment its id and a person's text
+    # the rubric with which the points were given, from the journal of marks
     ticks: Mapping[tuple[str, str], GivenTicks]
 
     def students(self, grade_cell: str, comment_cell: str) -> list[str]:
@@ -253,7 +225,6 @@ def read_marks(course: Course, chapter: str, cells: Collection[str]) -> MarkRows
     """Return what the gradebook holds about a chapter's answers.
 
     Args:
-        course: the course.
         chapter: the chapter's full name.
         cells: the names of the cells to read. Objects for every row of a large class would take seconds.
     """

@@ -21,19 +21,13 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class Move:
-    """What a changed rubric means for one marked answer.
-
-    Attributes:
-        answer: the answer.
-        ticks: its ticks under the changed rubric.
-        points: its points under the changed rubric; those it has if the marker set them to something else than the sum.
-        is_override: whether the marker set the points to something else than the sum.
-    """
+    """What a changed rubric means for one marked answer."""
 
     answer: Answer
-    ticks: Ticks
+    ticks: Ticks  # its ticks under the changed rubric
+    # its points under the changed rubric; those it has if the marker set them to something else than the sum
     points: float
-    is_override: bool
+    is_override: bool  # whether the marker set the points to something else than the sum
 
     @property
     def moves(self) -> bool:
@@ -50,7 +44,6 @@ def ticked(rubric: Rubric, shares: Sequence[float]) -> Ticks:
     """Return a rubric's items, each with its share.
 
     Args:
-        rubric: the rubric.
         shares: how much of each item the answer has: 0, 0.5 or 1.
 
     Raises:

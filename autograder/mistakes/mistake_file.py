@@ -20,34 +20,21 @@ _EQUIVALENT_KEYS = {"line", "before", "after", "reason"}
 
 @dataclass(frozen=True)
 class Alteration:
-    """The change of the reference behind a known mistake.
-
-    Attributes:
-        edits: the edits.
-        body: a new body, or None.
-    """
+    """The change of the reference behind a known mistake."""
 
     edits: tuple[Edit, ...]
-    body: str | None = None
+    body: str | None = None  # a new body, or None
 
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change of the reference without any effect, which no check can find (see ``autograder.mutation``).
+    """A change of the reference without any effect, which no check can find (see ``autograder.mutation``)."""
 
-    Attributes:
-        line: the changed line, without its margin.
-        before: the original text in it.
-        after: the new text.
-        reason: why it makes no difference, in a few words.
-        of: the changed definition, if it is not the exercise itself.
-    """
-
-    line: str
-    before: str
-    after: str
-    reason: str
-    of: str = ""
+    line: str  # the changed line, without its margin
+    before: str  # the original text in it
+    after: str  # the new text
+    reason: str  # why it makes no difference, in a few words
+    of: str = ""  # the changed definition, if it is not the exercise itself
 
 
 class MistakeFile(Sequence[Misconception]):

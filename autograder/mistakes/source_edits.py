@@ -38,23 +38,15 @@ class EditError(CourseError):
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of a definition's source, exactly one of four kinds.
+    """One change of a definition's source, exactly one of four kinds."""
 
-    Attributes:
-        find: text that occurs exactly once in the code, without docstrings.
-        replace: its replacement.
-        drop: the beginning of exactly one statement, which is removed.
-        returns: an expression to return instead of the result, which it contains as ``{result}``.
-        first: statements to run before all others.
-        of: the definition to edit: a helper or another exercise that the reference uses, or a method, as ``Class.method``; by default the
-            exercise itself, or for a class and ``returns`` or ``first`` its ``forward``.
-    """
-
-    find: str = ""
-    replace: str | None = None
-    drop: str = ""
-    returns: str = ""
-    first: str = ""
+    find: str = ""  # text that occurs exactly once in the code, without docstrings
+    replace: str | None = None  # its replacement
+    drop: str = ""  # the beginning of exactly one statement, which is removed
+    returns: str = ""  # an expression to return instead of the result, which it contains as ``{result}``
+    first: str = ""  # statements to run before all others
+    # the definition to edit: a helper or another exercise that the reference uses, or a method, as ``Class.method``; by default the
+    # exercise itself, or for a class and ``returns`` or ``first`` its ``forward``
     of: str = ""
 
     def __post_init__(self) -> None:
@@ -69,19 +61,12 @@ class Edit:
 
 @dataclass(frozen=True)
 class Node:
-    """A top-level definition of the project: its location, and its code without docstrings.
+    """A top-level definition of the project: its location, and its code without docstrings."""
 
-    Attributes:
-        module: the module that holds it.
-        name: its name.
-        code: its lines without docstrings.
-        numbers: the number of each of these lines in the module's file, from 1.
-    """
-
-    module: str
+    module: str  # the module that holds it
     name: str
-    code: str
-    numbers: tuple[int, ...]
+    code: str  # its lines without docstrings
+    numbers: tuple[int, ...]  # the number of each of these lines in the module's file, from 1
 
     @property
     def key(self) -> tuple[str, str]:

@@ -19,15 +19,10 @@ from autograder.mutation.mutants import own_definitions
 
 @dataclass(frozen=True)
 class Branches:
-    """The branches of an exercise's own definitions.
+    """The branches of an exercise's own definitions."""
 
-    Attributes:
-        total: how many there are; a line that is not run at all counts as one.
-        missed: a line for each that no question runs.
-    """
-
-    total: int
-    missed: tuple[str, ...]
+    total: int  # how many there are; a line that is not run at all counts as one
+    missed: tuple[str, ...]  # a line for each that no question runs
 
 
 def branches_of(exercise: Exercise) -> Branches:

@@ -25,40 +25,24 @@ _ALIVE, _NO_EFFECT, _FAILED = "alive", "no effect", "failed "
 
 @dataclass(frozen=True)
 class Survivor:
-    """A mutant that gets all the points.
+    """A mutant that gets all the points."""
 
-    Attributes:
-        of: the definition that is changed.
-        number: the line of its code, docstrings apart, from 1; layout may have changed since it was counted.
-        line: the line's text without its margin.
-        before: what stood there.
-        after: what the mutant has there.
-        operator: the kind of change.
-    """
-
-    of: str
-    number: int
-    line: str
-    before: str
-    after: str
-    operator: str
+    of: str  # the definition that is changed
+    number: int  # the line of its code, docstrings apart, from 1; layout may have changed since it was counted
+    line: str  # the line's text without its margin
+    before: str  # what stood there
+    after: str  # what the mutant has there
+    operator: str  # the kind of change
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Both measures of one exercise's check.
+    """Both measures of one exercise's check."""
 
-    Attributes:
-        mutants: number of mutants that the check has graded.
-        survivors: mutants with full points.
-        branches: number of branches in the reference.
-        missed: one line per branch that no test executes.
-    """
-
-    mutants: int
-    survivors: tuple[Survivor, ...]
-    branches: int
-    missed: tuple[str, ...]
+    mutants: int  # number of mutants that the check has graded
+    survivors: tuple[Survivor, ...]  # mutants with full points
+    branches: int  # number of branches in the reference
+    missed: tuple[str, ...]  # one line per branch that no test executes
 
 
 def measure(exercise: Exercise) -> Measures:

@@ -19,15 +19,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Mutant:
-    """The reference of an exercise with one change, in itself or in a private helper that it alone uses.
+    """The reference of an exercise with one change, in itself or in a private helper that it alone uses."""
 
-    Attributes:
-        of: the definition that is changed.
-        mutation: the change.
-    """
-
-    of: Node
-    mutation: Mutation
+    of: Node  # the definition that is changed
+    mutation: Mutation  # the change
 
     def make(self, exercise: Exercise) -> Callable[..., Any]:
         """Return the changed reference.

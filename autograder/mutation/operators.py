@@ -21,21 +21,13 @@ from autograder.mutation.places import Change, Place
 
 @dataclass(frozen=True)
 class Mutation:
-    """A definition changed in one place.
+    """A definition changed in one place."""
 
-    Attributes:
-        operator: the kind of change.
-        line: the line of the change within the definition's code, from 1.
-        before: the original code.
-        after: the changed code.
-        code: the whole changed definition.
-    """
-
-    operator: str
-    line: int
-    before: str
-    after: str
-    code: str
+    operator: str  # the kind of change
+    line: int  # the line of the change within the definition's code, from 1
+    before: str  # the original code
+    after: str  # the changed code
+    code: str  # the whole changed definition
 
 
 def mutations(code: str, *, guards: bool = True) -> list[Mutation]:

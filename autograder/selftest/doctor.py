@@ -47,19 +47,12 @@ NO_SPACE = 32 << 20
 
 @dataclass(frozen=True)
 class Item:
-    """The result of one check.
+    """The result of one check."""
 
-    Attributes:
-        name: the checked item.
-        state: ``"ok"``; ``"note"``: works with a limitation; ``"missing"``: some command cannot work without it.
-        detail: the finding.
-        remedy: how to get a missing item.
-    """
-
-    name: str
-    state: State
-    detail: str
-    remedy: str = ""
+    name: str  # the checked item
+    state: State  # ``"ok"``; ``"note"``: works with a limitation; ``"missing"``: some command cannot work without it
+    detail: str  # the finding
+    remedy: str = ""  # how to get a missing item
 
 
 def examine(course_dir: Path | None = None) -> list[Item]:

@@ -38,7 +38,6 @@ def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
     """Check every known mistake of an exercise, and solutions that compute nothing.
 
     Args:
-        exercise: the exercise.
         seed: the seed of the inputs.
     """
     outcomes = tuple(_outcome(exercise, item, seed) for item in exercise.misconceptions)

@@ -17,25 +17,15 @@ Record: TypeAlias = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class MistakeResult:
-    """The result of one known mistake.
+    """The result of one known mistake."""
 
-    Attributes:
-        mistake: its name.
-        kind: its class, which determines its band of points.
-        explanation: the message for a student who makes the mistake.
-        visible: fraction of the points that it keeps on the visible tests.
-        all: fraction of the points that it keeps on visible and hidden tests.
-        caught_by: the aspects that it fails, over all tests.
-        taken_for: the mistakes that the check recognises, over all tests.
-    """
-
-    mistake: str
-    kind: str
-    explanation: str
-    visible: float
-    all: float
-    caught_by: tuple[str, ...]
-    taken_for: tuple[str, ...]
+    mistake: str  # its name
+    kind: str  # its class, which determines its band of points
+    explanation: str  # the message for a student who makes the mistake
+    visible: float  # fraction of the points that it keeps on the visible tests
+    all: float  # fraction of the points that it keeps on visible and hidden tests
+    caught_by: tuple[str, ...]  # the aspects that it fails, over all tests
+    taken_for: tuple[str, ...]  # the mistakes that the check recognises, over all tests
 
     @property
     def caught(self) -> bool:
@@ -51,24 +41,15 @@ class MistakeResult:
 
 @dataclass(frozen=True)
 class Quality:
-    """The quality of one exercise's check.
+    """The quality of one exercise's check."""
 
-    Attributes:
-        exercise: name of the exercise.
-        chapter: its chapter.
-        points: its points.
-        outcomes: one per known mistake, in the order of the declaration.
-        unproven: aspects that no known mistake fails.
-        for_nothing: the highest share of a solution that computes nothing (see :func:`trivial_solutions`).
-        by_lookup: the highest share of a solution that looks up recorded answers (``autograder.selftest.nearest_answer``).
-    """
-
-    exercise: str
+    exercise: str  # name of the exercise
     chapter: str
     points: float
-    outcomes: tuple[MistakeResult, ...]
-    unproven: tuple[str, ...]
-    for_nothing: float
+    outcomes: tuple[MistakeResult, ...]  # one per known mistake, in the order of the declaration
+    unproven: tuple[str, ...]  # aspects that no known mistake fails
+    for_nothing: float  # the highest share of a solution that computes nothing (see :func:`trivial_solutions`)
+    # the highest share of a solution that looks up recorded answers (``autograder.selftest.nearest_answer``)
     by_lookup: float
 
 

@@ -62,34 +62,22 @@ Oddity = Literal["", "late", "stripped", "not a notebook", "not handed in", "bro
 
 @dataclass(frozen=True)
 class Expected:
-    """A student's work in one exercise, and its expected score.
+    """A student's work in one exercise, and its expected score."""
 
-    Attributes:
-        kind: a right solution, a known mistake, the untouched stub, or a cell that Python cannot read.
-        score: the points that the check must give; None for a known mistake without a prediction.
-        max_score: the exercise's points.
-        mistake: the name of the known mistake, if any.
-    """
-
-    kind: Kind
-    score: float | None
-    max_score: float
-    mistake: str = ""
+    kind: Kind  # a right solution, a known mistake, the untouched stub, or a cell that Python cannot read
+    score: float | None  # the points that the check must give; None for a known mistake without a prediction
+    max_score: float  # the exercise's points
+    mistake: str = ""  # the name of the known mistake, if any
 
 
 @dataclass(frozen=True)
 class SampleWork:
-    """A student's work in one chapter.
+    """A student's work in one chapter."""
 
-    Attributes:
-        oddity: the oddity of the file; empty for most.
-        exercises: the work and its expected score, by exercise; empty for a file that cannot be graded.
-        answered: the questions with an answer.
-    """
-
-    oddity: Oddity = ""
+    oddity: Oddity = ""  # the oddity of the file; empty for most
+    # the work and its expected score, by exercise; empty for a file that cannot be graded
     exercises: Mapping[str, Expected] = field(default_factory=dict)
-    answered: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()  # the questions with an answer
 
     @property
     def gradable(self) -> bool:
@@ -107,19 +95,12 @@ class SampleWork:
 
 @dataclass(frozen=True)
 class SampleStudent:
-    """An invented student.
+    """An invented student."""
 
-    Attributes:
-        id: the student's id.
-        name: their invented name.
-        skill: the probability of solving an exercise of medium difficulty.
-        chapters: the work, by chapter.
-    """
-
-    id: str
-    name: str
-    skill: float
-    chapters: Mapping[str, SampleWork]
+    id: str  # the student's id
+    name: str  # their invented name
+    skill: float  # the probability of solving an exercise of medium difficulty
+    chapters: Mapping[str, SampleWork]  # the work, by chapter
 
     def to_dict(self) -> dict[str, Any]:
         """Return the student as plain data, ready for JSON."""

@@ -28,23 +28,14 @@ NOTEBOOK_SECONDS = 1800
 
 @dataclass(frozen=True)
 class SolveResult:
-    """The result of one exercise on one device.
-
-    Attributes:
-        chapter: the chapter.
-        exercise: the exercise.
-        device: ``"cpu"`` or ``"cuda"``.
-        solution: the verdict on the solution, or None if its test gave none.
-        stub: the verdict on the stub, or None if its test gave none.
-        error: why a verdict is missing, or empty.
-    """
+    """The result of one exercise on one device."""
 
     chapter: str
     exercise: str
-    device: str
-    solution: Verdict | None
-    stub: Verdict | None
-    error: str = ""
+    device: str  # ``"cpu"`` or ``"cuda"``
+    solution: Verdict | None  # the verdict on the solution, or None if its test gave none
+    stub: Verdict | None  # the verdict on the stub, or None if its test gave none
+    error: str = ""  # why a verdict is missing, or empty
 
     @property
     def sound(self) -> bool:
@@ -104,7 +95,6 @@ def solve(
     The tests include the hidden tests, as in the grader.
 
     Args:
-        root: the project.
         chapters: names of chapters.
         device: ``"cpu"`` or ``"cuda"``.
         progress: called with each finished notebook.

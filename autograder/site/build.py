@@ -49,33 +49,22 @@ class SiteError(CourseError):
 
 @dataclass(frozen=True)
 class SiteCourse:
-    """What a course's own site says.
+    """What a course's own site says."""
 
-    Attributes:
-        title: the site's title; empty for the project's.
-        dates: by chapter, what its pages say of the deadline and of late work.
-    """
-
-    title: str = ""
+    title: str = ""  # the site's title; empty for the project's
+    # by chapter, what its pages say of the deadline and of late work
     dates: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SiteReport:
-    """A finished build.
+    """A finished build."""
 
-    Attributes:
-        output: folder of the site; open ``index.html`` in it.
-        pages: the pages, as document names.
-        seconds: how long the build took.
-        runtimes: seconds of each executed lesson, from this build or from the cache.
-        words: words of each lesson's paragraphs and lists; code, formulas, captions and folded text are apart.
-    """
-
-    output: Path
-    pages: tuple[str, ...]
-    seconds: float
-    runtimes: dict[str, float]
+    output: Path  # folder of the site; open ``index.html`` in it
+    pages: tuple[str, ...]  # the pages, as document names
+    seconds: float  # how long the build took
+    runtimes: dict[str, float]  # seconds of each executed lesson, from this build or from the cache
+    # words of each lesson's paragraphs and lists; code, formulas, captions and folded text are apart
     words: dict[str, int]
 
 

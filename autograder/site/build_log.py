@@ -15,19 +15,12 @@ _CELL = re.compile(r"-{18}\n(?P<source>.*?)\n-{18}\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class CellFailure:
-    """A lesson's cell that raised an error.
+    """A lesson's cell that raised an error."""
 
-    Attributes:
-        page: the lesson, for example ``"chapters/03_scaled_dot_product/lesson"``.
-        source: the cell's source.
-        error: the error's last line, for example ``"ZeroDivisionError: division by zero"``.
-        line: line of the lesson's file on which the cell's source starts, if it was found there.
-    """
-
-    page: str
-    source: str
-    error: str
-    line: int | None
+    page: str  # the lesson, for example ``"chapters/03_scaled_dot_product/lesson"``
+    source: str  # the cell's source
+    error: str  # the error's last line, for example ``"ZeroDivisionError: division by zero"``
+    line: int | None  # line of the lesson's file on which the cell's source starts, if it was found there
 
     def __str__(self) -> str:
         position = f"{self.page}.md" + (f", line {self.line}" if self.line else "")
@@ -37,19 +30,13 @@ class CellFailure:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What happened in a run of Jupyter Book.
+    """What happened in a run of Jupyter Book."""
 
-    Attributes:
-        pages: the site's pages.
-        runtimes: seconds that each executed lesson took when it was executed, now or earlier.
-        words: words of each lesson's paragraphs and lists.
-        failures: the cells that raised.
-    """
-
-    pages: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()  # the site's pages
+    # seconds that each executed lesson took when it was executed, now or earlier
     runtimes: dict[str, float] = field(default_factory=dict)
-    words: dict[str, int] = field(default_factory=dict)
-    failures: tuple[CellFailure, ...] = ()
+    words: dict[str, int] = field(default_factory=dict)  # words of each lesson's paragraphs and lists
+    failures: tuple[CellFailure, ...] = ()  # the cells that raised
 
 
 def read_report(path: Path, root: Path) -> RunReport:

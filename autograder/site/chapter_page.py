@@ -16,15 +16,10 @@ PAGES = {"find-the-bug.html": "Find the bug"}
 
 @dataclass(frozen=True)
 class ChapterPage:
-    """A page that belongs to a chapter.
+    """A page that belongs to a chapter."""
 
-    Attributes:
-        chapter: the chapter's name, for example ``"03_scaled_dot_product"``.
-        kind: ``"lesson"`` or ``"exercises"``.
-    """
-
-    chapter: str
-    kind: str
+    chapter: str  # the chapter's name, for example ``"03_scaled_dot_product"``
+    kind: str  # ``"lesson"`` or ``"exercises"``
 
     @classmethod
     def of(cls, docname: str) -> ChapterPage | None:

@@ -31,7 +31,6 @@ def skeleton_key(root: Path, downloads: Iterable[str], chapters: Iterable[str] =
     """Return a key that changes when pages are added or removed, or when settings or tools change.
 
     Args:
-        root: the project.
         downloads: names of the students' files on the site.
         chapters: the chapters of the site; empty for all chapters.
     """

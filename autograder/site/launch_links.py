@@ -13,23 +13,16 @@ from urllib.parse import quote, urlsplit
 
 @dataclass(frozen=True)
 class LaunchSettings:
-    """Where released notebooks are published, as ``tfcourse_launch`` in ``_config.yml`` says.
+    """Where released notebooks are published, as ``tfcourse_launch`` in ``_config.yml`` says."""
 
-    Attributes:
-        repository: address of a public GitHub repository, ``https://github.com/owner/name``.
-        branch: branch that holds the released notebooks.
-        notebook: path of a chapter's notebook in it; ``{chapter}`` stands for the chapter's name.
-        lesson: path of a chapter's lesson notebook in it, or empty for none; ``{number}`` stands for the chapter's number.
-        colab: whether pages offer Google Colab.
-        binder: address of a BinderHub such as ``https://mybinder.org``, or empty for none.
-    """
-
-    repository: str
-    branch: str = "main"
+    repository: str  # address of a public GitHub repository, ``https://github.com/owner/name``
+    branch: str = "main"  # branch that holds the released notebooks
+    # path of a chapter's notebook in it; ``{chapter}`` stands for the chapter's name
     notebook: str = "release/{chapter}/{chapter}.ipynb"
+    # path of a chapter's lesson notebook in it, or empty for none; ``{number}`` stands for the chapter's number
     lesson: str = ""
-    colab: bool = True
-    binder: str = ""
+    colab: bool = True  # whether pages offer Google Colab
+    binder: str = ""  # address of a BinderHub such as ``https://mybinder.org``, or empty for none
 
     @classmethod
     def from_config(cls, value: dict[str, Any] | None) -> LaunchSettings | None:

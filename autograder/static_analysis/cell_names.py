@@ -68,21 +68,15 @@ def checked_names(source: str) -> frozenset[str]:
 
 
 class Outline(NamedTuple):
-    """A summary of a cell's top level.
+    """A summary of a cell's top level."""
 
-    Attributes:
-        bound: names that it binds.
-        written: bound names that it does not import.
-        checked: names that it passes to ``check(…)``.
-        bodies: a digest of each requested definition. Docstrings, comments and layout are ignored: definitions with the same code have the
-            same digest.
-        buried: nested functions and classes, with the definitions that contain them.
-    """
-
-    bound: frozenset[str]
-    written: frozenset[str]
-    checked: frozenset[str]
+    bound: frozenset[str]  # names that it binds
+    written: frozenset[str]  # bound names that it does not import
+    checked: frozenset[str]  # names that it passes to ``check(…)``
+    # a digest of each requested definition. Docstrings, comments and layout are ignored: definitions with the same code have the same
+    # digest.
     bodies: Mapping[str, str] = MappingProxyType({})
+    # nested functions and classes, with the definitions that contain them
     buried: Mapping[str, str] = MappingProxyType({})
 
 

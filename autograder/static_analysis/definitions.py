@@ -28,15 +28,10 @@ _TOOL_COMMENT = re.compile(r"#\s*(noqa|type:|mypy:|pragma|ruff:|fmt:)")
 
 @dataclass(frozen=True)
 class ModuleSource:
-    """The source of a module.
-
-    Attributes:
-        path: its file.
-        text: what is in it.
-    """
+    """The source of a module."""
 
     path: Path
-    text: str
+    text: str  # what is in it
 
     @cached_property
     def tree(self) -> ast.Module:

@@ -26,31 +26,21 @@ def _all_exercises() -> Mapping[str, Exercise]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question that a person marks.
+    """A question that a person marks."""
 
-    Attributes:
-        name: the grade id of its answer cell, ``question_<topic>``.
-        points: its points.
-    """
-
-    name: str
+    name: str  # the grade id of its answer cell, ``question_<topic>``
     points: float
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter of the course.
-
-    Attributes:
-        root: the project.
-        name: the folder's name under ``chapters/``, which is also nbgrader's assignment id.
-        registry: every exercise of the course by name.
-        left_out: exercises and questions that this course does not assign (see :mod:`autograder.course.authoring.selection`).
-    """
+    """A chapter of the course."""
 
     root: Path
-    name: str
+    name: str  # the folder's name under ``chapters/``, which is also nbgrader's assignment id
+    # every exercise of the course by name
     registry: Mapping[str, Exercise] = field(default_factory=_all_exercises, compare=False, repr=False)
+    # exercises and questions that this course does not assign (see :mod:`autograder.course.authoring.selection`)
     left_out: frozenset[str] = frozenset()
 
     @property
@@ -119,7 +109,6 @@ def chapters(root: Path, registry: Mapping[str, Exercise] | None = None) -> list
     """Return the chapters that have exercises, in lecture order.
 
     Args:
-        root: the project.
         registry: every exercise of the course by name; by default the exercises in ``autograder.checks``.
     """
     declared = _all_exercises() if registry is None else registry

@@ -11,21 +11,13 @@ from autograder.errors import CourseError
 
 @dataclass(frozen=True)
 class Drift:
-    """A difference between a generated file and its source, or a contradiction in the source.
-
-    Attributes:
-        file: the file.
-        cell: the grade id of the cell; empty for the whole file.
-        what: the difference.
-        do: how to fix it.
-        mendable: whether ``tfcourse sync`` mends it; with any other drift it changes nothing.
-    """
+    """A difference between a generated file and its source, or a contradiction in the source."""
 
     file: Path
-    cell: str
-    what: str
-    do: str
-    mendable: bool = False
+    cell: str  # the grade id of the cell; empty for the whole file
+    what: str  # the difference
+    do: str  # how to fix it
+    mendable: bool = False  # whether ``tfcourse sync`` mends it; with any other drift it changes nothing
 
     def __str__(self) -> str:
         where = f"{self.file}, cell {self.cell}" if self.cell else str(self.file)

@@ -14,21 +14,13 @@ _EFFORT = re.compile(r"^\*Difficulty (★{1,3}), about (\d+) minutes\.\*$", re.M
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of one exercise or question.
+    """The effort of one exercise or question."""
 
-    Attributes:
-        name: the exercise's name, or the question's grade id.
-        number: its number in the chapter.
-        title: its heading without the number, as Markdown.
-        difficulty: stars, from one to three.
-        minutes: the time for a student who has read the lesson.
-    """
-
-    name: str
-    number: int
-    title: str
-    difficulty: int
-    minutes: int
+    name: str  # the exercise's name, or the question's grade id
+    number: int  # its number in the chapter
+    title: str  # its heading without the number, as Markdown
+    difficulty: int  # stars, from one to three
+    minutes: int  # the time for a student who has read the lesson
 
     @property
     def heading(self) -> str:

@@ -24,15 +24,10 @@ _POINTS = re.compile(r"^(\s*points:\s*)[^\s#]+")
 
 @dataclass(frozen=True)
 class CodeCell:
-    """The expected content of a code cell.
+    """The expected content of a code cell."""
 
-    Attributes:
-        source: its code.
-        points: its points, or None for a cell without any.
-    """
-
-    source: str
-    points: float | None = None
+    source: str  # its code
+    points: float | None = None  # its points, or None for a cell without any
 
 
 def read_text(path: Path) -> str:
@@ -55,7 +50,6 @@ def notebook_of(text: str, where: Path) -> Any:
     A cell's id is its grade id or else derives from its source. jupytext's own metadata are dropped.
 
     Args:
-        text: the text.
         where: its file, for messages.
 
     Raises:
@@ -99,7 +93,6 @@ def with_code_cells(text: str, changes: Mapping[int, CodeCell], where: Path) -> 
     """Rewrite some code cells of a MyST text notebook; every other byte stays.
 
     Args:
-        text: the text.
         changes: the new content by the cell's index among the code cells, from 0.
         where: its file, for messages.
 

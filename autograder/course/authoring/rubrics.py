@@ -32,15 +32,10 @@ _POINTS_AT_START = re.compile(
 
 @dataclass(frozen=True)
 class RubricItem:
-    """One item of a mark scheme.
+    """One item of a mark scheme."""
 
-    Attributes:
-        text: the item, Markdown.
-        points: what it is worth; None if it does not say.
-    """
-
-    text: str
-    points: float | None
+    text: str  # the item, Markdown
+    points: float | None  # what it is worth; None if it does not say
 
     @property
     def wording(self) -> str:
@@ -50,17 +45,11 @@ class RubricItem:
 
 @dataclass(frozen=True)
 class Rubric:
-    """The rubric of one question.
+    """The rubric of one question."""
 
-    Attributes:
-        question: the grade id of its answer cell, ``question_<topic>``.
-        answer: a model answer, Markdown.
-        marks: the mark scheme, a Markdown list in which every item begins with its points.
-    """
-
-    question: str
-    answer: str
-    marks: str
+    question: str  # the grade id of its answer cell, ``question_<topic>``
+    answer: str  # a model answer, Markdown
+    marks: str  # the mark scheme, a Markdown list in which every item begins with its points
 
     @property
     def items(self) -> list[RubricItem]:

@@ -54,7 +54,6 @@ def select(chapter: Chapter, selects: Callable[[str], bool]) -> Chapter:
     """Return a chapter with only some exercises and questions assigned.
 
     Args:
-        chapter: the chapter.
         selects: returns whether an exercise or a question of that name is assigned.
 
     Raises:

@@ -38,7 +38,6 @@ def sync(
     in the README only the numbers of exercises. A second run changes nothing.
 
     Args:
-        root: the project.
         check: report only, and write nothing.
         only: names of the chapters; all by default.
         registry: every exercise of the course by name; by default the exercises in ``autograder.checks``.

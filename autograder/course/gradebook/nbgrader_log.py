@@ -15,13 +15,9 @@ _gradebook_log = logging.getLogger("tornado.application")
 
 
 class LastErrors(logging.Handler):
-    """Records nbgrader's errors, to which its exceptions only refer.
+    """Records nbgrader's errors, to which its exceptions only refer."""
 
-    Attributes:
-        error: the exception that it had caught when it last complained of one.
-    """
-
-    error: BaseException | None = None
+    error: BaseException | None = None  # the exception that it had caught when it last complained of one
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

@@ -126,7 +126,6 @@ def released_chapters(course: Course, typed: Sequence[str] = ()) -> list[str]:
     """Return the chapters that a course has released, by the names or the beginnings of names that were typed.
 
     Args:
-        course: the course.
         typed: what was typed; nothing means every chapter.
 
     Returns:

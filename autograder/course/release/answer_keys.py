@@ -25,7 +25,6 @@ def record_answer_keys(exercises: Iterable[Exercise], store: Path | None = None)
     """Return the recorded question sheets of exercises as file contents, by the exercises' names.
 
     Args:
-        exercises: the exercises.
         store: the cache folder. A file's name depends on everything that decides a recording: the code that the exercise runs, its known
             mistakes, and the version of PyTorch. A read-only folder is no error.
     """

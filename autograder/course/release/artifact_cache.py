@@ -31,7 +31,6 @@ def cached_artifact(root: Path, name: str, key: Iterable[str], make: Callable[[]
     """Return a file's content from the cache, or make it.
 
     Args:
-        root: the project.
         name: the file's name, such as ``wheel-ch03``; a name has few versions.
         key: everything that decides the content.
         make: makes it.

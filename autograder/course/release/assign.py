@@ -36,21 +36,13 @@ STUDENT_FOLDER = "student"
 
 @dataclass(frozen=True)
 class Assigned:
-    """The files of a released chapter.
-
-    Attributes:
-        chapter: the chapter.
-        source: nbgrader's source notebook, with solutions.
-        notebook: the notebook that students get, nbgrader's release.
-        wheel: the students' package.
-        package: a zip archive with notebook, package and instructions, for a learning platform.
-    """
+    """The files of a released chapter."""
 
     chapter: str
-    source: Path
-    notebook: Path
-    wheel: Path
-    package: Path
+    source: Path  # nbgrader's source notebook, with solutions
+    notebook: Path  # the notebook that students get, nbgrader's release
+    wheel: Path  # the students' package
+    package: Path  # a zip archive with notebook, package and instructions, for a learning platform
 
 
 def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Assigned]:
@@ -62,7 +54,6 @@ def assign(root: Path, course: Course, chapter_names: Sequence[str]) -> list[Ass
     solutions before any is written to the course.
 
     Args:
-        root: the project.
         course: the course folder. Its ``course.toml`` selects the exercises and questions of a chapter that are assigned.
         chapter_names: names of chapters, or the beginnings of them.
 

@@ -42,36 +42,23 @@ _AFTER = "~"
 
 @dataclass(frozen=True)
 class Material:
-    """A file that students receive or can see.
-
-    Attributes:
-        path: the file.
-        chapter: the chapter with which it is released: it may contain solutions of earlier chapters. None: it may contain none.
-        submissions: the student's own files, whose text is no leak.
-        provided: exercises whose solutions are released with the chapter on purpose.
-    """
+    """A file that students receive or can see."""
 
     path: Path
+    # the chapter with which it is released: it may contain solutions of earlier chapters. None: it may contain none.
     chapter: str | None = None
-    submissions: tuple[Path, ...] = ()
-    provided: frozenset[str] = frozenset()
+    submissions: tuple[Path, ...] = ()  # the student's own files, whose text is no leak
+    provided: frozenset[str] = frozenset()  # exercises whose solutions are released with the chapter on purpose
 
 
 @dataclass(frozen=True)
 class Leak:
-    """A secret in a file that students can see.
+    """A secret in a file that students can see."""
 
-    Attributes:
-        file: the file; for a member of an archive, ``archive!member``.
-        kind: the kind of secret.
-        name: the exercise, question or marker.
-        part: the line or sentence, as it was searched for.
-    """
-
-    file: str
-    kind: Kind
-    name: str
-    part: str = field(compare=False)
+    file: str  # the file; for a member of an archive, ``archive!member``
+    kind: Kind  # the kind of secret
+    name: str  # the exercise, question or marker
+    part: str = field(compare=False)  # the line or sentence, as it was searched for
 
     def __str__(self) -> str:
         return f"{self.file}: {self.kind} {self.name}: {self.part[:80]}"
@@ -82,7 +69,6 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets, store: Path |
 
     Args:
         files: files that students receive or can see; a plain path is searched for every secret.
-        secrets: the secrets.
         store: an index of which contents hold which lines of secrets, so that unchanged contents are not searched again. It can be deleted
             at any time.
 

@@ -31,7 +31,6 @@ def released_notebook(chapter: Chapter, config: Config | None = None) -> bytes:
     """Let nbgrader create a chapter's student notebook in a temporary folder, without any gradebook.
 
     Args:
-        chapter: the chapter.
         config: the course's nbgrader configuration, if it has one.
 
     Raises:

@@ -21,15 +21,10 @@ _OPTION = re.compile(r"^:[\w-]+:.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class References:
-    """The targets of references in a course's texts.
+    """The targets of references in a course's texts."""
 
-    Attributes:
-        headings: the heading under each label, with the folder of its chapter.
-        works: authors and year of each cited work.
-    """
-
-    headings: Mapping[str, tuple[str, str]]
-    works: Mapping[str, tuple[str, str]]
+    headings: Mapping[str, tuple[str, str]]  # the heading under each label, with the folder of its chapter
+    works: Mapping[str, tuple[str, str]]  # authors and year of each cited work
 
 
 @cache
@@ -59,15 +54,10 @@ def _authors(people: list[Person]) -> str:
 
 @dataclass
 class PlainMarkdown:
-    """Converts the texts of one lesson to plain Markdown; equations are numbered through the lesson.
+    """Converts the texts of one lesson to plain Markdown; equations are numbered through the lesson."""
 
-    Attributes:
-        chapter: the lesson's chapter.
-        references: the targets of references.
-    """
-
-    chapter: str
-    references: References
+    chapter: str  # the lesson's chapter
+    references: References  # the targets of references
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def number_equations(self, texts: Iterator[str]) -> None:

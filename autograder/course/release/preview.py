@@ -18,17 +18,11 @@ from autograder.course.release.nbgrader_release import generate_assignment
 
 @dataclass(frozen=True)
 class Preview:
-    """What a chapter's release would be.
+    """What a chapter's release would be."""
 
-    Attributes:
-        gradebook_url: a temporary gradebook that holds this chapter alone.
-        source: the source notebook.
-        wheel: the students' package.
-    """
-
-    gradebook_url: str
-    source: Path
-    wheel: Path
+    gradebook_url: str  # a temporary gradebook that holds this chapter alone
+    source: Path  # the source notebook
+    wheel: Path  # the students' package
 
 
 @contextmanager
@@ -36,7 +30,6 @@ def previewed_release(root: Path, course: Course, chapter_names: Sequence[str]) 
     """Release chapters into a temporary folder that exists as long as the block runs.
 
     Args:
-        root: the project.
         course: the course, in which nothing changes.
         chapter_names: names of chapters.
 

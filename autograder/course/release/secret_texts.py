@@ -34,32 +34,20 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\s*(?:[-*+]|\d+\.)\s+|\n\s*\n")
 
 @dataclass(frozen=True)
 class Secret:
-    """A text that students must not see.
+    """A text that students must not see."""
 
-    Attributes:
-        kind: the kind of secret.
-        name: its exercise or question, or the marker itself.
-        chapter: its chapter; empty if it is secret in all chapters.
-        parts: its lines or sentences in the form of the search.
-    """
-
-    kind: Kind
-    name: str
-    chapter: str
-    parts: tuple[str, ...]
+    kind: Kind  # the kind of secret
+    name: str  # its exercise or question, or the marker itself
+    chapter: str  # its chapter; empty if it is secret in all chapters
+    parts: tuple[str, ...]  # its lines or sentences in the form of the search
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """The secrets and the public texts of a project.
+    """The secrets and the public texts of a project."""
 
-    Attributes:
-        items: the secrets.
-        public: the public texts.
-    """
-
-    items: tuple[Secret, ...]
-    public: tuple[str, ...] = ()
+    items: tuple[Secret, ...]  # the secrets
+    public: tuple[str, ...] = ()  # the public texts
 
     def parts_in(self, text: str) -> set[str]:
         """Return the parts of secrets in a text."""

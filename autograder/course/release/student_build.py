@@ -57,7 +57,6 @@ def build_student_wheel(root: Path, chapter: Chapter, out_dir: Path) -> Path:
 
     Args:
         root: the project; its ``pyproject.toml`` holds version and dependencies.
-        chapter: the chapter.
         out_dir: the folder for the wheel.
 
     Returns:

@@ -82,7 +82,6 @@ def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) 
     A chapter's package holds the solutions of earlier chapters: publish a chapter after the deadlines of those before.
 
     Args:
-        root: the project.
         out_dir: the folder for them, with a folder per chapter.
         only: names of the chapters to write; all by default.
 
@@ -165,8 +164,6 @@ def write_student_files(
     """Write a chapter's files for students: the folder ``CHAPTER/``, and the same as ``CHAPTER.zip``.
 
     Args:
-        root: the project.
-        chapter: the chapter.
         notebook: the released notebook.
         folder: the folder for them.
         sentences: what students should know beside the exercises, such as the deadline.

@@ -33,7 +33,6 @@ def student_module(module: ModuleSource, stubs: Mapping[str, str], needed: Colle
     definitions are removed.
 
     Args:
-        module: the module.
         stubs: the exercises to reduce, with their chapters.
         needed: private names that remaining code of other modules imports.
 

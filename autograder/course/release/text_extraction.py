@@ -23,17 +23,11 @@ _MEANING = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Content(NamedTuple):
-    """A file, or a member of an archive.
+    """A file, or a member of an archive."""
 
-    Attributes:
-        label: the path; for a member of an archive ``path!member``.
-        digest: a hash of its kind and bytes.
-        data: its bytes.
-    """
-
-    label: str
-    digest: str
-    data: bytes
+    label: str  # the path; for a member of an archive ``path!member``
+    digest: str  # a hash of its kind and bytes
+    data: bytes  # its bytes
 
 
 def extract_texts(path: Path, read: set[str] | None = None) -> Iterator[tuple[str, list[str]]]:

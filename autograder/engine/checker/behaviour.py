@@ -38,19 +38,12 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 @dataclass(frozen=True)
 class Questions:
-    """The visible tests of an exercise.
+    """The visible tests of an exercise."""
 
-    Attributes:
-        digest: a hash that identifies them.
-        packed: each test once, in serialized form.
-        with_outputs: per test whether outputs are compared; they are not where operations are counted.
-        units: the scale of the reference's numbers, by test and name of the output.
-    """
-
-    digest: str
-    packed: tuple[bytes, ...]
-    with_outputs: tuple[bool, ...]
-    units: tuple[Mapping[str, float], ...]
+    digest: str  # a hash that identifies them
+    packed: tuple[bytes, ...]  # each test once, in serialized form
+    with_outputs: tuple[bool, ...]  # per test whether outputs are compared; they are not where operations are counted
+    units: tuple[Mapping[str, float], ...]  # the scale of the reference's numbers, by test and name of the output
 
 
 def signature_of(
@@ -147,16 +140,10 @@ def describe(questions: Questions, observations: list[Observation]) -> dict[str,
 
 @dataclass
 class _Description:
-    """Collects a signature.
+    """Collects a signature."""
 
-    Attributes:
-        digest: of all that is compared exactly.
-        kinds: the dtype of each value's tensor, one letter each.
-        values: the values.
-    """
-
-    digest: Any = field(default_factory=hashlib.sha256)
-    kinds: list[str] = field(default_factory=list)
+    digest: Any = field(default_factory=hashlib.sha256)  # of all that is compared exactly
+    kinds: list[str] = field(default_factory=list)  # the dtype of each value's tensor, one letter each
     values: list[float] = field(default_factory=list)
     _elements: int = _ELEMENTS
     _items: int = _ITEMS

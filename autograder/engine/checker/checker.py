@@ -99,7 +99,6 @@ class Checker:
         """Run all code cells of a sanitised notebook, in place. Each test cell gets a verdict, or an error that explains why it has none.
 
         Args:
-            notebook: the notebook.
             files: what lies beside it, by relative path.
         """
         self._files = dict(files or {})

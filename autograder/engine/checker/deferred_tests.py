@@ -19,19 +19,13 @@ from autograder.static_analysis.cell_names import checked_names, only_calls_chec
 
 @dataclass
 class VisibleAnswers:
-    """The answers of a student's process to the visible tests of a test cell.
+    """The answers of a student's process to the visible tests of a test cell."""
 
-    Attributes:
-        outputs: collects the cell's outputs.
-        names: the exercises' names, with proxies for their values.
-        answers: the answers, by number of the object and packed request.
-        broken: the exceeded limit, if any.
-    """
-
-    outputs: Outputs
-    names: dict[str, Any] = field(default_factory=dict)
+    outputs: Outputs  # collects the cell's outputs
+    names: dict[str, Any] = field(default_factory=dict)  # the exercises' names, with proxies for their values
+    # the answers, by number of the object and packed request
     answers: dict[Any, Observation] = field(default_factory=dict)
-    broken: LimitError | None = None
+    broken: LimitError | None = None  # the exceeded limit, if any
 
     def refer_to(self, names: dict[str, Any]) -> None:
         """Make the proxies refer to the same objects in a replacement process."""
@@ -48,21 +42,13 @@ class VisibleAnswers:
 
 @dataclass
 class WaitingProcess:
-    """A process that waits for its hidden tests, with its answers to the visible tests.
+    """A process that waits for its hidden tests, with its answers to the visible tests."""
 
-    Attributes:
-        forbidden: the functions that it refuses.
-        child: the process; None if it has ended.
-        conversation: the client of this process.
-        visible: its answers to the visible tests, by test cell.
-        start_again: whether a new process replaces it, because it used too much memory.
-    """
-
-    forbidden: tuple[str, ...]
-    child: StudentProcess | None
-    conversation: StudentClient | None
-    visible: dict[int, VisibleAnswers]
-    start_again: bool = False
+    forbidden: tuple[str, ...]  # the functions that it refuses
+    child: StudentProcess | None  # the process; None if it has ended
+    conversation: StudentClient | None  # the client of this process
+    visible: dict[int, VisibleAnswers]  # its answers to the visible tests, by test cell
+    start_again: bool = False  # whether a new process replaces it, because it used too much memory
 
 
 def is_deferred(cell: NotebookNode) -> bool:

@@ -19,7 +19,6 @@ def limit_outputs(notebook: Any, most: int = LONGEST_OUTPUTS) -> None:
     """Drop from an executed notebook, in place, the outputs beyond a limit. Results and errors of test cells stay.
 
     Args:
-        notebook: the notebook.
         most: how many characters all outputs together may have.
     """
     remaining = most

@@ -18,7 +18,6 @@ def remarks_on(notebook: NotebookNode, reported: Sequence[str]) -> list[Problem]
     """Return the remarks on a notebook that has been run.
 
     Args:
-        notebook: the notebook.
         reported: the events that the student's processes reported (:mod:`autograder.engine.student.audit`).
     """
     code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]

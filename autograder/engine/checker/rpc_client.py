@@ -61,21 +61,13 @@ class _StopError(Exception):
 
 @dataclass(frozen=True)
 class CellLimits:
-    """Limits of one cell.
+    """Limits of one cell."""
 
-    Attributes:
-        seconds: elapsed time in seconds.
-        cpu_seconds: CPU time in seconds, summed over all processes.
-        memory_mb: memory in MiB, summed over all processes.
-        output: number of output characters.
-        answers_mb: total size of the answers in MiB; the checker keeps them until the cell ends.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    memory_mb: int
-    output: int
-    answers_mb: int
+    seconds: float  # elapsed time in seconds
+    cpu_seconds: float  # CPU time in seconds, summed over all processes
+    memory_mb: int  # memory in MiB, summed over all processes
+    output: int  # number of output characters
+    answers_mb: int  # total size of the answers in MiB; the checker keeps them until the cell ends
 
 
 class StudentClient:

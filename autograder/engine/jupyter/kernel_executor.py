@@ -17,13 +17,9 @@ __all__ = ["Execution", "Executor", "KernelExecutor", "Submission"]
 
 @dataclass(frozen=True)
 class KernelExecutor:
-    """Runs each submission in a fresh Jupyter kernel.
+    """Runs each submission in a fresh Jupyter kernel."""
 
-    Attributes:
-        settings: limits, device and seed.
-    """
-
-    settings: GradingSettings
+    settings: GradingSettings  # limits, device and seed
 
     def grade_one(self, submission: Submission) -> Execution:
         """Run a submission in its own kernel and return its notebook."""

@@ -62,38 +62,23 @@ _CUDA_DEVICES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvid
 
 @dataclass(frozen=True)
 class Limits:
-    """Resource limits of a sandboxed process tree.
+    """Resource limits of a sandboxed process tree."""
 
-    Attributes:
-        memory_mb: MiB of address space that one process may add after its start; None for no limit.
-        cpu_seconds: seconds of CPU time of one process.
-        processes: processes and threads at once.
-        scratch_mb: MiB in the scratch folder, which lies in memory.
-        files: open files of one process.
-    """
-
-    memory_mb: int | None = 4096
-    cpu_seconds: int = 900
-    processes: int = 64
-    scratch_mb: int = 256
-    files: int = 512
+    memory_mb: int | None = 4096  # MiB of address space that one process may add after its start; None for no limit
+    cpu_seconds: int = 900  # seconds of CPU time of one process
+    processes: int = 64  # processes and threads at once
+    scratch_mb: int = 256  # MiB in the scratch folder, which lies in memory
+    files: int = 512  # open files of one process
 
 
 @dataclass(frozen=True)
 class FilesystemView:
-    """The part of the file system that a sandboxed process sees.
+    """The part of the file system that a sandboxed process sees."""
 
-    Attributes:
-        readable: files and folders of the host, mounted read-only at the same path.
-        masked: subfolders of ``readable`` that appear empty.
-        packages: a folder of the host that appears as ``PACKAGES``, or empty.
-        cuda: whether the NVIDIA devices are passed in.
-    """
-
-    readable: tuple[str, ...]
-    masked: tuple[str, ...] = ()
-    packages: str = ""
-    cuda: bool = False
+    readable: tuple[str, ...]  # files and folders of the host, mounted read-only at the same path
+    masked: tuple[str, ...] = ()  # subfolders of ``readable`` that appear empty
+    packages: str = ""  # a folder of the host that appears as ``PACKAGES``, or empty
+    cuda: bool = False  # whether the NVIDIA devices are passed in
 
 
 def python_view(masked: Sequence[str] = (), *, packages: str = "", cuda: bool = False) -> FilesystemView:

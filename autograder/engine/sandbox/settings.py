@@ -25,26 +25,20 @@ LEVELS = ("sandbox", "restricted", "none")
 
 @dataclass(frozen=True)
 class SandboxSettings:
-    """Settings of the sandbox in which student code runs.
+    """Settings of the sandbox in which student code runs."""
 
-    Attributes:
-        preload: modules that the zygote imports before it forks. Modules that are not installed are skipped.
-        packages: the folder of the student build, first on the path; empty for none. It may also be a folder of such folders, of which
-            :meth:`~autograder.engine.checker.zygote_client.ZygoteClient.enter` chooses one.
-        hidden: names of the grader's packages that students must not see.
-        isolation: the lowest accepted level: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``.
-        limits: resource limits of a sandboxed process tree.
-        device: ``"cpu"``, ``"cuda"`` or another accelerator of PyTorch's; for CUDA the NVIDIA devices are passed in.
-        seed: seeds random generators and string hashes of student code.
-    """
-
+    # modules that the zygote imports before it forks. Modules that are not installed are skipped.
     preload: tuple[str, ...] = PRELOAD
+    # the folder of the student build, first on the path; empty for none. It may also be a folder of such folders, of which
+    # :meth:`~autograder.engine.checker.zygote_client.ZygoteClient.enter` chooses one.
     packages: str = ""
-    hidden: tuple[str, ...] = ("tfcourse", "autograder")
+    hidden: tuple[str, ...] = ("tfcourse", "autograder")  # names of the grader's packages that students must not see
+    # the lowest accepted level: ``"sandbox"`` (every layer), ``"restricted"`` (no namespaces) or ``"none"``
     isolation: str = "sandbox"
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=Limits)  # resource limits of a sandboxed process tree
+    # ``"cpu"``, ``"cuda"`` or another accelerator of PyTorch's; for CUDA the NVIDIA devices are passed in
     device: str = "cpu"
-    seed: int = 0
+    seed: int = 0  # seeds random generators and string hashes of student code
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data."""

@@ -119,28 +119,18 @@ class SerializationError(TypeError):
 
 @dataclass(frozen=True)
 class Opaque:
-    """A placeholder for a value that is not sent, with only a description.
+    """A placeholder for a value that is not sent, with only a description."""
 
-    Attributes:
-        description: the value in words.
-    """
-
-    description: str
+    description: str  # the value in words
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A placeholder for an object that stays in its process and answers requests.
+    """A placeholder for an object that stays in its process and answers requests."""
 
-    Attributes:
-        number: its number in that process.
-        kind: ``"function"``, ``"class"``, ``"module"`` (of ``torch.nn``), ``"iterator"`` or ``"object"``.
-        name: its name, or its type's.
-    """
-
-    number: int
-    kind: str
-    name: str
+    number: int  # its number in that process
+    kind: str  # ``"function"``, ``"class"``, ``"module"`` (of ``torch.nn``), ``"iterator"`` or ``"object"``
+    name: str  # its name, or its type's
 
 
 Placeholder = Callable[[Any], "Reference | Opaque"]

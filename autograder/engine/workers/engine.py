@@ -80,15 +80,10 @@ def answer_cache(seed: int, device: str) -> AnswerCache:
 
 
 class Standby(NamedTuple):
-    """A zygote that a fork server forks for this worker.
+    """A zygote that a fork server forks for this worker."""
 
-    Attributes:
-        connection: the connection to it.
-        environment: its environment variables, without folders.
-    """
-
-    connection: socket.socket
-    environment: Mapping[str, str]
+    connection: socket.socket  # the connection to it
+    environment: Mapping[str, str]  # its environment variables, without folders
 
     def for_students_of(self, environment: Mapping[str, str]) -> socket.socket | None:
         """Return the connection if students' processes with an environment can be forked from there; else close it."""

@@ -53,7 +53,6 @@ class ForkServers:
             connection: the worker's end of the connection to it.
             lock: the descriptor of the lock of its temporary folder.
             folder: that folder.
-            settings: its settings.
             chapter: the chapter whose questions it needs first; they are made once for all workers. Empty for none.
 
         Raises:

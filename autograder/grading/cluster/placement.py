@@ -21,21 +21,13 @@ _LOOKS = 2
 
 @dataclass
 class Work:
-    """A submission and its history.
-
-    Attributes:
-        submission: the submission.
-        digest: its hash, which identifies it.
-        tries: how often it was sent to a worker.
-        losses: how many workers died with it, or could not run it.
-        been: the workers to which it was sent.
-    """
+    """A submission and its history."""
 
     submission: Submission
-    digest: str
-    tries: int = 0
-    losses: int = 0
-    been: set[str] = field(default_factory=set)
+    digest: str  # its hash, which identifies it
+    tries: int = 0  # how often it was sent to a worker
+    losses: int = 0  # how many workers died with it, or could not run it
+    been: set[str] = field(default_factory=set)  # the workers to which it was sent
 
     @property
     def key(self) -> str:

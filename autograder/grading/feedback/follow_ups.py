@@ -23,17 +23,11 @@ _LONGEST_LINE, _LONGEST_SOURCE = 400, 200_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """One exercise of a submission.
+    """One exercise of a submission."""
 
-    Attributes:
-        name: the exercise.
-        source: the student's code for it.
-        verdict: its verdict; None for an exercise without a verdict.
-    """
-
-    name: str
-    source: str
-    verdict: Verdict | None
+    name: str  # the exercise
+    source: str  # the student's code for it
+    verdict: Verdict | None  # its verdict; None for an exercise without a verdict
 
 
 def follow_ups(outcomes: Sequence[Outcome]) -> dict[str, str]:

@@ -139,7 +139,6 @@ def markdown(text: str, attachments: Any = None) -> str:
     A text that no answer needs, very long or with very many formulas, is shown as it was written.
 
     Args:
-        text: the text.
         attachments: a cell's attachments; PNG and JPEG images among them are shown where the text has them.
     """
     return NotebookTexts().markdown(text, attachments)

@@ -33,48 +33,28 @@ class RubricPart:
 
 @dataclass(frozen=True)
 class Part:
-    """An exercise or a question on the page.
+    """An exercise or a question on the page."""
 
-    Attributes:
-        anchor: id of its section.
-        kind: ``"exercise"`` or ``"question"``.
-        title: its heading.
-        score: earned points.
-        max_score: maximum points.
-        pending: whether it waits for manual grading.
-        verdict: the check's verdict, if there is one.
-        error: the reason for a missing verdict, as a sentence.
-        comment: the grader's comment, as HTML.
-        prompt: the question, as HTML.
-        work: the student's answer, as HTML.
-        name: the exercise's name in the code.
-        answered: whether a question has an answer.
-        check_score: the check's points if a person has overridden them; otherwise None.
-        follows: the exercise, if any, whose failure explains all failures here.
-        counts_as: the course's rule for it, as a sentence; empty without a rule.
-        counted: earned and maximum points as the course counts them; None if it counts as the notebook says.
-        rubric: the rubric of a mark with its ticks; empty for points without a rubric.
-        given_points: points that a person gave instead of the sum of the ticked items; None if the sum applies.
-    """
-
-    anchor: str
-    kind: str
-    title: str
-    score: float
-    max_score: float
-    pending: bool = False
-    verdict: Verdict | None = None
-    error: str = ""
-    comment: str = ""
-    prompt: str = ""
-    work: str = ""
-    name: str = ""
-    answered: bool = True
-    check_score: float | None = None
-    follows: Part | None = None
-    counts_as: str = ""
+    anchor: str  # id of its section
+    kind: str  # ``"exercise"`` or ``"question"``
+    title: str  # its heading
+    score: float  # earned points
+    max_score: float  # maximum points
+    pending: bool = False  # whether it waits for manual grading
+    verdict: Verdict | None = None  # the check's verdict, if there is one
+    error: str = ""  # the reason for a missing verdict, as a sentence
+    comment: str = ""  # the grader's comment, as HTML
+    prompt: str = ""  # the question, as HTML
+    work: str = ""  # the student's answer, as HTML
+    name: str = ""  # the exercise's name in the code
+    answered: bool = True  # whether a question has an answer
+    check_score: float | None = None  # the check's points if a person has overridden them; otherwise None
+    follows: Part | None = None  # the exercise, if any, whose failure explains all failures here
+    counts_as: str = ""  # the course's rule for it, as a sentence; empty without a rule
+    # earned and maximum points as the course counts them; None if it counts as the notebook says
     counted: tuple[float, float] | None = None
-    rubric: tuple[RubricPart, ...] = ()
+    rubric: tuple[RubricPart, ...] = ()  # the rubric of a mark with its ticks; empty for points without a rubric
+    # points that a person gave instead of the sum of the ticked items; None if the sum applies
     given_points: float | None = None
 
     @property
@@ -133,33 +113,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """A feedback page.
-
-    Attributes:
-        chapter: the chapter.
-        title: its heading.
-        student: the student's id.
-        name: the student's name, or empty.
-        score: points after a late penalty.
-        max_score: maximum points.
-        late_penalty: points taken off for lateness.
-        seconds_late: time between the student's own deadline and the submission, in seconds; 0 if it came in time.
-        plain: whether texts are shown as they were written.
-        parts: exercises and questions in the order of the notebook.
-        problems: what went otherwise than it should with the file.
-    """
+    """A feedback page."""
 
     chapter: str
-    title: str
+    title: str  # its heading
     student: str
-    name: str
-    score: float
-    max_score: float
-    late_penalty: float
-    parts: tuple[Part, ...]
-    problems: tuple[Problem, ...]
+    name: str  # the student's name, or empty
+    score: float  # points after a late penalty
+    max_score: float  # maximum points
+    late_penalty: float  # points taken off for lateness
+    parts: tuple[Part, ...]  # exercises and questions in the order of the notebook
+    problems: tuple[Problem, ...]  # what went otherwise than it should with the file
+    # time between the student's own deadline and the submission, in seconds; 0 if it came in time
     seconds_late: float = 0.0
-    plain: bool = False
+    plain: bool = False  # whether texts are shown as they were written
 
     @property
     def refused(self) -> Problem | None:

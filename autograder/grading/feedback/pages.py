@@ -37,7 +37,6 @@ def stale_pages(course: Course, chapter: str, config: Config) -> list[str]:
     """Return the students whose page is missing, or was made before a mark, a comment or something else that it shows changed.
 
     Args:
-        course: the course.
         chapter: the chapter's name.
         config: nbgrader's configuration, with the course's own steps in it.
     """
@@ -63,7 +62,6 @@ def write_feedback(
     pages are still written.
 
     Args:
-        course: the course.
         chapter: the chapter's name.
         config: nbgrader's configuration, with the course's own steps in it.
         students: the students whose pages to write; by default all students with a graded submission.

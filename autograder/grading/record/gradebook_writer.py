@@ -75,32 +75,20 @@ _OF_THE_MACHINE = (SQLAlchemyError, InvalidEntry, OSError, MemoryError)
 
 @dataclass(frozen=True)
 class RecordedGrade:
-    """A grade in the gradebook.
+    """A grade in the gradebook."""
 
-    Attributes:
-        auto_score: points from the autograder; None if a person must grade.
-        max_score: the most points.
-        needs_manual_grade: whether a person must grade.
-    """
-
-    auto_score: float | None
-    max_score: float
-    needs_manual_grade: bool
+    auto_score: float | None  # points from the autograder; None if a person must grade
+    max_score: float  # the most points
+    needs_manual_grade: bool  # whether a person must grade
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded submission.
+    """A recorded submission."""
 
-    Attributes:
-        notebook: the graded notebook, as nbgrader stores it.
-        grades: its grades, by cell.
-        late_penalty: its late penalty in points.
-    """
-
-    notebook: Any
-    grades: Mapping[str, RecordedGrade]
-    late_penalty: float
+    notebook: Any  # the graded notebook, as nbgrader stores it
+    grades: Mapping[str, RecordedGrade]  # its grades, by cell
+    late_penalty: float  # its late penalty in points
 
 
 class CopyOutputs(NbGraderPreprocessor):  # type: ignore[misc]
@@ -120,19 +108,12 @@ class CopyOutputs(NbGraderPreprocessor):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Sanitised:
-    """A sanitised submission that is not recorded yet.
+    """A sanitised submission that is not recorded yet."""
 
-    Attributes:
-        path: the submitted file.
-        digest: a hash of it, to notice that the file was replaced.
-        notebook: the sanitised notebook, as JSON.
-        resources: nbconvert's resources.
-    """
-
-    path: Path
-    digest: bytes
-    notebook: str
-    resources: Any
+    path: Path  # the submitted file
+    digest: bytes  # a hash of it, to notice that the file was replaced
+    notebook: str  # the sanitised notebook, as JSON
+    resources: Any  # nbconvert's resources
 
     def is_of(self, path: str) -> bool:
         """Return whether sanitising the file now would give this result."""
@@ -228,17 +209,12 @@ class GradebookWriter:
 
     Configuration, manifest and database are opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a
     context manager it closes itself.
-
-    Attributes:
-        course: the course.
-        chapter: the chapter that is graded.
-        config: nbgrader's configuration, with the course's own steps in it.
-        manifest: cells other than the gradebook's, used only to sanitise submissions.
     """
 
     course: Course
-    chapter: str
-    config: Config = field(repr=False, compare=False)
+    chapter: str  # the chapter that is graded
+    config: Config = field(repr=False, compare=False)  # nbgrader's configuration, with the course's own steps in it
+    # cells other than the gradebook's, used only to sanitise submissions
     manifest: Manifest | None = field(default=None, repr=False, compare=False)
 
     def __enter__(self) -> GradebookWriter:
@@ -343,7 +319,6 @@ class GradebookWriter:
         """Run nbgrader's sanitising preprocessors on a submission and return it as JSON; nothing is written.
 
         Args:
-            student: the student's id.
             path: the submission's path, which need not exist.
             instead: another notebook to read instead of the submission; it cannot be recorded afterwards.
 
@@ -373,7 +348,6 @@ class GradebookWriter:
         """Record an executed notebook.
 
         Args:
-            student: the student's id.
             executed: the parsed notebook; the graded one takes over its outputs.
             manual: manually graded cells that need no second look, although nbgrader requires one.
 

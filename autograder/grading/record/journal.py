@@ -22,19 +22,12 @@ BEGUN, RECORDED, FAILED, STALE = "begun", "recorded", "failed", "stale"
 
 @dataclass(frozen=True)
 class SubmissionState:
-    """The state of one submission according to the journal.
-
-    Attributes:
-        last_event: the last event.
-        submission: hash of the submission in the last ``begun`` event.
-        manual_cells: its manually graded cells before a recording that did not finish.
-        failed_submission: hash of a submission whose grading failed in a run after the last recording.
-    """
+    """The state of one submission according to the journal."""
 
     last_event: str = ""
-    submission: str = ""
-    manual_cells: frozenset[str] = frozenset()
-    failed_submission: str = ""
+    submission: str = ""  # hash of the submission in the last ``begun`` event
+    manual_cells: frozenset[str] = frozenset()  # its manually graded cells before a recording that did not finish
+    failed_submission: str = ""  # hash of a submission whose grading failed in a run after the last recording
 
 
 NO_STATE = SubmissionState()
@@ -83,14 +76,10 @@ def submission_states(course: Course, chapter: str) -> dict[str, SubmissionState
 
 @dataclass
 class Journal:
-    """An open journal.
-
-    Attributes:
-        path: its file.
-        run: identifies this run of the grader in each of its lines.
-    """
+    """An open journal."""
 
     path: Path
+    # identifies this run of the grader in each of its lines
     run: str = field(default_factory=lambda: secrets.token_hex(4))
 
     def __post_init__(self) -> None:
@@ -115,7 +104,6 @@ class Journal:
         """Record that writing a submission's grade begins.
 
         Args:
-            student: the student's id.
             submission: hash of the submission.
             manual_cells: manually graded cells that must stay so.
         """

@@ -17,17 +17,11 @@ from autograder.course.folder import Course
 
 @dataclass(frozen=True)
 class MarkState:
-    """The part of one answer's grade that a marker can change.
+    """The part of one answer's grade that a marker can change."""
 
-    Attributes:
-        points: the points that a person has given; None if nobody has.
-        waiting: whether the answer waits for a marker.
-        comment: a person's comment, or None.
-    """
-
-    points: float | None
-    waiting: bool
-    comment: str | None
+    points: float | None  # the points that a person has given; None if nobody has
+    waiting: bool  # whether the answer waits for a marker
+    comment: str | None  # a person's comment, or None
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON has it."""
@@ -42,17 +36,11 @@ class MarkState:
 
 @dataclass(frozen=True)
 class RubricTick:
-    """One item of a rubric as it was when a mark was given.
+    """One item of a rubric as it was when a mark was given."""
 
-    Attributes:
-        text: the item without its points, Markdown.
-        points: what the item is worth.
-        share: how much of it the answer has: 0, 0.5 or 1.
-    """
-
-    text: str
-    points: float
-    share: float
+    text: str  # the item without its points, Markdown
+    points: float  # what the item is worth
+    share: float  # how much of it the answer has: 0, 0.5 or 1
 
     @property
     def earned(self) -> float:
@@ -74,15 +62,10 @@ Ticks = tuple[RubricTick, ...]
 
 @dataclass(frozen=True)
 class GivenTicks:
-    """The rubric of an answer's last mark.
+    """The rubric of an answer's last mark."""
 
-    Attributes:
-        points: the points that the mark left in the gradebook.
-        ticks: all items of the rubric, ticked or not; None if the mark was given without one.
-    """
-
-    points: float | None
-    ticks: Ticks | None
+    points: float | None  # the points that the mark left in the gradebook
+    ticks: Ticks | None  # all items of the rubric, ticked or not; None if the mark was given without one
 
     def belong_to(self, points: float | None) -> bool:
         """Return whether the ticks explain the points in the gradebook; they do not if another program has changed the points."""
@@ -91,19 +74,12 @@ class GivenTicks:
 
 @dataclass(frozen=True)
 class Change:
-    """What one entry changes about one answer.
+    """What one entry changes about one answer."""
 
-    Attributes:
-        before: what the gradebook held.
-        after: what it holds then.
-        ticks_before: the rubric of the mark before, or None.
-        ticks_after: the rubric of the mark given; None if it was given without one.
-    """
-
-    before: MarkState
-    after: MarkState
-    ticks_before: Ticks | None = None
-    ticks_after: Ticks | None = None
+    before: MarkState  # what the gradebook held
+    after: MarkState  # what it holds then
+    ticks_before: Ticks | None = None  # the rubric of the mark before, or None
+    ticks_after: Ticks | None = None  # the rubric of the mark given; None if it was given without one
 
     def reversed(self) -> Change:
         """Return the change that takes this one back."""
@@ -124,27 +100,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Entry:
-    """One mark, or one undo, given to one answer or to several identical ones.
+    """One mark, or one undo, given to one answer or to several identical ones."""
 
-    Attributes:
-        id: its name in the journal.
-        time: when it was given, ISO 8601 with the offset.
-        marker: the name of the marker.
-        chapter: the chapter.
-        question: the grade id of the answer cell.
-        changes: the change per student.
-        undoes: the entry that this one takes back; empty for a mark.
-        reason: ``"rubric"`` if a changed rubric was applied; empty if a person has given the mark.
-    """
-
-    id: str
-    time: str
-    marker: str
+    id: str  # its name in the journal
+    time: str  # when it was given, ISO 8601 with the offset
+    marker: str  # the name of the marker
     chapter: str
-    question: str
-    changes: Mapping[str, Change]
-    undoes: str = ""
-    reason: str = ""
+    question: str  # the grade id of the answer cell
+    changes: Mapping[str, Change]  # the change per student
+    undoes: str = ""  # the entry that this one takes back; empty for a mark
+    reason: str = ""  # ``"rubric"`` if a changed rubric was applied; empty if a person has given the mark
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as the journal has it."""

@@ -21,23 +21,14 @@ _DECIDES_NOTHING = ("autograder/checking/stamp.py", ".dist-info/RECORD")
 
 @dataclass(frozen=True)
 class Provenance:
-    """The provenance of a grade, besides the submission and the chapter.
+    """The provenance of a grade, besides the submission and the chapter."""
 
-    Attributes:
-        checks: hash of the code that decides a grade: the checks, their engine and the reference.
-        package: hash of the chapter's student package; empty without a package.
-        environment: versions and machine, by name.
-        limits: the limits, by name.
-        isolation: the level of isolation; empty if nothing ran.
-        layers: the layers of isolation that were active.
-    """
-
-    checks: str = ""
-    package: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    limits: Mapping[str, Any] = field(default_factory=dict)
-    isolation: str = ""
-    layers: tuple[str, ...] = ()
+    checks: str = ""  # hash of the code that decides a grade: the checks, their engine and the reference
+    package: str = ""  # hash of the chapter's student package; empty without a package
+    environment: Mapping[str, str] = field(default_factory=dict)  # versions and machine, by name
+    limits: Mapping[str, Any] = field(default_factory=dict)  # the limits, by name
+    isolation: str = ""  # the level of isolation; empty if nothing ran
+    layers: tuple[str, ...] = ()  # the layers of isolation that were active
 
     @property
     def environment_hash(self) -> str:

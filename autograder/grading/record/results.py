@@ -23,53 +23,32 @@ Status = Literal["graded", "not gradable", "not recorded", "to decide"]
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """The result of one exercise.
+    """The result of one exercise."""
 
-    Attributes:
-        name: the exercise.
-        score: the points from the check.
-        max_score: the exercise's points.
-        verdict: the check's verdict; None if the test cell gave none.
-        error: why there is no verdict, or empty.
-        seconds: the running time of the test cell.
-    """
-
-    name: str
-    score: float
-    max_score: float
-    verdict: Verdict | None = None
-    error: str = ""
-    seconds: float = 0.0
+    name: str  # the exercise
+    score: float  # the points from the check
+    max_score: float  # the exercise's points
+    verdict: Verdict | None = None  # the check's verdict; None if the test cell gave none
+    error: str = ""  # why there is no verdict, or empty
+    seconds: float = 0.0  # the running time of the test cell
 
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """A question that a person grades. Its points are in the gradebook.
+    """A question that a person grades. Its points are in the gradebook."""
 
-    Attributes:
-        name: the question's name.
-        max_score: the question's points.
-        answered: whether there is an answer; without one nbgrader gives 0 points.
-    """
-
-    name: str
-    max_score: float
-    answered: bool
+    name: str  # the question's name
+    max_score: float  # the question's points
+    answered: bool  # whether there is an answer; without one nbgrader gives 0 points
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook of a student with several; a person must choose one.
+    """A notebook of a student with several; a person must choose one."""
 
-    Attributes:
-        file: its name in the student's folder.
-        score: the points that the checks would give.
-        max_score: the most points that they can give.
-    """
-
-    file: str
-    score: float
-    max_score: float
+    file: str  # its name in the student's folder
+    score: float  # the points that the checks would give
+    max_score: float  # the most points that they can give
 
     def __str__(self) -> str:
         return f"{self.file} ({self.score:g} of {self.max_score:g} points)"
@@ -77,42 +56,25 @@ class Notebook:
 
 @dataclass(frozen=True)
 class GradeResult:
-    """The result of one submission.
-
-    Attributes:
-        student: the student's id.
-        chapter: the chapter.
-        status: ``"graded"``; ``"not gradable"``: 0 points, a problem gives the reason; ``"not recorded"``: the grader failed, nothing
-            is recorded; ``"to decide"``: there are several notebooks, and nothing is recorded before a person has chosen.
-        exercises: one result per test cell, in the chapter's order.
-        questions: one per manually graded question, in the chapter's order.
-        problems: the problems.
-        notebooks: the notebooks to choose from, for the status ``"to decide"``.
-        late_penalty: the penalty of nbgrader's late-submission plugin.
-        device: where the checks ran.
-        seed: the seed of the hidden tests, which reveals them: results are only for instructors.
-        seconds: the running time of the submission, including the kernel.
-        submission: hash of the submission, including its time stamp.
-        source: hash of the chapter's cells in the gradebook, including tests.
-        provenance: checks, environment, limits and isolation.
-        unchanged: whether this is an earlier result of the same submission.
-    """
+    """The result of one submission."""
 
     student: str
     chapter: str
+    # ``"graded"``; ``"not gradable"``: 0 points, a problem gives the reason; ``"not recorded"``: the grader failed, nothing is recorded;
+    # ``"to decide"``: there are several notebooks, and nothing is recorded before a person has chosen
     status: Status
-    exercises: tuple[ExerciseResult, ...] = ()
-    questions: tuple[QuestionResult, ...] = ()
+    exercises: tuple[ExerciseResult, ...] = ()  # one result per test cell, in the chapter's order
+    questions: tuple[QuestionResult, ...] = ()  # one per manually graded question, in the chapter's order
     problems: tuple[Problem, ...] = ()
-    notebooks: tuple[Notebook, ...] = ()
-    late_penalty: float = 0.0
-    device: str = "cpu"
-    seed: int = 0
-    seconds: float = 0.0
-    submission: str = ""
-    source: str = ""
-    provenance: Provenance = field(default_factory=Provenance)
-    unchanged: bool = False
+    notebooks: tuple[Notebook, ...] = ()  # the notebooks to choose from, for the status ``"to decide"``
+    late_penalty: float = 0.0  # the penalty of nbgrader's late-submission plugin
+    device: str = "cpu"  # where the checks ran
+    seed: int = 0  # the seed of the hidden tests, which reveals them: results are only for instructors
+    seconds: float = 0.0  # the running time of the submission, including the kernel
+    submission: str = ""  # hash of the submission, including its time stamp
+    source: str = ""  # hash of the chapter's cells in the gradebook, including tests
+    provenance: Provenance = field(default_factory=Provenance)  # checks, environment, limits and isolation
+    unchanged: bool = False  # whether this is an earlier result of the same submission
 
     @property
     def score(self) -> float:

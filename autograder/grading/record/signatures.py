@@ -24,19 +24,15 @@ _LONGEST_FILE = 2_000_000
 
 @dataclass(frozen=True)
 class Signature:
-    """The output of one wrong answer in the visible tests of its exercise.
+    """The output of one wrong answer in the visible tests of its exercise."""
 
-    Attributes:
-        sheet: digest of the questions and of the units of the values. Only signatures of equal sheets are compared.
-        structure: digest of everything that is compared exactly: kinds of error, shapes, dtypes, positions of non-finite numbers, and
-            integers, booleans and text.
-        kinds: the dtype of each value's tensor, one letter each: ``d`` float64, ``f`` float32, ``h`` float16, ``b`` bfloat16.
-        values: one number per tensor of floating-point numbers, compared with the tolerance of its dtype.
-    """
-
-    sheet: str
+    sheet: str  # digest of the questions and of the units of the values. Only signatures of equal sheets are compared.
+    # digest of everything that is compared exactly: kinds of error, shapes, dtypes, positions of non-finite numbers, and integers, booleans
+    # and text
     structure: str
+    # the dtype of each value's tensor, one letter each: ``d`` float64, ``f`` float32, ``h`` float16, ``b`` bfloat16
     kinds: str
+    # one number per tensor of floating-point numbers, compared with the tolerance of its dtype
     values: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,9 +67,6 @@ def write_signatures(
     """Write the signatures of a submission, or remove the file if all answers are right.
 
     Args:
-        course: the course.
-        chapter: the chapter.
-        student: the student's id.
         submission: hash of what was handed in.
         signatures: what :meth:`Signature.to_dict` returned, by exercise.
     """

@@ -19,40 +19,25 @@ _REMEDY = "Restore the file from a copy, or remove the line."
 
 @dataclass(frozen=True)
 class VivaAnswer:
-    """A student's answer to one question.
+    """A student's answer to one question."""
 
-    Attributes:
-        exercise: the exercise whose code the question is about.
-        option: the index of the chosen option.
-        right: whether the option is the key.
-    """
-
-    exercise: str
-    option: int
-    right: bool
+    exercise: str  # the exercise whose code the question is about
+    option: int  # the index of the chosen option
+    right: bool  # whether the option is the key
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """What the journal holds about one student and one chapter.
-
-    Attributes:
-        student: the student's id.
-        sheet: the sheet of questions, as :attr:`autograder.quizzes.viva.interviews.Interview.made_from` names it.
-        question_count: the number of questions on the sheet.
-        answers: the answers by the number of the question, from 0.
-        note: the note of the person who asked, or empty.
-        marker: the name of the person who recorded last.
-        time: when, ISO 8601 with the offset.
-    """
+    """What the journal holds about one student and one chapter."""
 
     student: str
+    # the sheet of questions, as :attr:`autograder.quizzes.viva.interviews.Interview.made_from` names it
     sheet: str = ""
-    question_count: int = 0
-    answers: Mapping[int, VivaAnswer] = field(default_factory=dict)
-    note: str = ""
-    marker: str = ""
-    time: str = ""
+    question_count: int = 0  # the number of questions on the sheet
+    answers: Mapping[int, VivaAnswer] = field(default_factory=dict)  # the answers by the number of the question, from 0
+    note: str = ""  # the note of the person who asked, or empty
+    marker: str = ""  # the name of the person who recorded last
+    time: str = ""  # when, ISO 8601 with the offset
 
     @property
     def right(self) -> int:
@@ -124,7 +109,6 @@ class VivaJournal:
         """Record an answer; it is on the disk when this returns.
 
         Args:
-            student: the student's id.
             marker: the name of the person who records it.
             sheet: the sheet of questions. Answers on another sheet no longer count.
             question_count: the number of questions on the sheet.

@@ -30,7 +30,6 @@ def write_viva_scores(course: Course, chapter: str) -> None:
     """Bring the gradebook up to date with the answers about a chapter; nothing happens without any answer.
 
     Args:
-        course: the course.
         chapter: the chapter's full name.
 
     Raises:

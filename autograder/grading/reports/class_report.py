@@ -24,25 +24,16 @@ SLOWEST = 5
 
 @dataclass(frozen=True)
 class Work:
-    """One student's work in one chapter, with its grading results.
+    """One student's work in one chapter, with its grading results."""
 
-    Attributes:
-        grade: the grade, from the gradebook.
-        exercises: the result of each exercise; empty if ``tfcourse`` has not graded the work.
-        seconds: the running time of the notebook, or None if it did not run.
-        problems: problems of the file or its run, one sentence each.
-        remarks: remarks that cost no points and need no action.
-        recorded: False if a submission has no grade: the grader failed, or its result is missing.
-        feedback: the feedback page, or None.
-    """
-
-    grade: Grade
+    grade: Grade  # the grade, from the gradebook
+    # the result of each exercise; empty if ``tfcourse`` has not graded the work
     exercises: tuple[ExerciseResult, ...] = ()
-    seconds: float | None = None
-    problems: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-    recorded: bool = True
-    feedback: Path | None = None
+    seconds: float | None = None  # the running time of the notebook, or None if it did not run
+    problems: tuple[str, ...] = ()  # problems of the file or its run, one sentence each
+    remarks: tuple[str, ...] = ()  # remarks that cost no points and need no action
+    recorded: bool = True  # False if a submission has no grade: the grader failed, or its result is missing
+    feedback: Path | None = None  # the feedback page, or None
 
     @property
     def graded(self) -> bool:
@@ -66,25 +57,15 @@ class Bin:
 
 @dataclass(frozen=True)
 class ExerciseSummary:
-    """A class's results in one exercise. Students are named by id.
+    """A class's results in one exercise. Students are named by id."""
 
-    Attributes:
-        name: the exercise.
-        best: points that could be earned.
-        average: points earned on average.
-        full: students with all points.
-        partial: students with some points.
-        none: students without points.
-        errors: why the check gave no verdict, by student.
-    """
-
-    name: str
-    best: float
-    average: float
-    full: tuple[str, ...]
-    partial: tuple[str, ...]
-    none: tuple[str, ...]
-    errors: dict[str, str]
+    name: str  # the exercise
+    best: float  # points that could be earned
+    average: float  # points earned on average
+    full: tuple[str, ...]  # students with all points
+    partial: tuple[str, ...]  # students with some points
+    none: tuple[str, ...]  # students without points
+    errors: dict[str, str]  # why the check gave no verdict, by student
 
     @property
     def pass_rate(self) -> float:

@@ -19,23 +19,16 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class GradedCell:
-    """A graded cell of a chapter.
+    """A graded cell of a chapter."""
 
-    Attributes:
-        name: its exercise or question.
-        best: the points that can be earned.
-    """
-
-    name: str
-    best: float
+    name: str  # its exercise or question
+    best: float  # the points that can be earned
 
 
 def ruled_cells(course: Course, chapter: str, assignment: Any, rules: Mapping[str, ExerciseRule]) -> list[GradedCell]:
     """Return the graded cells of a chapter that a rule counts otherwise.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         assignment: nbgrader's assignment.
         rules: by exercise or question, how it counts.
 

@@ -19,39 +19,28 @@ IN_A_ROW = 2
 
 @dataclass(frozen=True)
 class Cell:
-    """One student in one chapter.
-
-    Attributes:
-        chapter: the chapter.
-        share: points after penalties over points to be earned, between 0 and 1; None if there is no grade.
-        exercises: the same of the exercises alone, before penalties. Answers that wait for a person do not lower it. None if not known.
-        status: why there is no share: ``"not handed in"``, ``"open"`` while there is time, ``"not graded"``, ``"to decide"``,
-            ``"not collected"`` or ``"not in this chapter"``; empty if there is one.
-        waiting: whether answers wait for a person, which count as zero in ``share``.
-    """
+    """One student in one chapter."""
 
     chapter: str
+    # points after penalties over points to be earned, between 0 and 1; None if there is no grade
     share: float | None = None
+    # the same of the exercises alone, before penalties. Answers that wait for a person do not lower it. None if not known.
     exercises: float | None = None
+    # why there is no share: ``"not handed in"``, ``"open"`` while there is time, ``"not graded"``, ``"to decide"``, ``"not collected"`` or
+    # ``"not in this chapter"``; empty if there is one
     status: str = ""
-    waiting: bool = False
+    waiting: bool = False  # whether answers wait for a person, which count as zero in ``share``
 
 
 @dataclass(frozen=True)
 class StudentRow:
-    """One student in all chapters.
+    """One student in all chapters."""
 
-    Attributes:
-        student: the id.
-        cells: one per chapter, in the course's order.
-        change: share of the exercises' points in the last graded chapter, less the average of those before; None with fewer than two.
-        reasons: why this student falls behind, one phrase each; empty if not.
-    """
-
-    student: str
-    cells: tuple[Cell, ...]
+    student: str  # the id
+    cells: tuple[Cell, ...]  # one per chapter, in the course's order
+    # share of the exercises' points in the last graded chapter, less the average of those before; None with fewer than two
     change: float | None
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # why this student falls behind, one phrase each; empty if not
 
 
 @dataclass(frozen=True)

@@ -43,16 +43,11 @@ HINTS = {
 
 @dataclass(frozen=True)
 class Exported:
-    """A file of grades.
-
-    Attributes:
-        path: the file.
-        students: the students in it.
-        left_out: students who have handed in and are not in it, because the platform's number for them is unknown.
-    """
+    """A file of grades."""
 
     path: Path
-    students: tuple[str, ...]
+    students: tuple[str, ...]  # the students in it
+    # students who have handed in and are not in it, because the platform's number for them is unknown
     left_out: tuple[str, ...] = ()
 
 

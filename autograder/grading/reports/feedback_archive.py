@@ -46,20 +46,13 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:_]+")
 
 @dataclass(frozen=True)
 class FeedbackArchive:
-    """The archives of one chapter.
-
-    Attributes:
-        chapter: the chapter.
-        paths: the archives; several if one would be too large for an upload.
-        students: the students whose pages are in them.
-        left_out: students with a page but without a number on the platform.
-        strangers: the ids of pages that go to nobody, because their submissions are not on the class list, or no student's.
-    """
+    """The archives of one chapter."""
 
     chapter: str
-    paths: tuple[Path, ...]
-    students: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
+    paths: tuple[Path, ...]  # the archives; several if one would be too large for an upload
+    students: tuple[str, ...]  # the students whose pages are in them
+    left_out: tuple[str, ...] = ()  # students with a page but without a number on the platform
+    # the ids of pages that go to nobody, because their submissions are not on the class list, or no student's
     strangers: tuple[str, ...] = ()
 
 
@@ -69,7 +62,6 @@ def export_feedback(
     """Write the feedback of some chapters in a platform's format, and return the archives. Strangers get no page.
 
     Args:
-        course: the course.
         chapters: names of chapters. A chapter without pages for students of the platform gets no archive.
         platform: ``"canvas"`` or ``"moodle"``.
         folder: the folder to write to; created if it is missing.

@@ -30,60 +30,38 @@ WaitsFor = Literal["", "choice", "grading", "hand-in"]
 
 @dataclass(frozen=True)
 class Grade:
-    """One student's grade in one chapter.
+    """One student's grade in one chapter."""
 
-    Attributes:
-        student: the student's id in the course folder.
-        first_name: from the class list, the gradebook or a download, or empty.
-        last_name: from the same, or empty.
-        email: from the same, or empty.
-        platform: the origin of the student's work in this chapter, ``"canvas"`` or ``"moodle"``, or empty if it is unknown.
-        canvas_id: the student's number on Canvas, or empty.
-        moodle_id: the student's participant number in this chapter's assignment on Moodle, or empty.
-        chapter: the chapter.
-        submitted: the submission time, or None without a submission.
-        due: the deadline including the student's extension, or None. Both times are naive UTC times, as in nbgrader.
-        raw: points before the penalty for lateness.
-        penalty: points deducted for lateness.
-        best: maximum points.
-        pending: number of answers that wait for manual grading.
-        handed_in: whether the student has a submission.
-        gradable: False if the submission could not be graded and has 0 points until a person decides; None if it has 0 points and the
-            result that would give the reason is missing.
-        has_result: False if a submission in the gradebook has no readable result of ``tfcourse``.
-        waits_for: why there are no points yet, or empty. ``"choice"``: there are several notebooks, and none has been chosen.
-            ``"grading"``: the work is in ``submitted/`` or in a download, and has not been graded. ``"hand-in"``: Moodle has a draft alone.
-        in_place: False if a submission in the gradebook is no longer in ``submitted/``.
-        handed_in_by: the group member whose submission this is; empty for the student's own submission.
-        number: the student's number at the institution, from the class list, or empty.
-        login: the student's login, from the class list, or empty.
-        section: the student's section, from the class list, or empty.
-        viva: whether this is the grade of the conversation about a chapter. Without a conversation it is missing, and does not count as 0.
-    """
-
-    student: str
-    first_name: str
-    last_name: str
-    email: str
+    student: str  # the student's id in the course folder
+    first_name: str  # from the class list, the gradebook or a download, or empty
+    last_name: str  # from the same, or empty
+    email: str  # from the same, or empty
+    # the origin of the student's work in this chapter, ``"canvas"`` or ``"moodle"``, or empty if it is unknown
     platform: str
-    canvas_id: str
-    moodle_id: str
+    canvas_id: str  # the student's number on Canvas, or empty
+    moodle_id: str  # the student's participant number in this chapter's assignment on Moodle, or empty
     chapter: str
-    submitted: datetime | None
+    submitted: datetime | None  # the submission time, or None without a submission
+    # the deadline including the student's extension, or None. Both times are naive UTC times, as in nbgrader.
     due: datetime | None
-    raw: float
-    penalty: float
-    best: float
-    pending: int
-    handed_in: bool
+    raw: float  # points before the penalty for lateness
+    penalty: float  # points deducted for lateness
+    best: float  # maximum points
+    pending: int  # number of answers that wait for manual grading
+    handed_in: bool  # whether the student has a submission
+    # False if the submission could not be graded and has 0 points until a person decides; None if it has 0 points and the result that would
+    # give the reason is missing
     gradable: bool | None = True
-    has_result: bool = True
+    has_result: bool = True  # False if a submission in the gradebook has no readable result of ``tfcourse``
+    # why there are no points yet, or empty. ``"choice"``: there are several notebooks, and none has been chosen. ``"grading"``: the work is
+    # in ``submitted/`` or in a download, and has not been graded. ``"hand-in"``: Moodle has a draft alone.
     waits_for: WaitsFor = ""
-    in_place: bool = True
-    handed_in_by: str = ""
-    number: str = ""
-    login: str = ""
-    section: str = ""
+    in_place: bool = True  # False if a submission in the gradebook is no longer in ``submitted/``
+    handed_in_by: str = ""  # the group member whose submission this is; empty for the student's own submission
+    number: str = ""  # the student's number at the institution, from the class list, or empty
+    login: str = ""  # the student's login, from the class list, or empty
+    section: str = ""  # the student's section, from the class list, or empty
+    # whether this is the grade of the conversation about a chapter. Without a conversation it is missing, and does not count as 0.
     viva: bool = False
 
     @property
@@ -117,7 +95,6 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     the member who handed in.
 
     Args:
-        course: the course.
         chapters: the chapters to read; by default all released chapters.
         by_rules: whether to apply the rules of ``course.toml`` for single exercises.
 

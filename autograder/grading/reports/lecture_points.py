@@ -19,27 +19,16 @@ Kind = Literal["mistake", "row", "exercise"]
 
 @dataclass(frozen=True)
 class LecturePoint:
-    """One topic for the next lecture, with its numbers.
+    """One topic for the next lecture, with its numbers."""
 
-    Attributes:
-        kind: a known mistake; a failed row without a known mistake; or an exercise in which everything failed.
-        title: the mistake's name, the row's title, or the exercise's name.
-        exercises: the affected exercises, the most lost points first.
-        students: the students who lost points, ordered by id.
-        points: the total of the lost points.
-        diagnosis: the explanation of the known mistake in the first of the exercises.
-        message: the most frequent message; empty for a known mistake.
-        times: the number of students with that message.
-    """
-
-    kind: Kind
-    title: str
-    exercises: tuple[str, ...]
-    students: tuple[str, ...]
-    points: float
-    diagnosis: Diagnosis | None = None
-    message: str = ""
-    times: int = 0
+    kind: Kind  # a known mistake; a failed row without a known mistake; or an exercise in which everything failed
+    title: str  # the mistake's name, the row's title, or the exercise's name
+    exercises: tuple[str, ...]  # the affected exercises, the most lost points first
+    students: tuple[str, ...]  # the students who lost points, ordered by id
+    points: float  # the total of the lost points
+    diagnosis: Diagnosis | None = None  # the explanation of the known mistake in the first of the exercises
+    message: str = ""  # the most frequent message; empty for a known mistake
+    times: int = 0  # the number of students with that message
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data, ready for JSON."""

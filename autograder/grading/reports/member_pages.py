@@ -19,8 +19,6 @@ def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[s
     """Return the pages of group members, by student; a member has none if the group's notebook is not graded.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         members: ids of students whose group has handed in for them.
     """
     member_ids = frozenset(members)

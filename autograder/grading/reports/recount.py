@@ -12,19 +12,12 @@ from autograder.grading.reports.grades import Grade, read_grades
 
 @dataclass(frozen=True)
 class Recount:
-    """A chapter, counted without the rules and with them.
-
-    Attributes:
-        chapter: the chapter.
-        rules: by exercise, its rule in words.
-        moves: the grades that change: before, and after.
-        stayed: how many submissions keep their points.
-    """
+    """A chapter, counted without the rules and with them."""
 
     chapter: str
-    rules: dict[str, str]
-    moves: tuple[tuple[Grade, Grade], ...]
-    stayed: int
+    rules: dict[str, str]  # by exercise, its rule in words
+    moves: tuple[tuple[Grade, Grade], ...]  # the grades that change: before, and after
+    stayed: int  # how many submissions keep their points
 
     def lines(self) -> list[str]:
         """Return who moves as lines of text; none if the chapter has no rules."""

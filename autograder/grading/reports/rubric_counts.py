@@ -17,35 +17,21 @@ from autograder.intake.notebook.manifest import released_manifest
 
 @dataclass(frozen=True)
 class ItemCount:
-    """How many students got one item of a rubric.
+    """How many students got one item of a rubric."""
 
-    Attributes:
-        text: the item, Markdown.
-        points: what it is worth.
-        all_of_it: the students who got it.
-        half_of_it: the students who got half of it.
-        none_of_it: the students who got nothing of it.
-    """
-
-    text: str
-    points: float
-    all_of_it: tuple[str, ...]
-    half_of_it: tuple[str, ...]
-    none_of_it: tuple[str, ...]
+    text: str  # the item, Markdown
+    points: float  # what it is worth
+    all_of_it: tuple[str, ...]  # the students who got it
+    half_of_it: tuple[str, ...]  # the students who got half of it
+    none_of_it: tuple[str, ...]  # the students who got nothing of it
 
 
 @dataclass(frozen=True)
 class RubricCount:
-    """The items of one question's rubric, for the students whose points were given with it.
+    """The items of one question's rubric, for the students whose points were given with it."""
 
-    Attributes:
-        question: the grade id of the answer cell.
-        students: how many students they are.
-        items: the items.
-    """
-
-    question: str
-    students: int
+    question: str  # the grade id of the answer cell
+    students: int  # how many students they are
     items: tuple[ItemCount, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,7 +46,6 @@ def rubric_counts(course: Course, chapter: str, students: Collection[str]) -> tu
     as another one: each item is counted among the students who were marked with it.
 
     Args:
-        course: the course.
         chapter: the chapter's full name.
         students: the students who count, such as those on the class list who are graded.
     """
@@ -81,7 +66,6 @@ def points_by_hand(gradebook: Gradebook, chapter: str, *, waiting: bool = False)
     """Return the points that persons have given to the cells of a chapter, by cell and student.
 
     Args:
-        gradebook: the gradebook.
         chapter: the chapter's full name.
         waiting: whether points that a person has to confirm, because the answer has changed, are among them.
     """

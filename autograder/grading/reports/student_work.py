@@ -18,7 +18,6 @@ def read_student_work(course: Course, chapters: Sequence[str] = ()) -> list[Work
     """Return every student's work in every chapter.
 
     Args:
-        course: the course.
         chapters: only these; all released chapters by default.
 
     Raises:

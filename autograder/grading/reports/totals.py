@@ -12,26 +12,17 @@ from autograder.grading.reports.grades import Grade
 
 @dataclass(frozen=True)
 class Total:
-    """A student's total.
+    """A student's total."""
 
-    Attributes:
-        grade: one of the student's grades, for names and address.
-        shares: score divided by maximum, from 0 to 1, by chapter; 0 without a submission. None for a chapter that does not count for
-            the student, or in which no points can be earned, and for a missing conversation.
-        share: their weighted mean, from 0 to 1.
-        open_chapters: chapters of which a person has still to decide something; they count as they stand.
-        dropped: chapters that do not count, because they have the student's lowest shares.
-        rule: how the total becomes a grade, or None.
-        missing: the conversations that did not take place; they do not count.
-    """
-
-    grade: Grade
+    grade: Grade  # one of the student's grades, for names and address
+    # score divided by maximum, from 0 to 1, by chapter; 0 without a submission. None for a chapter that does not count for the student, or
+    # in which no points can be earned, and for a missing conversation.
     shares: Mapping[str, float | None]
-    share: float
-    open_chapters: tuple[str, ...]
-    dropped: tuple[str, ...] = ()
-    rule: TotalRule | None = None
-    missing: tuple[str, ...] = ()
+    share: float  # their weighted mean, from 0 to 1
+    open_chapters: tuple[str, ...]  # chapters of which a person has still to decide something; they count as they stand
+    dropped: tuple[str, ...] = ()  # chapters that do not count, because they have the student's lowest shares
+    rule: TotalRule | None = None  # how the total becomes a grade, or None
+    missing: tuple[str, ...] = ()  # the conversations that did not take place; they do not count
 
     @property
     def points(self) -> float | None:
@@ -55,7 +46,6 @@ def totals(grades: Iterable[Grade], weights: Mapping[str, float], rule: TotalRul
     Chapters without any submission do not count yet. A missing conversation does not count, and no conversation is dropped.
 
     Args:
-        grades: the grades.
         weights: the weight of each chapter; chapters without a weight do not count.
         rule: the conversion of a total to a grade, and the number of dropped chapters.
     """

@@ -52,13 +52,9 @@ class RefusedError(Exception):
 
 @dataclass
 class Budget:
-    """How much may be unpacked in all.
+    """How much may be unpacked in all."""
 
-    Attributes:
-        remaining: bytes that are left.
-    """
-
-    remaining: int = MAX_TOTAL_BYTES
+    remaining: int = MAX_TOTAL_BYTES  # bytes that are left
 
     def spend(self, size: int) -> None:
         """Take note of bytes that were read.
@@ -73,18 +69,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of a download.
+    """A file of a download."""
 
-    Attributes:
-        path: its path relative to the download, without ``..``.
-        date: its modification time, if known. Times in a zip archive have no time zone and count as UTC.
-        open: returns its content; raises :class:`RefusedError` if it is refused or cannot be read.
-        submitted: the submission time from the download's list of submissions; empty without such a list.
-    """
-
-    path: PurePosixPath
+    path: PurePosixPath  # its path relative to the download, without ``..``
+    # its modification time, if known. Times in a zip archive have no time zone and count as UTC.
     date: datetime | None = field(compare=False)
+    # returns its content; raises :class:`RefusedError` if it is refused or cannot be read
     open: Callable[[], bytes] = field(compare=False, repr=False)
+    # the submission time from the download's list of submissions; empty without such a list
     submitted: str = field(default="", compare=False)
 
 

@@ -15,23 +15,15 @@ from autograder.intake.notebook.restore import names_present
 
 @dataclass(frozen=True)
 class Candidate:
-    """A notebook that may be a student's submission.
+    """A notebook that may be a student's submission."""
 
-    Attributes:
-        data: the file.
-        exact: whether its file name is the chapter's name.
-        fatal: the reason why it cannot be graded; empty if it can.
-        cells: names of the chapter's exercises and questions that it contains.
-        solved: names of the exercises and questions in which the student has written something.
-        written: the sources of all its cells, in order.
-    """
-
-    data: bytes
-    exact: bool = False
-    fatal: Problem | None = None
-    cells: frozenset[str] = frozenset()
+    data: bytes  # the file
+    exact: bool = False  # whether its file name is the chapter's name
+    fatal: Problem | None = None  # the reason why it cannot be graded; empty if it can
+    cells: frozenset[str] = frozenset()  # names of the chapter's exercises and questions that it contains
+    # names of the exercises and questions in which the student has written something
     solved: frozenset[str] = frozenset()
-    written: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()  # the sources of all its cells, in order
 
     @property
     def digest(self) -> str:

@@ -30,15 +30,10 @@ _PREFERENCE = "taken.json"
 
 @dataclass(frozen=True)
 class Choice:
-    """The lecturer's choice of one notebook.
+    """The lecturer's choice of one notebook."""
 
-    Attributes:
-        file: the name of the notebook that counts.
-        notebooks: the names of all candidate notebooks, each with its hash.
-    """
-
-    file: str
-    notebooks: Mapping[str, str]
+    file: str  # the name of the notebook that counts
+    notebooks: Mapping[str, str]  # the names of all candidate notebooks, each with its hash
 
 
 def other_notebooks(folder: Path, chapter: str) -> dict[str, bytes]:
@@ -126,28 +121,18 @@ def apply_choice(course: Course, chapter: str, student: str) -> None:
 
 @dataclass(frozen=True)
 class Uncounted:
-    """A notebook that does not count.
+    """A notebook that does not count."""
 
-    Attributes:
-        data: the file.
-        stamp: when it was handed in, or None if that is not known.
-    """
-
-    data: bytes
-    stamp: bytes | None = None
+    data: bytes  # the file
+    stamp: bytes | None = None  # when it was handed in, or None if that is not known
 
 
 @dataclass(frozen=True)
 class Preference:
-    """A notebook that a person has taken.
+    """A notebook that a person has taken."""
 
-    Attributes:
-        digest: a hash of it.
-        among: hashes of all notebooks that the student had handed in then.
-    """
-
-    digest: str
-    among: frozenset[str]
+    digest: str  # a hash of it
+    among: frozenset[str]  # hashes of all notebooks that the student had handed in then
 
     def applies(self, digests: Collection[str]) -> bool:
         """Return whether the student has handed in nothing but what the person has seen."""
@@ -187,9 +172,6 @@ def prefer(course: Course, chapter: str, student: str, data: bytes, among: Colle
     """Remember which of a student's notebooks a person has taken.
 
     Args:
-        course: the course.
-        chapter: the chapter.
-        student: the student.
         data: the notebook.
         among: all notebooks that the student had handed in.
     """

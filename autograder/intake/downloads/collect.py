@@ -77,7 +77,6 @@ def collect(
 
     Args:
         course: the course, with the chapter released.
-        chapter: the chapter.
         submissions: a zip archive or a folder: nbgrader's layout, a download of Canvas or of Moodle, one folder per student, or a flat
             folder of notebooks. By default the course's own ``submitted`` folder, in which only missing names are added.
         trust_dates: use the files' dates as submission times. In most platforms' downloads they are the date of the download.
@@ -359,7 +358,6 @@ def _named_apart(reads: Sequence[_Read], chapter: str, *, alone: bool = True) ->
 
     Args:
         reads: the notebooks.
-        chapter: the chapter.
         alone: whether a single notebook is the submission.
     """
     if alone and len(reads) == 1:

@@ -10,24 +10,17 @@ from autograder.intake.notebook.problem import Problem
 
 @dataclass
 class Collection:
-    """What was brought in.
-
-    Attributes:
-        chapter: the chapter.
-        new: students whose submission was not there before.
-        replaced: students whose submission was there and is now another.
-        unchanged: students whose submission was there already.
-        problems: what went otherwise than it should, or should be known; ``where`` names the file.
-        late: hashes of the notebooks of students whom the platform calls late without a time.
-        missing: what this collection or an earlier one was to bring, and what has not come yet.
-    """
+    """What was brought in."""
 
     chapter: str
-    new: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)  # students whose submission was not there before
+    replaced: list[str] = field(default_factory=list)  # students whose submission was there and is now another
+    unchanged: list[str] = field(default_factory=list)  # students whose submission was there already
+    # what went otherwise than it should, or should be known; ``where`` names the file
     problems: list[Problem] = field(default_factory=list)
+    # hashes of the notebooks of students whom the platform calls late without a time
     late: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # what this collection or an earlier one was to bring, and what has not come yet
     missing: list[PendingSubmission] = field(default_factory=list)
 
     @property

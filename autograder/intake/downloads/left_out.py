@@ -14,8 +14,6 @@ def draft_problem(chapter: str, student: str, upload: Upload) -> Problem:
     """Return the problem that Moodle has a student's work as a draft.
 
     Args:
-        chapter: the chapter.
-        student: the student's id.
         upload: the draft.
     """
     message = f"Moodle has this as a draft that {upload.owner} did not hand in, so it was not brought in."

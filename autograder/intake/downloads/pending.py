@@ -26,18 +26,12 @@ KIND = "not brought in"
 
 @dataclass(frozen=True)
 class PendingSubmission:
-    """A submission that a collection is about to copy.
-
-    Attributes:
-        student: the student's id.
-        source: the download that contains it.
-        upload: the file in the download.
-        files: per file of the submission its hash before and after the collection; empty for a missing file.
-    """
+    """A submission that a collection is about to copy."""
 
     student: str
-    source: str
-    upload: str
+    source: str  # the download that contains it
+    upload: str  # the file in the download
+    # per file of the submission its hash before and after the collection; empty for a missing file
     files: Mapping[str, tuple[str, str]]
 
     def to_dict(self) -> dict[str, str]:

@@ -45,24 +45,16 @@ _ANONYMOUS = re.compile(r"(?:(LATE_)?anon|anon_(LATE))_([0-9A-Za-z]+)_([0-9]+)_(
 
 @dataclass(frozen=True)
 class PlatformName:
-    """A name in a download, read as one platform writes it.
+    """A name in a download, read as one platform writes it."""
 
-    Attributes:
-        platform: ``"canvas"``, ``"moodle"``, ``"blackboard"`` or ``"brightspace"``.
-        owner: the student's name, Blackboard's login, or what stands for it in an anonymous course.
-        user: the student's number on Canvas, the same in every assignment; empty in an anonymous course.
-        upload: the number of this upload (Canvas), of this participant in this assignment (Moodle), or of the user (Brightspace).
-        file: the name that the student gave the file; empty for a folder, and for a receipt of Blackboard's.
-        late: whether Canvas calls it late.
-        submitted: when it was handed in, without a time zone: Blackboard and Brightspace write the institution's time.
-    """
-
-    platform: str
-    owner: str
-    user: str
+    platform: str  # ``"canvas"``, ``"moodle"``, ``"blackboard"`` or ``"brightspace"``
+    owner: str  # the student's name, Blackboard's login, or what stands for it in an anonymous course
+    user: str  # the student's number on Canvas, the same in every assignment; empty in an anonymous course
+    # the number of this upload (Canvas), of this participant in this assignment (Moodle), or of the user (Brightspace)
     upload: str
-    file: str
-    late: bool = False
+    file: str  # the name that the student gave the file; empty for a folder, and for a receipt of Blackboard's
+    late: bool = False  # whether Canvas calls it late
+    # when it was handed in, without a time zone: Blackboard and Brightspace write the institution's time
     submitted: str = ""
 
     def __str__(self) -> str:

@@ -30,7 +30,6 @@ def refuse_other_work(course: Course, chapter: str, submissions: Path) -> None:
 
     Args:
         course: the course, with the chapter released.
-        chapter: the chapter.
         submissions: the folder or archive.
 
     Raises:

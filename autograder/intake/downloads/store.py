@@ -26,23 +26,17 @@ from autograder.intake.notebook.problem import Problem
 
 @dataclass(frozen=True)
 class Chosen:
-    """The uploads to collect for one student.
-
-    Attributes:
-        student: the student's id.
-        uploads: the upload that counts, or all uploads from which the lecturer has to choose, keyed by the new file name. Contents are read
-            again when needed, because a whole class could fill the memory.
-        digests: hashes of the notebooks, keyed by the same names.
-        stamp: the submission time, or None if it is unknown.
-        uncounted: gradable uploads that do not count, keyed by the new file name.
-        companions: accompanying files, keyed by their path relative to the notebook.
-    """
+    """The uploads to collect for one student."""
 
     student: str
+    # the upload that counts, or all uploads from which the lecturer has to choose, keyed by the new file name. Contents are read again when
+    # needed, because a whole class could fill the memory.
     uploads: Mapping[str, Upload]
-    digests: Mapping[str, str]
-    stamp: bytes | None
+    digests: Mapping[str, str]  # hashes of the notebooks, keyed by the same names
+    stamp: bytes | None  # the submission time, or None if it is unknown
+    # gradable uploads that do not count, keyed by the new file name
     uncounted: Mapping[str, Upload] = field(default_factory=dict)
+    # accompanying files, keyed by their path relative to the notebook
     companions: Mapping[str, Upload] = field(default_factory=dict)
 
     @property
@@ -186,9 +180,6 @@ def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) 
     """Archive an earlier submission, including its time stamp, before it is replaced; return the archive's path.
 
     Args:
-        course: the course.
-        chapter: the chapter.
-        student: the student's id.
         stamp: the new submission's time stamp.
     """
     path = submitted_notebook(course, chapter, student)

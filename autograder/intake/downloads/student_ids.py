@@ -48,7 +48,6 @@ def by_student(
     Args:
         uploads: what a download holds.
         roster: the students that the course knows.
-        chapter: the chapter.
 
     Returns:
         The uploads of each student, and what was refused or should be known.
@@ -289,7 +288,6 @@ def _wishes(
         owner: the student's name.
         several: whether several students in the download have that name on Moodle.
         roster: the students that the course knows.
-        chapter: the chapter.
     """
     plain = _plain(identity, owner)
     if not plain:

@@ -23,31 +23,20 @@ ALONE = "Give each student a file or a folder of their name, directly in the fol
 
 @dataclass(frozen=True)
 class Upload:
-    """A submitted notebook and the information in its name.
+    """A submitted notebook and the information in its name."""
 
-    Attributes:
-        entry: the file.
-        owner: the student's name or id, as written in the name.
-        platform: ``"canvas"``, ``"moodle"``, ``"blackboard"``, ``"brightspace"``, ``"nbgrader"`` or empty.
-        user: the student's number on Canvas, the same in every assignment.
-        upload: the number of this upload (Canvas) or of this participant in this assignment (Moodle).
-        late: whether Canvas marks it as late.
-        attempt: its index among several uploads of the same name, from 0.
-        folder: nbgrader's folder of the submission, which contains its time stamp; None on other platforms.
-        named: the platform's part of the path, and the student's file name; None without a platform.
-        submitted: the submission time in the name, as written by the platform; empty if the name has no time.
-    """
-
-    entry: Entry
-    owner: str
-    platform: str = ""
-    user: str = ""
-    upload: str = ""
-    late: bool = False
-    attempt: int = 0
+    entry: Entry  # the file
+    owner: str  # the student's name or id, as written in the name
+    platform: str = ""  # ``"canvas"``, ``"moodle"``, ``"blackboard"``, ``"brightspace"``, ``"nbgrader"`` or empty
+    user: str = ""  # the student's number on Canvas, the same in every assignment
+    upload: str = ""  # the number of this upload (Canvas) or of this participant in this assignment (Moodle)
+    late: bool = False  # whether Canvas marks it as late
+    attempt: int = 0  # its index among several uploads of the same name, from 0
+    # nbgrader's folder of the submission, which contains its time stamp; None on other platforms
     folder: PurePosixPath | None = None
+    # the platform's part of the path, and the student's file name; None without a platform
     named: tuple[int, str] | None = None
-    submitted: str = ""
+    submitted: str = ""  # the submission time in the name, as written by the platform; empty if the name has no time
 
     @property
     def order(self) -> tuple[str, int, int, float, str]:
@@ -80,17 +69,11 @@ class Upload:
 
 @dataclass(frozen=True)
 class Unowned:
-    """A file of which it cannot be told whose it is.
+    """A file of which it cannot be told whose it is."""
 
-    Attributes:
-        entry: the file.
-        why: why that is so, as a sentence.
-        do: what to do about it.
-    """
-
-    entry: Entry
-    why: str = "It cannot be told whose notebook this is."
-    do: str = ALONE
+    entry: Entry  # the file
+    why: str = "It cannot be told whose notebook this is."  # why that is so, as a sentence
+    do: str = ALONE  # what to do about it
 
 
 def uploads_of(
@@ -138,25 +121,16 @@ def uploads_of(
 
 @dataclass(frozen=True)
 class _Layout:
-    """The layout of a download.
+    """The layout of a download."""
 
-    Attributes:
-        platform: the folder level at which a platform names the students, if any.
-        level: the folder level named after students, not counting chapters; None if files are named after them.
-        chapters: names of chapters, which belong to no student.
-        owner: the owner of all files, if they are all in a folder or archive named after a known student.
-        doubtful: names at that level that may or may not be a student's name.
-        kinds: the possible kinds of download, the most likely first.
-        title: the assignment title, if a platform writes it before a login.
-    """
-
-    platform: int | None
+    platform: int | None  # the folder level at which a platform names the students, if any
+    # the folder level named after students, not counting chapters; None if files are named after them
     level: int | None
-    chapters: frozenset[str]
-    owner: str = ""
-    doubtful: frozenset[str] = frozenset()
-    kinds: tuple[frozenset[str], ...] = ()
-    title: str = ""
+    chapters: frozenset[str]  # names of chapters, which belong to no student
+    owner: str = ""  # the owner of all files, if they are all in a folder or archive named after a known student
+    doubtful: frozenset[str] = frozenset()  # names at that level that may or may not be a student's name
+    kinds: tuple[frozenset[str], ...] = ()  # the possible kinds of download, the most likely first
+    title: str = ""  # the assignment title, if a platform writes it before a login
 
     def folders(self, path: PurePosixPath) -> list[tuple[int, str]]:
         """Return the folders of a place that may be somebody's, with their numbers among its parts."""

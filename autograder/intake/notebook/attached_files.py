@@ -37,15 +37,10 @@ _SKIPPED_NAMES = frozenset({"timestamp.txt", ".ipynb_checkpoints", "__pycache__"
 
 @dataclass(frozen=True)
 class CompanionFiles:
-    """The files beside a notebook.
+    """The files beside a notebook."""
 
-    Attributes:
-        files: the files as text (base64), by their path within the folder.
-        problems: what was left out, and why.
-    """
-
-    files: dict[str, str]
-    problems: tuple[Problem, ...] = ()
+    files: dict[str, str]  # the files as text (base64), by their path within the folder
+    problems: tuple[Problem, ...] = ()  # what was left out, and why
 
 
 def attached_files(folders: Sequence[Path]) -> dict[str, str]:
@@ -92,7 +87,6 @@ def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str],
     """Return the paths of the files in a folder, its own files before its folders', and sentences about skipped files.
 
     Args:
-        folder: the folder.
         skipped: returns whether to skip a file or folder by its name.
     """
     paths: list[str] = []

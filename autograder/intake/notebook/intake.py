@@ -17,14 +17,10 @@ from autograder.intake.notebook.restore import names_present, reader_for, restor
 
 @dataclass(frozen=True)
 class Intake:
-    """A submission that nbgrader accepts.
+    """A submission that nbgrader accepts."""
 
-    Attributes:
-        notebook: all the cells of the chapter, with their true metadata, and the problems in the notebook's metadata.
-        problems: the problems. If the submission cannot be graded, one is fatal, and the notebook must not run.
-    """
-
-    notebook: Any
+    notebook: Any  # all the cells of the chapter, with their true metadata, and the problems in the notebook's metadata
+    # the problems. If the submission cannot be graded, one is fatal, and the notebook must not run.
     problems: tuple[Problem, ...]
 
     @property

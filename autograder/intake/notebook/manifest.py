@@ -22,29 +22,17 @@ SCHEMA_VERSION = 3
 
 @dataclass(frozen=True)
 class SourceCell:
-    """A cell that every submission must have.
+    """A cell that every submission must have."""
 
-    Attributes:
-        name: its nbgrader ``grade_id``.
-        cell_type: ``"code"`` or ``"markdown"``.
-        source: its text; for an exercise the stub, for a test cell the visible and the hidden tests.
-        checksum: nbgrader's checksum of the released cell.
-        locked: whether its text is the course's, not the student's.
-        grade: whether it carries points.
-        solution: whether the student writes in it.
-        task: whether it is one of nbgrader's task cells.
-        points: its points, if it carries any.
-    """
-
-    name: str
-    cell_type: str
-    source: str
-    checksum: str | None
-    locked: bool
-    grade: bool
-    solution: bool
-    task: bool
-    points: float
+    name: str  # its nbgrader ``grade_id``
+    cell_type: str  # ``"code"`` or ``"markdown"``
+    source: str  # its text; for an exercise the stub, for a test cell the visible and the hidden tests
+    checksum: str | None  # nbgrader's checksum of the released cell
+    locked: bool  # whether its text is the course's, not the student's
+    grade: bool  # whether it carries points
+    solution: bool  # whether the student writes in it
+    task: bool  # whether it is one of nbgrader's task cells
+    points: float  # its points, if it carries any
 
     @property
     def is_stub(self) -> bool:
@@ -80,21 +68,15 @@ class SourceCell:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The named cells of a chapter's notebook, in order.
-
-    Attributes:
-        chapter: the chapter.
-        cells: its named cells.
-        elsewhere: names of the cells of every other chapter in the gradebook, by chapter.
-        kernelspec: the kernel in the released notebook's metadata; empty if it is missing.
-        plain_texts: the sources of its unnamed cells; empty if the source notebook is unknown.
-    """
+    """The named cells of a chapter's notebook, in order."""
 
     chapter: str
-    cells: tuple[SourceCell, ...]
+    cells: tuple[SourceCell, ...]  # its named cells
+    # names of the cells of every other chapter in the gradebook, by chapter
     elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    # the kernel in the released notebook's metadata; empty if it is missing
     kernelspec: Mapping[str, Any] = field(default_factory=dict)
-    plain_texts: tuple[str, ...] = ()
+    plain_texts: tuple[str, ...] = ()  # the sources of its unnamed cells; empty if the source notebook is unknown
 
     @cached_property
     def by_name(self) -> dict[str, SourceCell]:

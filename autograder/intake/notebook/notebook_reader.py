@@ -80,7 +80,6 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
     """Read a submitted file: a regular file within the size limit, and no link.
 
     Args:
-        path: the file.
         above: how many folders above it belong to the student and must be no links; those further up belong to the course.
 
     Raises:

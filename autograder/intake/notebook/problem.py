@@ -32,22 +32,14 @@ class Problem:
     """A problem of one submission. It is reported and does not affect other submissions.
 
     Its texts are truncated, because they may quote the student.
-
-    Attributes:
-        kind: its short name, for example ``"wrong chapter"``; one name per cause.
-        what: what happened, as a sentence.
-        where: the file, cell or exercise, if any.
-        do: what to do about it, or empty.
-        fatal: whether it makes the submission ungradable.
-        remark: whether it is a remark only: it cost no points and needs no action.
     """
 
-    kind: str
-    what: str
-    where: str = ""
-    do: str = ""
-    fatal: bool = False
-    remark: bool = False
+    kind: str  # its short name, for example ``"wrong chapter"``; one name per cause
+    what: str  # what happened, as a sentence
+    where: str = ""  # the file, cell or exercise, if any
+    do: str = ""  # what to do about it, or empty
+    fatal: bool = False  # whether it makes the submission ungradable
+    remark: bool = False  # whether it is a remark only: it cost no points and needs no action
 
     def __post_init__(self) -> None:
         for name, longest in (("what", LONGEST), ("do", LONGEST), ("where", _LONGEST_PLACE)):

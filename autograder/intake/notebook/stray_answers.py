@@ -38,23 +38,14 @@ _WORDS = 3
 
 @dataclass(frozen=True)
 class Layout:
-    """A notebook whose named cells are identified.
+    """A notebook whose named cells are identified."""
 
-    Attributes:
-        cells: its cells in order.
-        named: the cells with a name in the chapter, by name.
-        claims: all cells that had a name in their metadata, by name.
-        untouched: identities of cells whose text is that of their release, maybe an older one.
-        label: returns what a cell is called for people.
-        texts: compares texts, within the notebook's budget.
-    """
-
-    cells: Sequence[Any]
-    named: Mapping[str, Any]
-    claims: Mapping[str, Sequence[Any]]
-    untouched: frozenset[int]
-    label: Callable[[Any], str]
-    texts: TextComparison
+    cells: Sequence[Any]  # its cells in order
+    named: Mapping[str, Any]  # the cells with a name in the chapter, by name
+    claims: Mapping[str, Sequence[Any]]  # all cells that had a name in their metadata, by name
+    untouched: frozenset[int]  # identities of cells whose text is that of their release, maybe an older one
+    label: Callable[[Any], str]  # returns what a cell is called for people
+    texts: TextComparison  # compares texts, within the notebook's budget
 
 
 @dataclass

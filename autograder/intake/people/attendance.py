@@ -34,8 +34,6 @@ def group_submitters(
     Empty unless the chapter has ``groups = true`` in ``course.toml``. Groups with two submissions are left out.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         roster: the students that the course knows.
         submitters: the ids of the students who handed in something themselves.
     """

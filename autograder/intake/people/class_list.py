@@ -78,45 +78,30 @@ _CANVAS = frozenset({"sis user id", "sis login id", "canvas_user_id"})
 
 @dataclass(frozen=True)
 class WorksheetForm:
-    """The words of a grading worksheet, which Moodle reads in the language of the person who uploads it.
+    """The words of a grading worksheet, which Moodle reads in the language of the person who uploads it."""
 
-    Attributes:
-        identifier: the heading of the participants' numbers.
-        prefix: what stands before each number, such as ``"Participant "`` or ``"Teilnehmer/in"``.
-        grade: the heading of the grades.
-        changed: the heading of the time at which a grade was changed.
-        maximum: the assignment's maximum grade.
-    """
-
-    identifier: str = "Identifier"
-    prefix: str = "Participant "
-    grade: str = "Grade"
-    changed: str = "Last modified (grade)"
-    maximum: float | None = None
+    identifier: str = "Identifier"  # the heading of the participants' numbers
+    prefix: str = "Participant "  # what stands before each number, such as ``"Participant "`` or ``"Teilnehmer/in"``
+    grade: str = "Grade"  # the heading of the grades
+    changed: str = "Last modified (grade)"  # the heading of the time at which a grade was changed
+    maximum: float | None = None  # the assignment's maximum grade
 
 
 @dataclass(frozen=True)
 class ClassList:
-    """A class list.
+    """A class list."""
 
-    Attributes:
-        platform: ``"canvas"``, ``"moodle"`` or empty.
-        members: the students by the number of their line, with an empty id where the list has none.
-        fields: what it has columns for: ``"email"``, ``"group"`` and so on.
-        problems: the lines that are no student's, and why.
-        participants: in a grading worksheet, each line's number of the participant in the assignment.
-        times: in a worksheet or a table of times, the submission time of each line.
-        statuses: in a worksheet, the state of each line's submission, in Moodle's language.
-        form: the words and the maximum of a worksheet; None if the list is none, or they cannot be told.
-    """
-
-    platform: str
-    members: Mapping[int, Student]
-    fields: frozenset[str]
-    problems: Sequence[Problem] = ()
+    platform: str  # ``"canvas"``, ``"moodle"`` or empty
+    members: Mapping[int, Student]  # the students by the number of their line, with an empty id where the list has none
+    fields: frozenset[str]  # what it has columns for: ``"email"``, ``"group"`` and so on
+    problems: Sequence[Problem] = ()  # the lines that are no student's, and why
+    # in a grading worksheet, each line's number of the participant in the assignment
     participants: Mapping[int, str] = field(default_factory=dict)
+    # in a worksheet or a table of times, the submission time of each line
     times: Mapping[int, str] = field(default_factory=dict)
+    # in a worksheet, the state of each line's submission, in Moodle's language
     statuses: Mapping[int, str] = field(default_factory=dict)
+    # the words and the maximum of a worksheet; None if the list is none, or they cannot be told
     form: WorksheetForm | None = None
 
     @property

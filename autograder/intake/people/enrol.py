@@ -45,47 +45,34 @@ Keys = Callable[[Student], Iterable[str]]
 
 @dataclass(frozen=True)
 class Enrolment:
-    """The changes that a class list made. Students are named by id.
+    """The changes that a class list made. Students are named by id."""
 
-    Attributes:
-        platform: the platform that exported the list, ``"canvas"`` or ``"moodle"``; empty for a plain table.
-        added: students whom the course did not know.
-        updated: students whom the course knew, from submissions or an earlier list, with something new.
-        unchanged: students with nothing new.
-        absent: students who were on the earlier list and are not on this one. They stay on the class list.
-        departed: students whom ``remove_missing`` has marked as withdrawn, because they handed in something.
-        removed: students whom ``remove_missing`` has removed, because they handed in nothing; by id with their name.
-        withdrawn: students on this list who have withdrawn, according to the course.
-        kept_groups: students who are in another group than the one they handed in a chapter with, which stays; with those chapters.
-        problems: lines that were left out, and students whose submissions could not be determined.
-    """
-
-    platform: str
-    added: tuple[str, ...] = ()
+    platform: str  # the platform that exported the list, ``"canvas"`` or ``"moodle"``; empty for a plain table
+    added: tuple[str, ...] = ()  # students whom the course did not know
+    # students whom the course knew, from submissions or an earlier list, with something new
     updated: tuple[str, ...] = ()
-    unchanged: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()  # students with nothing new
+    # students who were on the earlier list and are not on this one. They stay on the class list.
     absent: tuple[str, ...] = ()
+    # students whom ``remove_missing`` has marked as withdrawn, because they handed in something
     departed: tuple[str, ...] = ()
+    # students whom ``remove_missing`` has removed, because they handed in nothing; by id with their name
     removed: Mapping[str, str] = field(default_factory=dict)
-    withdrawn: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()  # students on this list who have withdrawn, according to the course
+    # students who are in another group than the one they handed in a chapter with, which stays; with those chapters
     kept_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # lines that were left out, and students whose submissions could not be determined
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
 class Merge:
-    """A list that is matched to the students of a course.
+    """A list that is matched to the students of a course."""
 
-    Attributes:
-        ids: the student of each line.
-        entries: their entries, by id.
-        people: the ids that the course knew before.
-        problems: lines that were left out, and students whose submissions could not be determined.
-    """
-
-    ids: Mapping[int, str]
-    entries: Mapping[str, Student]
-    people: frozenset[str]
+    ids: Mapping[int, str]  # the student of each line
+    entries: Mapping[str, Student]  # their entries, by id
+    people: frozenset[str]  # the ids that the course knew before
+    # lines that were left out, and students whose submissions could not be determined
     problems: tuple[Problem, ...] = ()
 
 
@@ -93,7 +80,6 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
     """Merge a class list into the roster, and return what has changed.
 
     Args:
-        course: the course.
         path: the list.
         remove_missing: whether the list is the whole class. Then students who are not on it have withdrawn; students who handed
             in nothing leave the roster. By default, they stay.
@@ -132,7 +118,6 @@ def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
     """Match a list to the students that the course knows, and return their updated entries. Nothing is written.
 
     Args:
-        course: the course.
         class_list: the list.
         file: its name, for messages.
     """
@@ -156,7 +141,9 @@ def summary(class_list: ClassList, merge: Merge, before: Mapping[str, Student]) 
         updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
         unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
         withdrawn=tuple(sorted(name for name in entries if entries[name].state)),
-        kept_groups={name: chapters for name in sorted(entries) if (chapters := _kept_groups(entries[name], before.get(name)))},
+        kept_groups={
+            name: chapters for name in sorted(entries) if (chapters := _kept_groups(entries[name], before.get(name)))
+        },
         problems=(*class_list.problems, *merge.problems),
     )
 
@@ -278,7 +265,6 @@ def _wishes(member: Student, alone: bool) -> Iterator[str]:
     """Yield the ids that a new member may have, the plainest first.
 
     Args:
-        member: the member.
         alone: whether no other member would get the id that the name makes. A student who hands in under a shared name must not get it.
     """
     if member.id:

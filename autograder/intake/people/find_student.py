@@ -20,7 +20,6 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
     typed without accents and capitals, and with its words in any order.
 
     Args:
-        course: the course.
         typed: what was typed.
         also: further ids, beside the list of students and ``submitted/``.
 

@@ -16,21 +16,13 @@ from autograder.intake.roster import read_roster
 
 @dataclass(frozen=True)
 class NotCounted:
-    """A student, or the id of a submission, with the chapters that do not count.
+    """A student, or the id of a submission, with the chapters that do not count."""
 
-    Attributes:
-        student: the id.
-        name: the name; the id if it is unknown.
-        chapters: the chapters.
-        reason: why they do not count.
-        is_decided: False for a stranger, about whom a person has still to decide.
-    """
-
-    student: str
-    name: str
+    student: str  # the id
+    name: str  # the name; the id if it is unknown
     chapters: tuple[str, ...]
-    reason: str
-    is_decided: bool = True
+    reason: str  # why they do not count
+    is_decided: bool = True  # False for a stranger, about whom a person has still to decide
 
     def to_dict(self) -> dict[str, Any]:
         """Return this as plain data, ready for JSON."""
@@ -41,7 +33,6 @@ def not_counted(course: Course, chapters: Iterable[str]) -> list[NotCounted]:
     """Return who does not count in some chapters, ordered by id.
 
     Args:
-        course: the course.
         chapters: names of chapters.
     """
     roster, plan, names = read_roster(course), read_course_file(course.root), sorted(chapters)

@@ -13,8 +13,6 @@ def is_excused(student: Student, chapter: str, due: datetime | None, *, handed_i
     """Return whether a chapter does not count for a student, who is on the class list.
 
     Args:
-        student: the student.
-        chapter: the chapter.
         due: the student's deadline in the course's time zone, or None.
         handed_in: whether there is work. Work of a student who joined later counts; work of an excused student does not.
     """
@@ -32,8 +30,6 @@ def counts_for(roster: Mapping[str, Student], student: str, chapter: str, plan: 
 
     Args:
         roster: the students that the course knows.
-        student: the student's id.
-        chapter: the chapter.
         plan: the contents of ``course.toml``.
         handed_in: whether there is work of the student, or of the student's group.
     """

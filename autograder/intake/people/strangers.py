@@ -38,21 +38,13 @@ _ALIKE = 0.6
 
 @dataclass(frozen=True)
 class Stranger:
-    """A submission of somebody who is not on the class list.
+    """A submission of somebody who is not on the class list."""
 
-    Attributes:
-        student: the id that the submission has in the course folder.
-        name: the name in the download; the id if the name is missing.
-        chapter: the chapter.
-        proposed: the id of the listed student who is likely meant, or empty.
-        absent: the ids of the listed students who handed in nothing for the chapter.
-    """
-
-    student: str
-    name: str
+    student: str  # the id that the submission has in the course folder
+    name: str  # the name in the download; the id if the name is missing
     chapter: str
-    proposed: str = ""
-    absent: tuple[str, ...] = ()
+    proposed: str = ""  # the id of the listed student who is likely meant, or empty
+    absent: tuple[str, ...] = ()  # the ids of the listed students who handed in nothing for the chapter
 
     def to_dict(self) -> dict[str, str]:
         """Return this as plain data, ready for JSON."""

@@ -96,7 +96,6 @@ def record_times(course: Course, chapter: str, times: Mapping[str, datetime]) ->
 
     Args:
         course: the course; the caller holds its lock.
-        chapter: the chapter.
         times: by student.
     """
     waiting = {**_waiting(course, chapter), **{student: time.isoformat(" ") for student, time in times.items()}}

@@ -28,20 +28,14 @@ from autograder.intake.roster import Student, folded_name, merged, read_roster, 
 
 @dataclass(frozen=True)
 class Worksheet:
-    """The changes that a list of one assignment made.
-
-    Attributes:
-        chapter: the chapter.
-        enrolment: what it has changed in the class.
-        times: the submission times that it has, by student.
-        timed: the students whose submission has got its time; the other times wait for the collection.
-        extended: the students to whom Moodle has granted an extension that ``course.toml`` did not have, with its end.
-    """
+    """The changes that a list of one assignment made."""
 
     chapter: str
-    enrolment: Enrolment
-    times: Mapping[str, str]
+    enrolment: Enrolment  # what it has changed in the class
+    times: Mapping[str, str]  # the submission times that it has, by student
+    # the students whose submission has got its time; the other times wait for the collection
     timed: tuple[str, ...] = ()
+    # the students to whom Moodle has granted an extension that ``course.toml`` did not have, with its end
     extended: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -51,7 +45,6 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
     Args:
         course: the course; the caller holds its lock.
         path: the list.
-        chapter: the chapter.
         dry_run: whether to write nothing.
 
     Raises:

@@ -19,17 +19,11 @@ MOST_VERSIONS = OPTIONS
 
 @dataclass(frozen=True)
 class Exam:
-    """An exam.
+    """An exam."""
 
-    Attributes:
-        chapters: the names of its chapters.
-        seed: what decides its questions.
-        versions: the items of each version, in order.
-    """
-
-    chapters: tuple[str, ...]
-    seed: str
-    versions: tuple[tuple[Item, ...], ...]
+    chapters: tuple[str, ...]  # the names of its chapters
+    seed: str  # what decides its questions
+    versions: tuple[tuple[Item, ...], ...]  # the items of each version, in order
 
     @property
     def letters(self) -> str:

@@ -26,21 +26,13 @@ NOT_CONFIRMED = "the check of the shown code does not name exactly this mistake"
 
 @dataclass(frozen=True, eq=False)
 class ShownMistake:
-    """A known mistake whose shown code gets exactly its diagnosis.
+    """A known mistake whose shown code gets exactly its diagnosis."""
 
-    Attributes:
-        mistake: the known mistake.
-        code: the code with it.
-        line: the number of the one line that differs from the right code, or 0.
-        verdict: the verdict of the visible check.
-        answers: the code's answers to the visible check.
-    """
-
-    mistake: Misconception
-    code: ShownCode
-    line: int
-    verdict: Verdict
-    answers: Sequence[Answers]
+    mistake: Misconception  # the known mistake
+    code: ShownCode  # the code with it
+    line: int  # the number of the one line that differs from the right code, or 0
+    verdict: Verdict  # the verdict of the visible check
+    answers: Sequence[Answers]  # the code's answers to the visible check
     candidate: Callable[..., Any] = field(repr=False)
 
     @property
@@ -51,21 +43,13 @@ class ShownMistake:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the runs of one exercise showed.
-
-    Attributes:
-        exercise: the exercise.
-        right: the right code.
-        mistakes: the known mistakes that can be shown and are confirmed.
-        left_out: the other known mistakes by name, with the reason.
-        secret: the seed of the hidden tests that no question may show.
-    """
+    """What the runs of one exercise showed."""
 
     exercise: Exercise
-    right: ShownCode
-    mistakes: tuple[ShownMistake, ...]
-    left_out: Mapping[str, str]
-    secret: int = 0
+    right: ShownCode  # the right code
+    mistakes: tuple[ShownMistake, ...]  # the known mistakes that can be shown and are confirmed
+    left_out: Mapping[str, str]  # the other known mistakes by name, with the reason
+    secret: int = 0  # the seed of the hidden tests that no question may show
     _inputs: dict[object, Sequence[InputResult]] = field(default_factory=dict)
 
     def results(self, seed: object, version: int) -> Sequence[InputResult]:
@@ -107,17 +91,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class InputResult:
-    """What one input gives.
-
-    Attributes:
-        input: the input.
-        right: the right answer.
-        wrong: the answer of each mistake, in the order of the evidence.
-    """
+    """What one input gives."""
 
     input: ExamInput
-    right: Observation
-    wrong: tuple[Observation, ...]
+    right: Observation  # the right answer
+    wrong: tuple[Observation, ...]  # the answer of each mistake, in the order of the evidence
 
     def shows(self, mistake: int) -> bool:
         """Return whether a mistake gives another answer than the right code."""
@@ -139,7 +117,6 @@ def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
     """Run every known mistake of an exercise as it is shown, against all tests, visible and hidden.
 
     Args:
-        exercise: the exercise.
         secret: the seed of the hidden tests that no question may show.
     """
     right, found, left_out = right_code(exercise), [], {}

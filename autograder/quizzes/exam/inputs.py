@@ -26,15 +26,10 @@ _LONG_NUMBER = re.compile(r"\.\d{6}")
 
 @dataclass(frozen=True)
 class ExamInput(Input):
-    """An input of one round.
+    """An input of one round."""
 
-    Attributes:
-        row: the name of the row whose makers drew it.
-        position: its position among the row's inputs, the same in each round.
-    """
-
-    row: str
-    position: int
+    row: str  # the name of the row whose makers drew it
+    position: int  # its position among the row's inputs, the same in each round
 
     @property
     def place(self) -> tuple[str, int]:
@@ -46,7 +41,6 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
     """Return the inputs of one round that can be described in a short text, without repetitions.
 
     Args:
-        exercise: the exercise.
         seed: the exam's seed.
         version: the number of the version; each version has its own numbers.
         secret: the course's secret seed: an input that happens to be a hidden test is left out.

@@ -19,39 +19,22 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Item:
-    """One question about code with one mistake.
+    """One question about code with one mistake."""
 
-    Attributes:
-        kind: one of ``KINDS``.
-        chapter: the exercise's chapter.
-        exercise: the exercise.
-        task: what a right solution computes, in a sentence.
-        uses: names of the course that the code uses.
-        checks: names of helpers that the code uses and that only check its inputs.
-        code: the code.
-        question: the question.
-        options: the options, in the order in which they stand.
-        key: the index of the right option.
-        mistake: the name of the known mistake in the code.
-        explanation: the diagnosis that the check gives for the code.
-        proof: what the run for the key showed.
-        refuted: for each option, what the run showed against it; empty for the key.
-    """
-
-    kind: str
-    chapter: str
+    kind: str  # one of ``KINDS``
+    chapter: str  # the exercise's chapter
     exercise: str
-    task: str
-    uses: tuple[str, ...]
-    checks: tuple[str, ...]
+    task: str  # what a right solution computes, in a sentence
+    uses: tuple[str, ...]  # names of the course that the code uses
+    checks: tuple[str, ...]  # names of helpers that the code uses and that only check its inputs
     code: str
     question: str
-    options: tuple[str, ...]
-    key: int
-    mistake: str
-    explanation: str
-    proof: str
-    refuted: tuple[str, ...]
+    options: tuple[str, ...]  # the options, in the order in which they stand
+    key: int  # the index of the right option
+    mistake: str  # the name of the known mistake in the code
+    explanation: str  # the diagnosis that the check gives for the code
+    proof: str  # what the run for the key showed
+    refuted: tuple[str, ...]  # for each option, what the run showed against it; empty for the key
 
     @property
     def letter(self) -> str:

@@ -36,17 +36,11 @@ _UNNATURAL = re.compile(
 
 @dataclass(frozen=True)
 class ShownCode:
-    """The code of an exercise on a page.
-
-    Attributes:
-        exercise: the exercise.
-        source: the code, without docstrings and comments.
-        definitions: the shown definitions by module and name, as they run.
-    """
+    """The code of an exercise on a page."""
 
     exercise: Exercise
-    source: str
-    definitions: Mapping[Key, str]
+    source: str  # the code, without docstrings and comments
+    definitions: Mapping[Key, str]  # the shown definitions by module and name, as they run
 
     @property
     def lines(self) -> list[str]:

@@ -34,23 +34,15 @@ REMOVED, ALWAYS = "(removed)", "(its block always runs)"
 
 @dataclass(frozen=True)
 class Change:
-    """A changed line, and the verdict of the check on the code with it.
-
-    Attributes:
-        line: the line.
-        before: its statement.
-        after: the changed statement, or ``REMOVED``, or ``ALWAYS``.
-        outcome: ``NOTHING`` if every row passes, ``ERROR`` if the first call raises, otherwise the name of the first row that fails.
-        seen: what the check saw, in a sentence.
-        results: what the changed code returns for each complete input, by the input's number.
-    """
+    """A changed line, and the verdict of the check on the code with it."""
 
     line: int
-    before: str
-    after: str
+    before: str  # its statement
+    after: str  # the changed statement, or ``REMOVED``, or ``ALWAYS``
+    # ``NOTHING`` if every row passes, ``ERROR`` if the first call raises, otherwise the name of the first row that fails
     outcome: str
-    seen: str
-    results: dict[int, str]
+    seen: str  # what the check saw, in a sentence
+    results: dict[int, str]  # what the changed code returns for each complete input, by the input's number
 
 
 def try_changes(code: Code, sheet: Sheet, inputs: Sequence[Input]) -> list[Change]:

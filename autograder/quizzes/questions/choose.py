@@ -21,7 +21,6 @@ def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
 
     Args:
         facts: what running it showed.
-        seed: the seed.
         count: how many are wanted; there may be fewer.
     """
     rng = random.Random(f"{seed} {facts.exercise}")

@@ -25,17 +25,11 @@ class NoSourceError(LookupError):
 
 @dataclass(frozen=True)
 class Code:
-    """One function or class with its source.
+    """One function or class with its source."""
 
-    Attributes:
-        name: the name of its exercise.
-        source: its definition at the left margin, without decorators of the course's own.
-        namespace: the global names that it uses.
-    """
-
-    name: str
-    source: str
-    namespace: Mapping[str, Any]
+    name: str  # the name of its exercise
+    source: str  # its definition at the left margin, without decorators of the course's own
+    namespace: Mapping[str, Any]  # the global names that it uses
 
     @classmethod
     def of(cls, candidate: Callable[..., Any]) -> Code:

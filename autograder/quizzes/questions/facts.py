@@ -20,48 +20,28 @@ _OF_SIZES = ("shape", "int", "tuple")
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What one input showed.
+    """What one input showed."""
 
-    Attributes:
-        input: the input as text.
-        complete: whether the text gives every number.
-        number: the input's number in the changes' results.
-        result: the result as text, or empty.
-        points: the values at places of the code.
-        counts: how often each line ran.
-        parameters: for a class, the number of parameters of the whole and of its parts, by name.
-    """
-
-    input: str
-    complete: bool
-    number: int
-    result: str
-    points: tuple[Point, ...]
-    counts: Mapping[int, int]
-    parameters: Mapping[str, int]
+    input: str  # the input as text
+    complete: bool  # whether the text gives every number
+    number: int  # the input's number in the changes' results
+    result: str  # the result as text, or empty
+    points: tuple[Point, ...]  # the values at places of the code
+    counts: Mapping[int, int]  # how often each line ran
+    parameters: Mapping[str, int]  # for a class, the number of parameters of the whole and of its parts, by name
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that questions about one definition are made from.
-
-    Attributes:
-        exercise: the exercise.
-        source: the definition.
-        statements: the statements that can be asked about.
-        hidden_lines: lines of docstrings, which are not shown.
-        rows: the titles of the check's rows by name.
-        runs: what inputs showed.
-        changes: what changes of a line showed.
-    """
+    """Everything that questions about one definition are made from."""
 
     exercise: str
-    source: str
-    statements: tuple[Statement, ...]
-    hidden_lines: tuple[int, ...]
-    rows: Mapping[str, str]
-    runs: tuple[RunFacts, ...]
-    changes: tuple[Change, ...]
+    source: str  # the definition
+    statements: tuple[Statement, ...]  # the statements that can be asked about
+    hidden_lines: tuple[int, ...]  # lines of docstrings, which are not shown
+    rows: Mapping[str, str]  # the titles of the check's rows by name
+    runs: tuple[RunFacts, ...]  # what inputs showed
+    changes: tuple[Change, ...]  # what changes of a line showed
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain data, ready for JSON."""

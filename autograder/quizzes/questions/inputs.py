@@ -23,17 +23,11 @@ _MOST_ITEMS, _LONGEST_TEXT, _SHOWN_ITEMS = 24, 160, 4
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a question.
+    """An input of a question."""
 
-    Attributes:
-        request: the call.
-        text: the input as students read it.
-        complete: whether the text gives every number.
-    """
-
-    request: Request
-    text: str
-    complete: bool
+    request: Request  # the call
+    text: str  # the input as students read it
+    complete: bool  # whether the text gives every number
 
 
 def visible_inputs(sheet: Sheet) -> list[Input]:

@@ -15,34 +15,21 @@ _BLOCKS = (ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef,
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that can be asked about.
+    """A statement that can be asked about."""
 
-    Attributes:
-        line: its line within the definition, from 1.
-        names: the variables that it assigns.
-        raises: whether it raises an error.
-        countable: whether Python reports its line exactly once each time that it runs.
-    """
-
-    line: int
-    names: tuple[str, ...] = ()
-    raises: bool = False
-    countable: bool = False
+    line: int  # its line within the definition, from 1
+    names: tuple[str, ...] = ()  # the variables that it assigns
+    raises: bool = False  # whether it raises an error
+    countable: bool = False  # whether Python reports its line exactly once each time that it runs
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts of a definition.
+    """The parts of a definition."""
 
-    Attributes:
-        statements: the statements by line.
-        docstring: the lines of docstrings.
-        owner: the first line of each physical line's statement.
-    """
-
-    statements: Mapping[int, Statement]
-    docstring: frozenset[int] = frozenset()
-    owner: Mapping[int, int] = field(default_factory=dict)
+    statements: Mapping[int, Statement]  # the statements by line
+    docstring: frozenset[int] = frozenset()  # the lines of docstrings
+    owner: Mapping[int, int] = field(default_factory=dict)  # the first line of each physical line's statement
 
 
 def layout(tree: ast.AST) -> Layout:

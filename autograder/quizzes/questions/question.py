@@ -10,25 +10,16 @@ LETTERS = "ABCD"
 
 @dataclass(frozen=True)
 class Question:
-    """A question about one definition.
+    """A question about one definition."""
 
-    Attributes:
-        kind: the kind, such as ``"shape"``.
-        topic: what it is about within its kind: the questions of a student have different topics, if there are enough of them.
-        text: the question.
-        options: the options, in the order in which they stand.
-        key: the index of the right option.
-        explanation: what the run showed.
-        generic: whether all correct code has the same key.
-    """
-
-    kind: str
+    kind: str  # the kind, such as ``"shape"``
+    # what it is about within its kind: the questions of a student have different topics, if there are enough of them
     topic: str
-    text: str
-    options: tuple[str, ...]
-    key: int
-    explanation: str
-    generic: bool = False
+    text: str  # the question
+    options: tuple[str, ...]  # the options, in the order in which they stand
+    key: int  # the index of the right option
+    explanation: str  # what the run showed
+    generic: bool = False  # whether all correct code has the same key
 
     @property
     def letter(self) -> str:

@@ -40,38 +40,23 @@ class TooLongError(BaseException):
 
 @dataclass(frozen=True)
 class Point:
-    """A value at one place of the code.
-
-    Attributes:
-        line: the line.
-        text: the variable or the expression.
-        after: it is a variable's value after the line has run; else an expression's value within it.
-        visit: which run of the line, from 0.
-        sort: ``"shape"`` for a tensor, or the type of a plain value.
-        shown: the shape or the value as text.
-    """
+    """A value at one place of the code."""
 
     line: int
-    text: str
-    after: bool
-    visit: int
-    sort: str
-    shown: str
+    text: str  # the variable or the expression
+    after: bool  # it is a variable's value after the line has run; else an expression's value within it
+    visit: int  # which run of the line, from 0
+    sort: str  # ``"shape"`` for a tensor, or the type of a plain value
+    shown: str  # the shape or the value as text
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one input does.
-
-    Attributes:
-        answer: the answer.
-        points: the values at places of the code.
-        counts: how often each line ran.
-    """
+    """What one input does."""
 
     answer: Observation
-    points: tuple[Point, ...]
-    counts: Mapping[int, int]
+    points: tuple[Point, ...]  # the values at places of the code
+    counts: Mapping[int, int]  # how often each line ran
 
 
 def watched_run(code: Code, parts: Layout, request: Request) -> Run | None:

@@ -48,40 +48,24 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Part:
-    """The questions about one definition.
-
-    Attributes:
-        exercise: the exercise.
-        source: the student's code.
-        hidden_lines: the lines of its docstrings.
-        questions: the questions.
-    """
+    """The questions about one definition."""
 
     exercise: str
-    source: str
-    hidden_lines: tuple[int, ...]
+    source: str  # the student's code
+    hidden_lines: tuple[int, ...]  # the lines of its docstrings
     questions: tuple[Question, ...]
 
 
 @dataclass(frozen=True)
 class Interview:
-    """The questions for one student.
-
-    Attributes:
-        student: the student's id.
-        name: the student's name, or the id.
-        parts: the questions by definition.
-        problem: why there are too few questions, or empty.
-        made_from: a hash of everything that the questions depend on.
-        requested: the number of questions that the lecturer has chosen.
-    """
+    """The questions for one student."""
 
     student: str
-    name: str
-    parts: tuple[Part, ...] = ()
-    problem: str = ""
-    made_from: str = ""
-    requested: int = USUAL
+    name: str  # the student's name, or the id
+    parts: tuple[Part, ...] = ()  # the questions by definition
+    problem: str = ""  # why there are too few questions, or empty
+    made_from: str = ""  # a hash of everything that the questions depend on
+    requested: int = USUAL  # the number of questions that the lecturer has chosen
 
     @property
     def questions(self) -> list[tuple[str, Question]]:
@@ -123,7 +107,6 @@ def interviews(
     Earlier questions about the same code are kept. A student who has answered a question keeps them in any case.
 
     Args:
-        course: the course.
         chapter: the chapter's name.
         count: the number of questions per student.
         settings: the settings of a run, with the chapter's seed and student package.

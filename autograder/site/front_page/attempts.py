@@ -25,15 +25,10 @@ _TITLE = re.compile(r"^=== (.+)\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Attempt:
-    """A solution to check.
+    """A solution to check."""
 
-    Attributes:
-        title: what is wrong with it, in a few words.
-        code: the function, which has the exercise's name.
-    """
-
-    title: str
-    code: str
+    title: str  # what is wrong with it, in a few words
+    code: str  # the function, which has the exercise's name
 
 
 class Attempts(Directive):  # type: ignore[misc] # docutils has no types

@@ -31,23 +31,14 @@ _NO_ADDRESS = "the repository that this site was built from"
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about the course from the project's files.
+    """Facts about the course from the project's files."""
 
-    Attributes:
-        title: its title for citations.
-        author: its author.
-        version: its release.
-        date: the release date, such as ``2026-11-20``.
-        licence: the code's licence.
-        source: address of the repository; empty if ``_config.yml`` has none.
-    """
-
-    title: str
+    title: str  # its title for citations
     author: str
-    version: str
-    date: str
-    licence: str
-    source: str
+    version: str  # its release
+    date: str  # the release date, such as ``2026-11-20``
+    licence: str  # the code's licence
+    source: str  # address of the repository; empty if ``_config.yml`` has none
 
     @property
     def year(self) -> str:
@@ -84,17 +75,11 @@ def read_facts(root: Path) -> Facts:
 
 @dataclass(frozen=True)
 class ChapterSize:
-    """How much there is in a chapter.
+    """How much there is in a chapter."""
 
-    Attributes:
-        exercises: how many exercises it has.
-        reading: minutes of reading.
-        solving: minutes of solving, questions included.
-    """
-
-    exercises: int
-    reading: int
-    solving: int
+    exercises: int  # how many exercises it has
+    reading: int  # minutes of reading
+    solving: int  # minutes of solving, questions included
 
 
 def chapter_size(chapter: Chapter) -> ChapterSize:
@@ -136,7 +121,6 @@ def count(root: Path, name: str, names: Collection[str] = ()) -> str:
     """Return a count of the site, such as ``chapters``, ``exercises`` or ``mistakes``.
 
     Args:
-        root: the project.
         name: the name of the count.
         names: the chapters of the site; empty for all chapters of the course.
 

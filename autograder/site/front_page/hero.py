@@ -54,15 +54,10 @@ class Hero(Directive):  # type: ignore[misc] # docutils has no types
 
 @dataclass(frozen=True)
 class Heads:
-    """What a layer's heads do on a sentence.
+    """What a layer's heads do on a sentence."""
 
-    Attributes:
-        tokens: the sentence.
-        weights: attention weights by head, query and key.
-    """
-
-    tokens: list[str]
-    weights: list[list[list[float]]]
+    tokens: list[str]  # the sentence
+    weights: list[list[list[float]]]  # attention weights by head, query and key
 
 
 def heads_of(markup: str, caption: str) -> Heads | None:

@@ -31,7 +31,6 @@ def site_chapters(root: Path, names: Collection[str]) -> list[Chapter]:
     """Return the chapters of the site that have exercises, in lecture order.
 
     Args:
-        root: the project.
         names: the names of the site's chapters; empty for all chapters of the course.
     """
     return [chapter for chapter in chapters(root) if not names or chapter.name in names]

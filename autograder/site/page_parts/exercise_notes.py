@@ -27,34 +27,21 @@ _EFFORT = re.compile(r"Difficulty ★+, about \d+ minutes\.")
 
 @dataclass(frozen=True)
 class Needed:
-    """An exercise that another one builds on.
+    """An exercise that another one builds on."""
 
-    Attributes:
-        name: the exercise's name.
-        text: what the link says, its number in the same chapter, its name in another.
-        address: where its prompt is.
-    """
-
-    name: str
-    text: str
-    address: str
+    name: str  # the exercise's name
+    text: str  # what the link says, its number in the same chapter, its name in another
+    address: str  # where its prompt is
 
 
 @dataclass(frozen=True)
 class Note:
-    """The additions to one exercise.
+    """The additions to one exercise."""
 
-    Attributes:
-        effort: its number, title, difficulty and minutes.
-        points: its points.
-        rows: the rows of its check, with points; empty for a question.
-        needed: the exercises that its reference calls, the same chapter first.
-    """
-
-    effort: Effort
+    effort: Effort  # its number, title, difficulty and minutes
     points: float
-    rows: tuple[tuple[str, float], ...]
-    needed: tuple[Needed, ...]
+    rows: tuple[tuple[str, float], ...]  # the rows of its check, with points; empty for a question
+    needed: tuple[Needed, ...]  # the exercises that its reference calls, the same chapter first
 
     @property
     def anchor(self) -> str:
@@ -66,7 +53,6 @@ def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: 
     """Return the notes of a chapter, one for each exercise and question.
 
     Args:
-        chapter: the chapter.
         places: chapter and effort of every exercise of the course, by name.
         link: gives the relative address of a document of the site.
     """

@@ -21,7 +21,6 @@ def read_viva_grades(course: Course, grades: Sequence[Grade]) -> list[Grade]:
     Every student with a grade in a chapter has one. Without a conversation it is missing: ``handed_in`` is False.
 
     Args:
-        course: the course.
         grades: the grades in the chapters, from :func:`autograder.grading.reports.grades.read_grades`.
     """
     held: list[Grade] = []

@@ -20,16 +20,11 @@ _BY_GUESSING = 0.25
 
 @dataclass(frozen=True)
 class VivaSummary:
-    """The conversations about one chapter.
+    """The conversations about one chapter."""
 
-    Attributes:
-        grades: the grade of every student who counts, by student.
-        conversations: what was answered, by student.
-        differing: students with full marks for the code that the questions are about, whose answers are no better than guesses.
-    """
-
-    grades: Mapping[str, Grade]
-    conversations: Mapping[str, Conversation]
+    grades: Mapping[str, Grade]  # the grade of every student who counts, by student
+    conversations: Mapping[str, Conversation]  # what was answered, by student
+    # students with full marks for the code that the questions are about, whose answers are no better than guesses
     differing: tuple[str, ...]
 
     @property
@@ -62,7 +57,6 @@ def viva_summaries(course: Course, works: Iterable[Work], grades: Iterable[Grade
     """Return a summary for each chapter with conversations, by chapter.
 
     Args:
-        course: the course.
         works: the students' work in the chapters.
         grades: the grades of conversations.
     """

@@ -22,12 +22,7 @@ KIND = "other id"
 
 
 def name_folders(course: Course, chapter: str) -> list[Problem]:
-    """Move the folders of a chapter that are named otherwise than their students on the class list; return what was done or could not be.
-
-    Args:
-        course: the course.
-        chapter: the chapter.
-    """
+    """Move a chapter's folders that are named otherwise than their students on the class list; return what was done, or could not be."""
     roster = read_roster(course)
     if not any(student.enrolled for student in roster.values()):
         return []

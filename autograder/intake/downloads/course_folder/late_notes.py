@@ -27,8 +27,6 @@ def note_late(course: Course, chapter: str, late: Mapping[str, Collection[str]],
     """Remember who is late by the word of a platform alone.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         late: for each of these students the hashes of the notebooks that are late.
         others: students whose earlier notes no longer hold, because they handed in again.
     """
@@ -43,9 +41,6 @@ def time_problems(course: Course, chapter: str, student: str, plan: CourseFile) 
     """Return the problems that leave open how late a student's submission is.
 
     Args:
-        course: the course.
-        chapter: the chapter.
-        student: the student's id.
         plan: the course's ``course.toml``.
     """
     problem = open_times(course, chapter, [student], plan).get(student)
@@ -56,8 +51,6 @@ def open_times(course: Course, chapter: str, students: Iterable[str], plan: Cour
     """Return the students of whom it is open how late they are, each with the problem.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         students: ids of students; one without a folder in ``submitted/`` is passed over.
         plan: the course's ``course.toml``.
     """

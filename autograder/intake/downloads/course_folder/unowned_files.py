@@ -23,8 +23,6 @@ def note_unowned(course: Course, chapter: str, source: Path, problems: Iterable[
     """Remember the files of a download without an owner, in the place of what an earlier collection noted about this download.
 
     Args:
-        course: the course.
-        chapter: the chapter.
         source: the download.
         problems: all problems of the collection.
     """
