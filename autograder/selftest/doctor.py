@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -162,6 +163,9 @@ def _isolation() -> Iterator[Item]:
 def _course(course_dir: Path) -> Iterator[Item]:
     if (course_dir / CONFIG_NAME).is_file():
         yield _folder(course_dir.resolve())
+        if os.name == "posix" and course_dir.stat().st_mode & 0o007:
+            detail = "others on this machine can read grades, names and the secret seed"
+            yield Item("course privacy", "note", detail, shlex.join(["chmod", "700", str(course_dir.resolve())]))
         yield _books(course_dir)
     else:
         command = shell_command(Course(course_dir.resolve()), "assign", "CHAPTER")

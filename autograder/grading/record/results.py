@@ -161,7 +161,8 @@ def _times_path(course: Course, chapter: str, student: str) -> Path:
 
 def _write(path: Path, text: str, *, durable: bool = False) -> None:
     # A folder's name may hold bytes that are no text. Backslash escapes give the text that JSON would write.
-    write_atomically(path, text.encode("utf-8", errors="backslashreplace"), durable=durable)
+    # It has the secret seed.
+    write_atomically(path, text.encode("utf-8", errors="backslashreplace"), durable=durable, mode=0o600)
 
 
 def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:
