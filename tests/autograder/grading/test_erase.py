@@ -89,7 +89,7 @@ def test_nothing_names_an_erased_student_and_the_others_stay(course_dir: Path, t
         content = path.read_bytes().replace(STAYS.encode(), b"")
         assert not [text for text in (GONE.encode(), *spelled) if text in content], path
         assert GONE not in path.relative_to(course.root).as_posix().replace(STAYS, "")
-    assert [grade for grade in read_grades(course, [CHAPTER])] == [before]
+    assert read_grades(course, [CHAPTER]) == [before]
     assert [result.student for result in read_results(course, CHAPTER)] == [STAYS]
     assert set(submission_states(course, CHAPTER)) == {STAYS}
     assert set(VivaJournal(course, CHAPTER).conversations()) == {STAYS}
