@@ -149,6 +149,8 @@ def test_isolation_is_told_with_what_is_missing_and_what_to_do(
 
 
 def test_a_course_that_others_can_read_is_noted_and_a_new_one_is_private(course_dir: Path, tmp_path: Path) -> None:
+    (course_dir / "students (conflicted copy 2026-11-03).json").touch()
+    assert "students (conflicted" in found("conflict copies", examine(course_dir)).detail
     course_dir.chmod(0o755)
     assert found("course privacy", examine(course_dir)).remedy == f"chmod 700 {course_dir}"
     course_dir.chmod(0o750)
