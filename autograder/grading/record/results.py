@@ -71,7 +71,7 @@ class GradeResult:
     device: str = "cpu"  # where the checks ran
     seed: int = 0  # the seed of the hidden tests, which reveals them: results are only for instructors
     seconds: float = 0.0  # the running time of the submission, including the kernel
-    submission: str = ""  # hash of the submission, including its time stamp
+    submission: str = ""  # hash of the submission, without its time stamp
     source: str = ""  # hash of the chapter's cells in the gradebook, including tests
     provenance: Provenance = field(default_factory=Provenance)  # checks, environment, limits and isolation
     unchanged: bool = False  # whether this is an earlier result of the same submission
