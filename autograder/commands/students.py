@@ -164,7 +164,7 @@ def _erase(course: Course, typed: str) -> CommandResult:
         removed, left = erase(course, student)
     lines = [
         f"{student}: erased from {', '.join(removed)}",
-        "report, exports and viva pages were removed; the commands make them anew",
+        "report, exports and viva pages were removed; the commands write them again",
         "not erased: backups, the downloads that you collected from, and what the learning platform has",
     ]
     lines += [f"still named in {some(left)}: look there"] if left else []
@@ -259,7 +259,7 @@ def _changes(enrolment: Enrolment, dry_run: bool) -> str:
     if enrolment.departed:
         lines.append(f"not on this list, withdrawn, with their work kept: {some(enrolment.departed)}")
     if enrolment.removed:
-        lines.append(f"not on this list, removed without work: {some(enrolment.removed)}")
+        lines.append(f"not on this list, removed without work: {some([*enrolment.removed])}")
     if enrolment.withdrawn:
         who = some([*enrolment.withdrawn])
         lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")

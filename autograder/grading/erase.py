@@ -25,8 +25,8 @@ from autograder.intake.roster import Student, read_roster, write_roster
 _OF_STUDENTS = ("submitted", "autograded", "feedback", "replaced", "uncounted", "results", "choices", "journal", "viva")
 # The folders with JSON about several students.
 _OF_CLASS = ("journal", "marks", "viva", "times", "worksheets")
-# What commands make anew from the rest; archives cannot be searched.
-_MADE_ANEW = ("export", "report.html", "viva/*/*.html")
+# What commands write again from the rest; archives cannot be searched.
+_REGENERATED = ("export", "report.html", "viva/*/*.html")
 # What students receive, and where it comes from: nobody is named there.
 _WITHOUT_PEOPLE = ("source", "release", "student")
 
@@ -45,7 +45,7 @@ def erase(course: Course, student: str) -> tuple[list[str], list[str]]:
     entry = roster.pop(student, Student(student))
     is_named = _finder({student, *filter(None, (entry.name, entry.email, entry.login, entry.number))})
     touched = {"gradebook.db"} if _from_gradebook(course, student) else set()
-    for path in [*_own(root, student), *(path for pattern in _MADE_ANEW for path in root.glob(pattern))]:
+    for path in [*_own(root, student), *(path for pattern in _REGENERATED for path in root.glob(pattern))]:
         if path.exists():
             (shutil.rmtree if path.is_dir() else Path.unlink)(path)
             touched.add(path.relative_to(root).parts[0])
@@ -113,7 +113,7 @@ def _from_course_file(root: Path, student: str) -> bool:
     """Remove a student's dates from ``course.toml``."""
     path = course_file_path(root)
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
-    removed = [document[table].pop(student, None) for table in ("extensions", "deadlines") if table in document]  # type: ignore[union-attr]
+    removed = [document[table].pop(student, None) for table in ("extensions", "deadlines") if table in document]
     if any(dates is not None for dates in removed):
         write_atomically(path, tomlkit.dumps(document).encode())
         return True

@@ -91,15 +91,18 @@ def is_draft(status: str) -> bool:
     return status.casefold().startswith(_DRAFT)
 
 
-def record_times(course: Course, chapter: str, times: Mapping[str, datetime]) -> list[str]:
+def record_times(course: Course, chapter: str, times: Mapping[str, datetime], *, dry_run: bool = False) -> list[str]:
     """Write submission times of a chapter, or keep them for submissions that are still to come; return the students whose time is written.
 
     Args:
         course: the course; the caller holds its lock.
         times: by student.
+        dry_run: whether to write nothing, and only return those students.
     """
     waiting = {**_waiting(course, chapter), **{student: time.isoformat(" ") for student, time in times.items()}}
-    return _apply(course, chapter, waiting)
+    return (
+        [student for student, _ in _present(course, chapter, waiting)] if dry_run else _apply(course, chapter, waiting)
+    )
 
 
 def apply_times(course: Course, chapter: str) -> list[str]:

@@ -64,7 +64,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
     else:
         ids, enrolment = _enrolled(course, class_list, chapter, path.name, dry_run)
     times, unread = _times(course, class_list, ids, path.name)
-    timed = [] if dry_run or not times else record_times(course, chapter, times)
+    timed = record_times(course, chapter, times, dry_run=dry_run) if times else []
     if class_list.form is not None and not dry_run:
         write_atomically(
             _form_path(course, chapter),
