@@ -23,27 +23,10 @@ from autograder.intake.people.class_list import WorksheetForm
 from autograder.intake.people.enrol import enrol
 from autograder.intake.people.worksheet import enrol_worksheet, worksheet_form
 from autograder.intake.roster import read_roster
-from tests.corpus.conftest import release
 
-FILES = Path(__file__).parent
-CHAPTER = "03_scaled_dot_product"
+from .conftest import CHAPTER, FILES
+
 TEAMS = f"[chapters.{CHAPTER}]\ngroups = true\n"
-
-
-@pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course in which the chapter is released. Do not write into it."""
-    root = tmp_path_factory.mktemp("moodle") / "course"
-    release(root, {CHAPTER: ("soft_lookup", "causal_mask", "padding_mask")}, wheels=False)
-    return root
-
-
-@pytest.fixture
-def course(pristine: Path, tmp_path: Path) -> Course:
-    """A course of one's own, with Moodle's list of participants."""
-    course = Course.open(Path(shutil.copytree(pristine, tmp_path / "course")))
-    enrol(course, FILES / "participants_en.csv")
-    return course
 
 
 def told(collection: Collection) -> list[str]:
