@@ -13,6 +13,7 @@ import click
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import OTHER_COURSE, course_option
 from autograder.course.paths import course_folder, require_writable
+from autograder.errors import some
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -227,14 +228,14 @@ def _changes(enrolment: Enrolment, dry_run: bool) -> str:
         f"{len(enrolment.unchanged)} unchanged"
     ]
     if enrolment.absent:
-        who = ", ".join(enrolment.absent)
+        who = some(enrolment.absent)
         lines.append(f"not on this list, and still in the class (--remove-missing takes them out): {who}")
     if enrolment.departed:
-        lines.append(f"not on this list, withdrawn, with their work kept: {', '.join(enrolment.departed)}")
+        lines.append(f"not on this list, withdrawn, with their work kept: {some(enrolment.departed)}")
     if enrolment.removed:
-        lines.append(f"not on this list, removed without work: {', '.join(enrolment.removed)}")
+        lines.append(f"not on this list, removed without work: {some(enrolment.removed)}")
     if enrolment.withdrawn:
-        who = ", ".join(enrolment.withdrawn)
+        who = some([*enrolment.withdrawn])
         lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")
     for name, chapters in enrolment.kept_groups.items():
         lines.append(

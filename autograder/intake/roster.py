@@ -59,6 +59,8 @@ class Student:
     state: str = ""
     excused: tuple[str, ...] = ()  # the chapters that do not count for this student
     drafts: tuple[str, ...] = ()  # the chapters that Moodle has as a draft, which the student has not handed in
+    # by chapter, the points that a person gave to work without a notebook, and why
+    decided: Mapping[str, tuple[float, str]] = field(default_factory=dict)
     # the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
     joined: str = ""
 

@@ -50,6 +50,19 @@ def excuse(course: Course, student: str, chapter: str, *, excused: bool = True) 
     return _change(course, _listed(course, student), lambda entry: replace(entry, excused=tuple(sorted(chapters))))
 
 
+def decide(course: Course, student: str, chapter: str, decision: tuple[float, str] | None) -> Student:
+    """Give points to a student's work in a chapter, with the reason; ``None`` takes them back."""
+    return _change(
+        course,
+        student,
+        lambda entry: replace(
+            entry,
+            decided={name: other for name, other in entry.decided.items() if name != chapter}
+            | ({} if decision is None else {chapter: decision}),
+        ),
+    )
+
+
 def join(course: Course, student: str, day: date | None) -> Student:
     """Say on which day a student joined the class; ``None`` for the first.
 
