@@ -57,7 +57,7 @@ def decide(
             return CommandResult({"student": student, "chapter": name}, f"{called(entry)}, {name}: taken back")
         if not (points is not None and isfinite(points) and 0 <= points <= grade.best):
             raise CourseError(f"{points:g} points: {name} has 0 to {grade.best:g}", do="Give points between the two.")
-        if grade.handed_in_by or (grade.handed_in and grade.gradable and not (grade.waits_for or grade.decision)):
+        if grade.handed_in_by or (grade.graded and not grade.decision):
             do = f"Change its points there: {shell_command(course, 'mark', name)}"
             raise CourseError(f"{student} has a graded notebook in {name}", do=do)
         entry = decisions.decide(course, student, name, (points, " ".join((reason or "").split())))
