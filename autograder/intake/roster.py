@@ -59,6 +59,8 @@ class Student:
     state: str = ""
     excused: tuple[str, ...] = ()  # the chapters that do not count for this student
     drafts: tuple[str, ...] = ()  # the chapters that Moodle has as a draft, which the student has not handed in
+    # whether only a number in a blind assignment is known, until a worksheet with names is read
+    blind: bool = False
     # the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
     joined: str = ""
 
