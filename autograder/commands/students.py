@@ -16,10 +16,13 @@ from autograder.course.paths import course_folder, require_writable
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
-    from autograder.intake.people.attendance import Attendance
     from autograder.intake.people.enrol import Enrolment
+    from autograder.intake.people.standing import Attendance
     from autograder.intake.people.worksheet import Worksheet
     from autograder.intake.roster import Student
+
+# Nobody reads the names of half a class.
+_NAMED = 10
 
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
@@ -86,7 +89,7 @@ def students(
 
 
 def _list(course: Course) -> CommandResult:
-    from autograder.intake.people.attendance import attendance
+    from autograder.intake.people.standing import attendance
 
     everyone = attendance(course)
     return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))
@@ -95,6 +98,7 @@ def _list(course: Course) -> CommandResult:
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
     from autograder.course.gradebook.reader import released_chapters
     from autograder.course.lock import course_lock
+    from autograder.grading.reassign import reassign
     from autograder.intake.people.enrol import enrol
     from autograder.intake.people.worksheet import enrol_worksheet
 
@@ -111,6 +115,11 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
                 "timed": worksheet.timed,
                 "extended": worksheet.extended,
             }
+            if worksheet.revealed:
+                data["revealed"] = worksheet.revealed
+                lines.append(f"{len(worksheet.revealed)} participants have names now")
+            for participant, student in worksheet.revealed.items() if not dry_run else ():
+                reassign(course, participant, student)
             lines.append(_timed(worksheet))
             lines += [
                 f"extension of {name} until {until}: into course.toml" for name, until in worksheet.extended.items()
@@ -118,7 +127,7 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
         else:
             enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
     data |= asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}
-    text = "\n".join([*lines, _changes(enrolment, dry_run)])
+    text = "\n".join([*lines, _changes(enrolment, dry_run, of_chapter=bool(chapter))])
     return CommandResult(data, text, EXIT_FAILED if enrolment.problems else 0)
 
 
@@ -146,7 +155,7 @@ def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
 
 def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:
     from autograder.course.gradebook.reader import released_chapters
-    from autograder.intake.people import decisions
+    from autograder.intake.people import standing
     from autograder.intake.people.find_student import called, find_student
 
     if option == "same":
@@ -157,12 +166,12 @@ def _carry_out(course: Course, option: str, student: str, other: str = "") -> st
         return f"{student} is {owner}; grade the work under this name: tfcourse autograde {' '.join(chapters)}"
     if option in ("excuse", "include"):
         (chapter,) = released_chapters(course, [other])
-        entry = decisions.excuse(course, student, chapter, excused=option == "excuse")
+        entry = standing.excuse(course, student, chapter, excused=option == "excuse")
         return f"{called(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
     if option == "joined":
-        entry = decisions.join(course, student, _day(other))
+        entry = standing.join(course, student, _day(other))
         return f"{called(entry)} joined on {entry.joined}: what was due before does not count"
-    change = {"add": decisions.add, "withdraw": decisions.withdraw, "ignore": decisions.ignore}[option]
+    change = {"add": standing.add, "withdraw": standing.withdraw, "ignore": standing.ignore}[option]
     return f"{called(change(course, student))}: {_EFFECTS[option]}"
 
 
@@ -220,15 +229,22 @@ def _standing(student: Student) -> str:
     return f"  ({'; '.join(filter(None, parts))})" if any(parts) else ""
 
 
-def _changes(enrolment: Enrolment, dry_run: bool) -> str:
+def _named(students: Sequence[str]) -> str:
+    more = len(students) - _NAMED
+    return ", ".join(students[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
     total = len(enrolment.added) + len(enrolment.updated) + len(enrolment.unchanged)
     lines = [
         f"{total} on this list: {len(enrolment.added)} new, {len(enrolment.updated)} updated, "
         f"{len(enrolment.unchanged)} unchanged"
     ]
+    if enrolment.added and total > len(enrolment.added):
+        lines.append(f"new: {_named(enrolment.added)}")
     if enrolment.absent:
-        who = ", ".join(enrolment.absent)
-        lines.append(f"not on this list, and still in the class (--remove-missing takes them out): {who}")
+        hint = "is a teacher among them? --withdraw" if of_chapter else "--remove-missing takes them out"
+        lines.append(f"not on this list, and still in the class ({hint}): {_named(enrolment.absent)}")
     if enrolment.departed:
         lines.append(f"not on this list, withdrawn, with their work kept: {', '.join(enrolment.departed)}")
     if enrolment.removed:

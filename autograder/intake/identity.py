@@ -1,7 +1,7 @@
 """Tell who is who: class lists, worksheets and downloads name people by numbers, ids, addresses and names.
 
 Two identities are matched by their number on Canvas, then by an id, login, institution's number or email address, then by a participant's
-number on Moodle, then by their names. Each step takes only what is unique on both sides; the rest is reported, and never guessed.
+number on Moodle, then by their names; last by the number of an anonymous participant. Each step takes only what is unique on both sides; the rest is reported, and never guessed.
 
 Does not protect against:
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from autograder.intake.roster import Student, folded_name, groups_of, names_of, safe_id
+from autograder.intake.roster import Student, groups_of, names_of, safe_id
 
 Key = TypeVar("Key")
 
@@ -90,7 +90,7 @@ def match(
         given: what is certain already.
     """
     matches, doubts = dict(given or {}), dict[Key, list[str]]()
-    for keys in (_canvas, _texts, _participants, _spelling, _names_of):
+    for keys in (_canvas, _texts, _participants, _spelling, _names_of, _numbers):
         taken = frozenset(matches.values())
         free = {name: person for name, person in known.items() if name not in taken}
         candidates = _candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
@@ -118,7 +118,7 @@ def _candidates(asking: Mapping[Key, Identity], known: Mapping[str, Identity], k
     for one, who in asking.items():
         names = {name for key in keys(who) for name in by_key.get(key, ())}
         # A number in a download may be that of a team, whose members are others than the participant of this number.
-        names = {name for name in names if keys is not _participants or who.may_be_called(known[name])}
+        names = {name for name in names if keys not in (_participants, _numbers) or who.may_be_called(known[name])}
         if fitting := sorted(name for name in names if not who.contradicts(known[name], by_name=by_name)):
             found[one] = fitting
     return found
@@ -133,6 +133,10 @@ def _texts(identity: Identity) -> Iterable[str]:
 
 
 def _participants(identity: Identity) -> Iterable[str]:
+    return _numbers(identity) if identity.names else []
+
+
+def _numbers(identity: Identity) -> Iterable[str]:
     return (f"{place}: {number}" for place, number in identity.numbers.items() if place.startswith("moodle "))
 
 

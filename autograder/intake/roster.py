@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -78,10 +79,6 @@ class Student:
         uploaded = self.uploads.get(chapter, "") if self.platform_of(chapter) == "moodle" else ""
         return self.participants.get(chapter) or (uploaded if uploaded.isdecimal() else "")
 
-    def team(self, chapter: str) -> str:
-        """Return the group that the student hands in a chapter with, as it is compared; empty for none."""
-        return folded_name(self.teams.get(chapter, self.group))
-
     @property
     def first_and_last_name(self) -> tuple[str, str]:
         """The name in two parts; without a class list, the last word is the surname."""
@@ -131,6 +128,20 @@ def is_called(student: Student, owner: str) -> bool:
 def groups_of(student: Student) -> set[str]:
     """Return a student's groups as they are compared: the cell as a whole, and its parts between commas, for Moodle lists several."""
     return {folded_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
+
+
+def hand_in_groups(roster: Mapping[str, Student], chapter: str) -> dict[str, str]:
+    """Return the group that each student hands in a chapter with, as it is compared; empty for none.
+
+    It is the chapter's own, from its worksheet or its first collection. Else it is the smallest of the student's groups: Moodle lists
+    teams and tutorials in one cell.
+    """
+    groups = {name: [folded_name(group) for group in student.group.split(",")] for name, student in roster.items()}
+    sizes = Counter(group for name, student in roster.items() if student.counts for group in {*groups[name]})
+    return {
+        name: folded_name(student.teams.get(chapter, min(groups[name], key=lambda group: (sizes[group], group))))
+        for name, student in roster.items()
+    }
 
 
 def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> list[str]:

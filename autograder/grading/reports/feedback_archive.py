@@ -23,8 +23,7 @@ from autograder.atomic_files import write_all_or_none
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.reports.member_pages import member_pages
-from autograder.intake.people.attendance import group_submitters
-from autograder.intake.people.strangers import is_no_student
+from autograder.intake.people.standing import group_submitters, is_no_student
 from autograder.intake.roster import Student, read_roster, safe_id
 
 PLATFORMS = ("canvas", "moodle")

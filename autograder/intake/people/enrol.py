@@ -161,7 +161,11 @@ def _kept_groups(student: Student, before: Student | None) -> tuple[str, ...]:
 def _doubt(member: Student, candidates: Sequence[str]) -> Problem:
     identified_by = member.number or member.email or member.id or "no number"
     message = f"It is open whether {member.name or member.id} ({identified_by}) is {' or '.join(sorted(candidates))}."
-    do = "Compare them on the platform, and write number or login of the right one into students.json; then read the list again."
+    do = (
+        "Read the grading worksheet of a chapter that they handed in: tfcourse students WORKSHEET.csv --chapter CHAPTER"
+    )
+    if member.platform != "moodle":
+        do = "Write number or login of the right one into students.json, and read the list again."
     return Problem("same name", message, "students.json", do)
 
 
@@ -222,15 +226,18 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     if student.platform and student.uploads:
         # The numbers of the uploads are that platform's, whichever one the list comes from.
         texts["platform"] = student.platform
-    surname = member.surname
+    surname, blind = member.surname, member.blind and (student.blind or not student.enrolled)
     first, last = member.first_and_last_name
     # Worksheets and Canvas's list of groups have whole names, which do not tell surnames, nor that "Smith, Jr." is one.
-    if (
-        folded_name(student.name) in {folded_name(name) for name in (member.name, f"{last}, {first}")}
+    whole = "participant" in fields and bool(student.surname)
+    if not blind and (
+        whole
+        or member.blind
         or not member.name
+        or folded_name(student.name) in {folded_name(member.name), folded_name(f"{last}, {first}")}
     ):
         texts["name"], surname = student.name, student.surname or surname
-    return replace(student, **texts, surname=surname, enrolled=True)
+    return replace(student, **texts, surname=surname, enrolled=True, blind=blind)
 
 
 def save_roster(course: Course, roster: Mapping[str, Student]) -> None:
