@@ -83,7 +83,7 @@ def autograde_chapter(
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.reports.grades import answers_waiting
     from autograder.intake.downloads.collect import collect
-    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import strangers
     from autograder.intake.people.times import apply_times
 
@@ -226,7 +226,7 @@ def _format_grades(
     from autograder.grading.record.results import waiting
     from autograder.grading.reports.grades import answers_waiting
     from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
-    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import problems as stranger_problems
     from autograder.intake.people.strangers import strangers
     from autograder.intake.roster import read_roster

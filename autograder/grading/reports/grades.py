@@ -21,8 +21,7 @@ from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
 from autograder.grading.reports.counting import counted, ruled_cells
-from autograder.intake.people.attendance import enrolled_students, group_submitters, submitters
-from autograder.intake.people.standing import counts_for
+from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
 
 WaitsFor = Literal["", "choice", "grading", "hand-in"]

@@ -28,7 +28,7 @@ from autograder.course.paths import shell_command
 from autograder.errors import some
 from autograder.intake.name_spellings import likely_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.people.attendance import enrolled_students, nothing_handed_in
+from autograder.intake.people.standing import enrolled_students, nothing_handed_in
 from autograder.intake.roster import Student, read_roster, safe_id
 
 KIND = "not on the class list"
