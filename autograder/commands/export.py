@@ -145,4 +145,4 @@ def _export_feedback(
 
 def _strangers_left_out(chapter: str, strangers: Sequence[str]) -> str:
     pages = "1 page is" if len(strangers) == 1 else f"{len(strangers)} pages are"
-    return f"{chapter}: {pages} left out, of no student on the class list: {some(strangers)}"
+    return f"{chapter}: {pages} left out, of nobody who is in the class: {some(strangers)}"

@@ -12,8 +12,8 @@ import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import OTHER_COURSE, course_option
-from autograder.course.paths import course_folder, require_writable
-from autograder.errors import some
+from autograder.course.paths import course_folder, require_writable, shell_command
+from autograder.errors import CourseError, some
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -52,6 +52,7 @@ _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined"
     metavar="STUDENT DAY",
     help="The student joined on this day (2026-11-02): what was due before does not count.",
 )
+@click.option("--erase", metavar="STUDENT", help="Remove the student and everything about them for good. Write the id.")
 @course_option
 @command
 def students(
@@ -59,6 +60,7 @@ def students(
     chapter: str | None,
     dry_run: bool,
     remove_missing: bool,
+    erase: str | None,
     course_dir: Path | None,
     **decisions: Any,
 ) -> CommandResult:
@@ -81,9 +83,13 @@ def students(
         raise click.UsageError(f"FILE and --{next(iter(decided))} are two commands; give one of them")
     if file is None and (remove_missing or dry_run or chapter):
         raise click.UsageError("--chapter, --dry-run and --remove-missing need a FILE")
-    if file is None and not decided:
+    if erase and (file is not None or decided):
+        raise click.UsageError("--erase is a command of its own")
+    if file is None and not decided and not erase:
         return _list(course)
     require_writable(course.root, OTHER_COURSE)
+    if erase:
+        return _erase(course, erase)
     return _decide(course, decided) if file is None else _enrol(course, file, chapter, remove_missing, dry_run)
 
 
@@ -150,6 +156,26 @@ def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
             student = find_student(course, typed)
             lines.append(_carry_out(course, option, student, *others))
     return CommandResult({"decided": lines}, "\n".join(lines))
+
+
+def _erase(course: Course, typed: str) -> CommandResult:
+    from autograder.course.lock import course_lock
+    from autograder.grading.erase import erase
+    from autograder.intake.people.find_student import find_student
+
+    with course_lock(course):
+        student = find_student(course, typed)
+        if student != typed:
+            do = f"Write the id: {shell_command(course, 'students', '--erase', student)}"
+            raise CourseError(f"this would erase {student} for good", do=do)
+        removed, left = erase(course, student)
+    lines = [
+        f"{student}: erased from {', '.join(removed)}",
+        "report, exports and viva pages were removed; the commands make them anew",
+        "not erased: backups, the downloads that you collected from, and what the learning platform has",
+    ]
+    lines += [f"still named in {some(left)}: look there"] if left else []
+    return CommandResult({"removed": removed, "left": left}, "\n".join(lines), EXIT_FAILED if left else 0)
 
 
 def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:

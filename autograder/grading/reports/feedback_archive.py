@@ -30,7 +30,7 @@ from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError, some
 from autograder.grading.feedback.exporter import FeedbackExporter, with_gradebook
 from autograder.grading.reports.grades import Grade, read_grades
-from autograder.intake.people.standing import group_submitters, is_no_student
+from autograder.intake.people.standing import group_submitters, is_outside
 from autograder.intake.roster import Student, read_roster, safe_id
 
 PLATFORMS = ("canvas", "moodle")
@@ -58,14 +58,14 @@ class FeedbackArchive:
     paths: tuple[Path, ...]  # the archives; several if one would be too large for an upload
     students: tuple[str, ...]  # the students whose pages are in them
     left_out: tuple[str, ...] = ()  # students with a page but without a number on the platform
-    # the ids of pages that go to nobody, because their submissions are not on the class list, or no student's
+    # the ids of pages that go to nobody, because they have withdrawn, are not on the class list, or are no student's
     strangers: tuple[str, ...] = ()
 
 
 def export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, *, max_bytes: int = MAX_BYTES
 ) -> list[FeedbackArchive]:
-    """Write the feedback of some chapters in a platform's format, and return the archives. Strangers get no page.
+    """Write the feedback of some chapters in a platform's format, and return the archives. Strangers and withdrawn students get no page.
 
     Args:
         chapters: names of chapters. A chapter without pages for students of the platform gets no archive.
@@ -122,7 +122,7 @@ def _pages(
     everyone = {
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
     }
-    unlisted = [name for name in everyone if is_no_student(name, roster)]
+    unlisted = [name for name in everyone if is_outside(name, roster)]
     by_name = {name: page for name, page in everyone.items() if name not in unlisted}
     members: dict[str, list[str]] = defaultdict(list)
     for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):

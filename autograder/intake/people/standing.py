@@ -84,9 +84,9 @@ def is_stranger(student: str, roster: Mapping[str, Student]) -> bool:
     return has_list and not (entry.enrolled or entry.state)
 
 
-def is_no_student(student: str, roster: Mapping[str, Student]) -> bool:
-    """Return whether an id is a stranger's, or somebody's who is ignored, such as a test account."""
-    return is_stranger(student, roster) or roster.get(student, Student(student)).state == "ignored"
+def is_outside(student: str, roster: Mapping[str, Student]) -> bool:
+    """Return whether an id is a stranger's, or somebody's who has withdrawn or is ignored, such as a test account."""
+    return is_stranger(student, roster) or bool(roster.get(student, Student(student)).state)
 
 
 def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:

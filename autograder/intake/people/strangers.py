@@ -59,11 +59,6 @@ def is_stranger(student: str, roster: Mapping[str, Student]) -> bool:
     return has_list and not (entry.enrolled or entry.state)
 
 
-def is_no_student(student: str, roster: Mapping[str, Student]) -> bool:
-    """Return whether an id is a stranger's, or somebody's who is ignored, such as a test account."""
-    return is_stranger(student, roster) or roster.get(student, Student(student)).state == "ignored"
-
-
 def strangers(course: Course, chapters: Iterable[str]) -> list[Stranger]:
     """Return the strangers who handed in something for some chapters, ordered by chapter and id."""
     roster = read_roster(course)
