@@ -15,6 +15,7 @@ from nbgrader.utils import determine_grade
 
 from autograder.checks_version import checks_stamp
 from autograder.course.folder import Course
+from autograder.intake.notebook.cell_reader import CellReader
 from autograder.intake.notebook.intake import Intake, take_in
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.missing_definitions import explain_missing
@@ -315,21 +316,24 @@ NAME = "causal_mask"
 @pytest.mark.parametrize(("make", "kind"), [(new_markdown_cell, "markdown"), (new_raw_cell, "raw")])
 def test_code_in_a_text_is_named(make: object, kind: str, manifest: Manifest) -> None:
     cell = make("Mine:\ndef causal_mask(T): ...")  # type: ignore[operator]
-    (problem,) = explain_missing({NAME: None}, frozenset({NAME}), [(5, cell)], manifest)
+    (problem,) = explain_missing({NAME: None}, frozenset({NAME}), [(5, cell)], manifest, CellReader())
     assert f"stands in cell 5, which is a {kind} cell" in problem.what
 
 
 def test_an_empty_stub_is_still_empty_whatever_else_is_there(manifest: Manifest) -> None:
     stub, other = new_code_cell(manifest.by_name[NAME].source), new_code_cell("def causal_mask_2(T): ...")
-    (problem,) = explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest)
+    (problem,) = explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest, CellReader())
     assert problem.what == "causal_mask is still empty; cell 2 defines causal_mask_2."
 
 
 def test_nothing_is_said_of_what_was_not_begun_or_cannot_be_known(manifest: Manifest) -> None:
     stub = new_code_cell(manifest.by_name[NAME].source)
-    assert explain_missing({NAME: stub}, frozenset(), [(1, stub)], manifest) == []
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub)], manifest, CellReader()) == []
     helper = new_code_cell("def _Gpt_causal_mask(T): ...")
-    assert explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest) == []
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest, CellReader()) == []
     opaque = new_code_cell("exec(open('mask.py').read())")
-    assert explain_missing({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest) == []
-    assert explain_missing({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest) == []
+    assert explain_missing({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest, CellReader()) == []
+    assert (
+        explain_missing({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest, CellReader())
+        == []
+    )
