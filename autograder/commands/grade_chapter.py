@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from autograder.intake.downloads.collection import Collection
     from autograder.intake.notebook.problem import Problem
 
+# A line names up to this many students.
+_NAMED = 10
+
 
 def needs_action(result: Mapping[str, Any]) -> bool:
     """Return whether a person must act before a submission has the grade of its last version, or its author a page."""
@@ -248,7 +251,12 @@ def _format_grades(
     lines += [f"  {problem}" for problem in collection.problems if problem.kind not in OF_TIMES]
     problems = [(result.student, problem) for result in results for problem in result.problems]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
-    lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
+    # After an upgrade the same remark concerns the whole class.
+    remarks: dict[str, list[str]] = {}
+    for student, problem in problems:
+        if problem.remark:
+            remarks.setdefault(str(problem), []).append(student)
+    lines += [f"  note: {_cut(students)}: {text}" for text, students in remarks.items()]
     lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
@@ -257,6 +265,10 @@ def _format_grades(
             f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"
         )
     return "\n".join(lines)
+
+
+def _cut(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 def _before(problem: Problem) -> str:

@@ -86,6 +86,10 @@ class TextComparison:
             return False
         return self._squeeze(a) == self._squeeze(b)
 
+    def same_as_one(self, text: str, others: Sequence[str]) -> bool:
+        """Return whether a text is the same as one of some others."""
+        return any(self.same(text, other) for other in others)
+
     def _squeeze(self, text: str) -> str:
         if text not in self._squeezed:
             lines = (line.rstrip() for line in text.strip().splitlines() if line.strip())

@@ -9,7 +9,6 @@ Every cell is read many times, by key: attribute access to a notebook's cell tak
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -34,7 +33,6 @@ from autograder.static_analysis.cell_names import (
 # Messages list up to this many cells; beyond that they give the number.
 NAMED = 3
 
-_HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?^### END HIDDEN TESTS[^\n]*\n?", re.MULTILINE | re.DOTALL)
 _BACK = "Turn it back in the notebook; it was graded as if it were."
 
 
@@ -113,11 +111,15 @@ class _Restoration:
         return [cell for cell in self._definers(exercise) if self._is_written(cell, exercise)]
 
     def _is_written(self, cell: Any, exercise: str) -> bool:
-        if self.texts.same(cell["source"], self.manifest.by_name[exercise].source):
+        if self._is_released(cell, self.manifest.by_name[exercise]):
             return False
         # A stub need not define its name: an own exercise may have its whole function between the solution marks.
         stub_body = self._given.get(exercise)
         return not stub_body or self._reader.outline(cell["source"]).bodies.get(exercise) != stub_body
+
+    def _is_released(self, cell: Any, source_cell: SourceCell) -> bool:
+        """Return whether a cell holds the text of a course's cell in this release or an earlier one."""
+        return self.texts.same_as_one(cell["source"], self.manifest.wordings[source_cell.name])
 
     def label(self, cell: Any) -> str:
         """Return a cell's label for people: its number in the submitted notebook, and its name if it has one."""
@@ -250,11 +252,11 @@ class _Restoration:
         return claimed != source_cell.name and claimed in self._defines(cell)
 
     def _find_test(self, source_cell: SourceCell) -> Any:
-        names, visible = checked_names(source_cell.source), _visible(source_cell)
+        names = checked_names(source_cell.source)
         fitting = [
             cell
             for cell in self._free("code")
-            if not self._defines(cell) and (names & self._checks(cell) or self.texts.same(cell["source"], visible))
+            if not self._defines(cell) and (names & self._checks(cell) or self._is_released(cell, source_cell))
         ]
         if fitting:
             return self._last(fitting, source_cell)
@@ -269,7 +271,7 @@ class _Restoration:
         if claimants:
             return claimants[-1]
         free = [cell for cell in self._free("code") if not self._says(cell)]
-        same = (cell for cell in free if self.texts.same(cell["source"], source_cell.source))
+        same = (cell for cell in free if self._is_released(cell, source_cell))
         importing = (cell for cell in free if self._imports_check(cell)) if imports_check(source_cell.source) else ()
         return next(same, None) or next(iter(importing), None)
 
@@ -279,14 +281,14 @@ class _Restoration:
     def _find_text(self, source_cell: SourceCell) -> Any:
         """Return the cell of a course's text: the same text, or its name, or a similar text."""
         free = self._free("markdown")
-        if same := next((cell for cell in free if self.texts.same(cell["source"], source_cell.source)), None):
+        if same := next((cell for cell in free if self._is_released(cell, source_cell)), None):
             return same
         claimants = [cell for cell in self._claimants(source_cell) if cell["cell_type"] == "markdown"]
         return claimants[-1] if claimants else self.texts.first_alike(free, source_cell.source)
 
     def _find_answer(self, source_cell: SourceCell) -> Any:
         all_ = self._claimants(source_cell)
-        claimants = [cell for cell in all_ if not self.texts.same(cell["source"], source_cell.source)] or all_
+        claimants = [cell for cell in all_ if not self._is_released(cell, source_cell)] or all_
         if not claimants:
             return self._text_after_prompt(source_cell) if source_cell.cell_type == "markdown" else None
         cell = claimants[-1]
@@ -330,7 +332,7 @@ class _Restoration:
             cell = self.found.get(source_cell.name)
             if cell is None or not source_cell.locked or source_cell.cell_type != "code":
                 continue
-            if self.texts.same(cell["source"], _visible(source_cell)):
+            if self._is_released(cell, source_cell):
                 continue
             added = new_code_cell(source=cell["source"], id=f"edited-{index:03d}")
             if source_cell.grade:
@@ -350,9 +352,9 @@ class _Restoration:
         for name in sorted(self.exercises):
             if not (written := self._written(name)):
                 continue
-            stub = self.manifest.by_name[name].source
+            stub = self.manifest.by_name[name]
             after = (cell for cell in self.cells[self._position(written[0]) + 1 :] if cell["cell_type"] == "code")
-            empty = {id(cell) for cell in after if self.texts.same(cell["source"], stub)}
+            empty = {id(cell) for cell in after if self._is_released(cell, stub)}
             if empty:
                 message = "The solution stands in another cell; the empty stub behind it was left out."
                 self._report("stub left out", message, name, remark=True)
@@ -450,11 +452,6 @@ class _Restoration:
 def _new_cell(cell_type: str, source: str, cell_id: str) -> Any:
     make = new_code_cell if cell_type == "code" else new_markdown_cell
     return make(source=source, id=cell_id)
-
-
-def _visible(source_cell: SourceCell) -> str:
-    """Return a course's cell without its hidden tests, as students have it."""
-    return _HIDDEN.sub("", source_cell.source + "\n")
 
 
 def names_present(notebook: Any, reader: CellReader | None = None) -> frozenset[str]:

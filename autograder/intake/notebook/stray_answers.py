@@ -52,7 +52,7 @@ class Layout:
         """Return the course's text without a name that a cell holds or was made of; None if the cell is the student's own."""
         if id(cell) not in self._originals:
             known, source = self.manifest.plain_texts, cell["source"]
-            exact = (text for text in known if self.texts.same(source, text))
+            exact = (text for text in (*known, *self.manifest.former_texts) if self.texts.same(source, text))
             alike = (text for text in known if self.texts.first_alike([cell], text) or _resembles(source, text))
             self._originals[id(cell)] = next(exact, None) or next(alike, None)
         return self._originals[id(cell)]
@@ -78,7 +78,9 @@ def gather_answers(layout: Layout) -> list[Problem]:
     for question in layout.manifest.cells:
         if question.is_answer and question.cell_type == "markdown" and question.name in layout.named:
             cell = layout.named[question.name]
-            untouched = layout.texts.same(cell["source"], question.source)
+            untouched = layout.texts.same_as_one(cell["source"], layout.manifest.wordings[question.name])
+            if untouched:
+                cell["source"] = question.source
             answers.append(_Answer(question, cell, "" if untouched else str(cell["source"]).strip()))
     used: set[int] = set()
     for answer in answers:
@@ -107,7 +109,7 @@ def _strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
     parts: dict[int, str] = {}
     for cell in layout.cells:
         claims_name = layout.claims.get(id(cell)) == answer.question.name and cell is not answer.cell
-        if claims_name and not layout.texts.same(cell["source"], answer.question.source):
+        if claims_name and not layout.texts.same_as_one(cell["source"], layout.manifest.wordings[answer.question.name]):
             parts[id(cell)] = _shown(cell)
     for cell, text in _around(answer, layout):
         parts.setdefault(id(cell), text)
@@ -115,7 +117,9 @@ def _strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
     before = cells[cells.index(answer.question) - 1] if answer.question is not cells[0] else None
     if before and before.locked and before.cell_type == "markdown" and before.name in layout.named:
         prompt = layout.named[before.name]
-        parts[id(prompt)] = added_text(before.source, prompt["source"])
+        # In what was made of an earlier release, the least is the student's.
+        added = (added_text(text, prompt["source"]) for text in layout.manifest.wordings[before.name])
+        parts[id(prompt)] = min(added, key=len)
     yield from ((cell, parts[id(cell)]) for cell in layout.cells if id(cell) in parts)
 
 
