@@ -255,7 +255,12 @@ def _format_grades(
     problems = [(result.student, problem) for result in results for problem in result.problems]
     problems = [(student, problem) for student, problem in problems if student not in decided]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
-    lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
+    # After an upgrade the same remark concerns the whole class.
+    remarks: dict[str, list[str]] = {}
+    for student, problem in problems:
+        if problem.remark:
+            remarks.setdefault(str(problem), []).append(student)
+    lines += [f"  note: {some(students)}: {text}" for text, students in remarks.items()]
     if any(result.status == "not gradable" and result.student not in decided for result in results):
         give = shell_command(course, "decide", "STUDENT", chapter, "POINTS", "REASON")
         lines.append(f"  to give points to work that cannot be graded: {give}")
