@@ -13,6 +13,7 @@ import click
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import OTHER_COURSE, course_option
 from autograder.course.paths import course_folder, require_writable
+from autograder.errors import some
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from autograder.intake.people.standing import Attendance
     from autograder.intake.people.worksheet import Worksheet
     from autograder.intake.roster import Student
-
-# Nobody reads the names of half a class.
-_NAMED = 10
 
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
@@ -229,11 +227,6 @@ def _standing(student: Student) -> str:
     return f"  ({'; '.join(filter(None, parts))})" if any(parts) else ""
 
 
-def _named(students: Sequence[str]) -> str:
-    more = len(students) - _NAMED
-    return ", ".join(students[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
     total = len(enrolment.added) + len(enrolment.updated) + len(enrolment.unchanged)
     lines = [
@@ -241,16 +234,16 @@ def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
         f"{len(enrolment.unchanged)} unchanged"
     ]
     if enrolment.added and total > len(enrolment.added):
-        lines.append(f"new: {_named(enrolment.added)}")
+        lines.append(f"new: {some(enrolment.added)}")
     if enrolment.absent:
         hint = "is a teacher among them? --withdraw" if of_chapter else "--remove-missing takes them out"
-        lines.append(f"not on this list, and still in the class ({hint}): {_named(enrolment.absent)}")
+        lines.append(f"not on this list, and still in the class ({hint}): {some(enrolment.absent)}")
     if enrolment.departed:
-        lines.append(f"not on this list, withdrawn, with their work kept: {', '.join(enrolment.departed)}")
+        lines.append(f"not on this list, withdrawn, with their work kept: {some(enrolment.departed)}")
     if enrolment.removed:
-        lines.append(f"not on this list, removed without work: {', '.join(enrolment.removed)}")
+        lines.append(f"not on this list, removed without work: {some(enrolment.removed)}")
     if enrolment.withdrawn:
-        who = ", ".join(enrolment.withdrawn)
+        who = some([*enrolment.withdrawn])
         lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")
     for name, chapters in enrolment.kept_groups.items():
         lines.append(

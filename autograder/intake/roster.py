@@ -60,6 +60,8 @@ class Student:
     state: str = ""
     excused: tuple[str, ...] = ()  # the chapters that do not count for this student
     drafts: tuple[str, ...] = ()  # the chapters that Moodle has as a draft, which the student has not handed in
+    # by chapter, the points that a person gave to work without a notebook, and why
+    decided: Mapping[str, tuple[float, str]] = field(default_factory=dict)
     # whether only a number in a blind assignment is known, until a worksheet with names is read
     blind: bool = False
     # the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
@@ -247,6 +249,8 @@ def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[
             participants={**entry.participants, **student.participants},
             teams={**entry.teams, **student.teams},
             other_platforms=others,
+            excused=tuple(sorted({*entry.excused, *student.excused})),
+            decided={**entry.decided, **student.decided},
         )
     return everyone
 

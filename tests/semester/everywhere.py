@@ -259,7 +259,8 @@ def _compare_csv(done: Comparison, places: Places, expected: Expected, folder: P
     rows = {key: row for key, row in expected.rows.items() if key[0] in begun}
     must = {
         key: (
-            *(row.raw, row.penalty, row.score, row.best, _moment(row.due)),
+            *(About(number) for number in (row.raw, row.penalty, row.score, row.best)),
+            _moment(row.due),
             _moment(row.work.handed_in if row.work else None),
             str(bool(row.waiting) and row.submitter == key[1]),
         )
@@ -378,5 +379,5 @@ def _moment(moment: datetime | None) -> str:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         return list(csv.DictReader(file))

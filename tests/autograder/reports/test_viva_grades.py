@@ -38,7 +38,7 @@ def run(course, *words):  # noqa: F811
 
 
 def read(path):
-    with Path(path).open(encoding="utf-8", newline="") as file:
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -56,10 +56,10 @@ def test_csv_has_the_conversations_and_leaves_missing_ones_empty(talked, tmp_pat
     data = run(talked, "export", "--to", str(tmp_path / "out"))
     rows = {row["student_id"]: row for row in read(tmp_path / "out" / "grades.csv") if row["assignment"] == VIVA}
     shown = {student: (row["score"], row["max_score"], row["needs_manual_grade"]) for student, row in rows.items()}
-    assert shown["ada"] == ("3.0", "4.0", "False")
-    assert shown["bob"] == ("1.0", "4.0", "True")
-    assert shown["fay"] == ("1.0", "4.0", "False")
-    assert shown["cyd"] == ("", "4.0", "False")
+    assert shown["ada"] == ("3.00", "4.00", "False")
+    assert shown["bob"] == ("1.00", "4.00", "True")
+    assert shown["fay"] == ("1.00", "4.00", "False")
+    assert shown["cyd"] == ("", "4.00", "False")
     assert {item["student"] for item in data["no_conversation"]} == {"cyd", "dan", "eve"}
     told = CliRunner().invoke(main, ["export", "--to", str(tmp_path / "again"), "--course", str(talked.root)])
     assert re.search(f"{VIVA}: 3 .*: cyd, dan, eve", told.stdout)
