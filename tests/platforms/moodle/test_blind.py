@@ -81,7 +81,8 @@ def test_numbers_are_enough_and_names_come_later(term: Term, tmp_path: Path, cla
     assert exported(term, tmp_path / "names") == grades
     # Nothing comes a second time, neither from the blind download nor from the blind worksheet.
     before = sorted(term.root.glob("submitted/*/*"))
-    term.grade({}, "--submissions", DOWNLOAD)
+    points = {name: POINTS.get(f"participant-{one['participants'][CHAPTER]}", 0) for name, one in people.items()}
+    term.grade(points, "--submissions", DOWNLOAD)
     assert term.run("students", BLIND, "--chapter", "03")[0] == 0
     assert (sorted(term.root.glob("submitted/*/*")), set(roster(term))) == (before, set(people))
     assert exported(term, tmp_path / "again") == grades
