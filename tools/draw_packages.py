@@ -16,10 +16,10 @@ BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
     "small modules": ROOMS[2:10],
     "what decides": ("checking", "static_analysis", "mistakes", "checks"),
-    "chapters": ("course", "mutation", "site"),
+    "chapters": ("course", "site"),
     "submissions": ("intake", "engine", "grading"),
     "people": ("marking", "quizzes"),
-    "at the front": ("selftest", "commands"),
+    "at the front": ("commands",),
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4
 BOX = (WIDTH - LEFT - 20 - GAP * (COLUMNS - 1)) // COLUMNS

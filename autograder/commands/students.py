@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from autograder.intake.people.worksheet import Worksheet
     from autograder.intake.roster import Student
 
+
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
 
@@ -234,14 +235,14 @@ def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
         f"{len(enrolment.unchanged)} unchanged"
     ]
     if enrolment.added and total > len(enrolment.added):
-        lines.append(f"new: {some(enrolment.added)}")
+        lines.append(f"new: {some([*enrolment.added])}")
     if enrolment.absent:
         hint = "is a teacher among them? --withdraw" if of_chapter else "--remove-missing takes them out"
         lines.append(f"not on this list, and still in the class ({hint}): {some(enrolment.absent)}")
     if enrolment.departed:
         lines.append(f"not on this list, withdrawn, with their work kept: {some(enrolment.departed)}")
     if enrolment.removed:
-        lines.append(f"not on this list, removed without work: {some(enrolment.removed)}")
+        lines.append(f"not on this list, removed without work: {some([*enrolment.removed])}")
     if enrolment.withdrawn:
         who = some([*enrolment.withdrawn])
         lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from autograder.commands.selftest import doctor
+from autograder.commands.selftest.doctor import Item, examine
 from autograder.engine.sandbox import isolation
 from autograder.engine.sandbox.lockdown import LAYERS
-from autograder.selftest import doctor
-from autograder.selftest.doctor import Item, examine
 
 
 def found(name: str, items: list[Item]) -> Item:

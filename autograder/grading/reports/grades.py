@@ -72,6 +72,11 @@ class Grade:
         return self.waits_for != "choice"
 
     @property
+    def graded(self) -> bool:
+        """Whether the points are those of work that was handed in: graded, or decided by a person."""
+        return self.handed_in and bool(self.gradable) and not self.waits_for
+
+    @property
     def score(self) -> float:
         """The points after the penalty, never below zero."""
         return max(0.0, self.raw - self.penalty)
@@ -171,7 +176,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
 
 def _decided(grade: Grade, points: float, reason: str) -> Grade:
     """Return a grade with the points that a person gave; the reason names a notebook that was graded since."""
-    if grade.handed_in and grade.gradable and not grade.waits_for:
+    if grade.graded:
         reason += f"; a notebook that was handed in since has {grade.score:g} points (tfcourse decide --undo counts it)"
     return replace(
         grade,

@@ -223,12 +223,12 @@ def excuse(course: Course, student: str, chapter: str, *, excused: bool = True) 
 
 def decide(course: Course, student: str, chapter: str, decision: tuple[float, str] | None) -> Student:
     """Give points to a student's work in a chapter, with the reason; ``None`` takes them back."""
-    made = {} if decision is None else {chapter: decision}
+    new = {} if decision is None else {chapter: decision}
     return _change(
         course,
         student,
         lambda entry: replace(
-            entry, decided={name: other for name, other in entry.decided.items() if name != chapter} | made
+            entry, decided={name: old for name, old in entry.decided.items() if name != chapter} | new
         ),
     )
 
