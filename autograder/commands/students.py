@@ -261,7 +261,7 @@ def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
         f"{len(enrolment.unchanged)} unchanged"
     ]
     if enrolment.added and total > len(enrolment.added):
-        lines.append(f"new: {some([*enrolment.added])}")
+        lines.append(f"new: {some(enrolment.added)}")
     if enrolment.absent:
         hint = "is a teacher among them? --withdraw" if of_chapter else "--remove-missing takes them out"
         lines.append(f"not on this list, and still in the class ({hint}): {some(enrolment.absent)}")

@@ -1,7 +1,8 @@
 """Tell who is who: class lists, worksheets and downloads name people by numbers, ids, addresses and names.
 
 Two identities are matched by their number on Canvas, then by an id, login, institution's number or email address, then by a participant's
-number on Moodle, then by their names; last by the number of an anonymous participant. Each step takes only what is unique on both sides; the rest is reported, and never guessed.
+number on Moodle, then by their names, last by the number of an anonymous participant. Each step takes only what is unique on both sides;
+the rest is reported, and never guessed.
 
 Does not protect against:
 

@@ -249,6 +249,8 @@ def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[
             participants={**entry.participants, **student.participants},
             teams={**entry.teams, **student.teams},
             other_platforms=others,
+            excused=tuple(sorted({*entry.excused, *student.excused})),
+            decided={**entry.decided, **student.decided},
         )
     return everyone
 

@@ -229,7 +229,7 @@ def _ambiguous(owner: _Owner, students: Sequence[str], chapter: str, where: str)
 
 def _same_name(owner: _Owner, student: str, chapter: str, where: str) -> Problem:
     if owner.platform in ("moodle", "brightspace"):
-        message = f"More than one student is called {owner.name}; {owner.platform.capitalize()}'s number tells them apart in this chapter only."
+        message = f"More than one student is called {owner.name}; their numbers tell them apart in this chapter only."
         do = "Map the ids by hand in students.json."
         if owner.platform == "moodle":
             do = f"Read the assignment's grading worksheet: tfcourse students WORKSHEET.csv --chapter {chapter}"

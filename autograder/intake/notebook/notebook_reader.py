@@ -189,7 +189,7 @@ class _Found:
             self.damaged.append(number)
             return
         metadata = {"nbgrader": {"grade_id": mark}} if mark else {}
-        cell = {"cell_type": _KINDS[kind], "metadata": metadata, "source": text}
+        cell: dict[str, Any] = {"cell_type": _KINDS[kind], "metadata": metadata, "source": text}
         pictures = self._pictures(number, fields.get("attachments"))
         if kind == "code":
             cell |= {"execution_count": None, "outputs": []}

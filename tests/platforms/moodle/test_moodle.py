@@ -121,6 +121,42 @@ def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> No
     assert (dora.drafts, dora.teams) == ((CHAPTER,), {CHAPTER: "Team Z"})
 
 
+def test_a_worksheet_changes_no_name_that_two_columns_gave_and_names_whom_it_adds(
+    course: Course, tmp_path: Path
+) -> None:
+    assert enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER).enrolment.added == ()
+    john = read_roster(course)["john-smith-jr"]
+    assert (john.name, john.first_and_last_name) == ("John Smith, Jr.", ("John", "Smith, Jr."))
+    # Teachers stand in no worksheet.
+    with_teachers = enrol(course, FILES / "participants_en_with_teachers.csv")
+    assert len(with_teachers.added) == 3
+    sheet = enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
+    assert (sheet.enrolment.absent, sheet.enrolment.unchanged) == (
+        with_teachers.added,
+        tuple(sorted(sheet_people(course))),
+    )
+
+
+def sheet_people(course: Course) -> list[str]:
+    return [name for name, student in read_roster(course).items() if CHAPTER in student.participants]
+
+
+def test_rows_of_another_role_than_most_are_left_out_and_named(course: Course, tmp_path: Path) -> None:
+    rows = ["First name,Last name,Email address,Roles", "Ann,New,new@x.example,Student"]
+    rows += [f"Stu{n},Dent,s{n}@x.example,Student" for n in range(3)]
+    rows += ["Tea,Cher,t@x.example,Teacher", 'Tu,Tor,u@x.example,"Student, Tutor"']
+    (tmp_path / "p.csv").write_text("\n".join(rows), encoding="utf-8")
+    enrolment = enrol(course, tmp_path / "p.csv")
+    assert [(problem.kind, problem.where) for problem in enrolment.problems] == [("other role", "p.csv, line 6")]
+    assert enrolment.added == ("ann-new", "stu0-dent", "stu1-dent", "stu2-dent", "tu-tor")
+
+
+def test_of_several_groups_in_one_cell_the_smallest_hands_in(course: Course) -> None:
+    course_file_path(course.root).write_text(TEAMS)
+    mates = group_submitters(course, CHAPTER, read_roster(course), ["jose-nunez"])
+    assert mates == {"sean-o-brien": "jose-nunez"}
+
+
 @pytest.mark.parametrize("worksheet", [False, True])
 def test_names_are_found_without_the_signs_that_moodle_leaves_out(course: Course, worksheet: bool) -> None:
     if worksheet:
