@@ -83,7 +83,7 @@ def autograde_chapter(
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.reports.grades import answers_waiting
     from autograder.intake.downloads.collect import collect
-    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import strangers
     from autograder.intake.people.times import apply_times
 
@@ -226,7 +226,7 @@ def _format_grades(
     from autograder.grading.record.results import waiting
     from autograder.grading.reports.grades import answers_waiting
     from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
-    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import problems as stranger_problems
     from autograder.intake.people.strangers import strangers
     from autograder.intake.roster import read_roster
@@ -255,7 +255,12 @@ def _format_grades(
     problems = [(result.student, problem) for result in results for problem in result.problems]
     problems = [(student, problem) for student, problem in problems if student not in decided]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
-    lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
+    # After an upgrade the same remark concerns the whole class.
+    remarks: dict[str, list[str]] = {}
+    for student, problem in problems:
+        if problem.remark:
+            remarks.setdefault(str(problem), []).append(student)
+    lines += [f"  note: {some(students)}: {text}" for text, students in remarks.items()]
     if any(result.status == "not gradable" and result.student not in decided for result in results):
         give = shell_command(course, "decide", "STUDENT", chapter, "POINTS", "REASON")
         lines.append(f"  to give points to work that cannot be graded: {give}")

@@ -17,10 +17,11 @@ from autograder.errors import CourseError, some
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
-    from autograder.intake.people.attendance import Attendance
     from autograder.intake.people.enrol import Enrolment
+    from autograder.intake.people.standing import Attendance
     from autograder.intake.people.worksheet import Worksheet
     from autograder.intake.roster import Student
+
 
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
@@ -95,7 +96,7 @@ def students(
 
 
 def _list(course: Course) -> CommandResult:
-    from autograder.intake.people.attendance import attendance
+    from autograder.intake.people.standing import attendance
 
     everyone = attendance(course)
     return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))
@@ -104,6 +105,7 @@ def _list(course: Course) -> CommandResult:
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
     from autograder.course.gradebook.reader import released_chapters
     from autograder.course.lock import course_lock
+    from autograder.grading.reassign import reassign
     from autograder.intake.people.enrol import enrol
     from autograder.intake.people.worksheet import enrol_worksheet
 
@@ -120,6 +122,11 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
                 "timed": worksheet.timed,
                 "extended": worksheet.extended,
             }
+            if worksheet.revealed:
+                data["revealed"] = worksheet.revealed
+                lines.append(f"{len(worksheet.revealed)} participants have names now")
+            for participant, student in worksheet.revealed.items() if not dry_run else ():
+                reassign(course, participant, student)
             lines.append(_timed(worksheet))
             lines += [
                 f"extension of {name} until {until}: into course.toml" for name, until in worksheet.extended.items()
@@ -127,7 +134,7 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
         else:
             enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
     data |= asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}
-    text = "\n".join([*lines, _changes(enrolment, dry_run)])
+    text = "\n".join([*lines, _changes(enrolment, dry_run, of_chapter=bool(chapter))])
     return CommandResult(data, text, EXIT_FAILED if enrolment.problems else 0)
 
 
@@ -177,7 +184,7 @@ def _erase(course: Course, typed: str) -> CommandResult:
 
 def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:
     from autograder.course.gradebook.reader import released_chapters
-    from autograder.intake.people import decisions
+    from autograder.intake.people import standing
     from autograder.intake.people.find_student import called, find_student
 
     if option == "same":
@@ -188,12 +195,12 @@ def _carry_out(course: Course, option: str, student: str, other: str = "") -> st
         return f"{student} is {owner}; grade the work under this name: tfcourse autograde {' '.join(chapters)}"
     if option in ("excuse", "include"):
         (chapter,) = released_chapters(course, [other])
-        entry = decisions.excuse(course, student, chapter, excused=option == "excuse")
+        entry = standing.excuse(course, student, chapter, excused=option == "excuse")
         return f"{called(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
     if option == "joined":
-        entry = decisions.join(course, student, _day(other))
+        entry = standing.join(course, student, _day(other))
         return f"{called(entry)} joined on {entry.joined}: what was due before does not count"
-    change = {"add": decisions.add, "withdraw": decisions.withdraw, "ignore": decisions.ignore}[option]
+    change = {"add": standing.add, "withdraw": standing.withdraw, "ignore": standing.ignore}[option]
     return f"{called(change(course, student))}: {_EFFECTS[option]}"
 
 
@@ -251,15 +258,17 @@ def _standing(student: Student) -> str:
     return f"  ({'; '.join(filter(None, parts))})" if any(parts) else ""
 
 
-def _changes(enrolment: Enrolment, dry_run: bool) -> str:
+def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
     total = len(enrolment.added) + len(enrolment.updated) + len(enrolment.unchanged)
     lines = [
         f"{total} on this list: {len(enrolment.added)} new, {len(enrolment.updated)} updated, "
         f"{len(enrolment.unchanged)} unchanged"
     ]
+    if enrolment.added and total > len(enrolment.added):
+        lines.append(f"new: {some(enrolment.added)}")
     if enrolment.absent:
-        who = some(enrolment.absent)
-        lines.append(f"not on this list, and still in the class (--remove-missing takes them out): {who}")
+        hint = "is a teacher among them? --withdraw" if of_chapter else "--remove-missing takes them out"
+        lines.append(f"not on this list, and still in the class ({hint}): {some(enrolment.absent)}")
     if enrolment.departed:
         lines.append(f"not on this list, withdrawn, with their work kept: {some(enrolment.departed)}")
     if enrolment.removed:

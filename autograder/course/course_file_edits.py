@@ -131,6 +131,17 @@ def set_extension(root: Path, student: str, chapter: str, until: datetime) -> No
     write_atomically(path, tomlkit.dumps(document).encode())
 
 
+def move_extensions(root: Path, student: str, other: str) -> None:
+    """Give the extensions of a student to another one, who keeps their own."""
+    path = course_file_path(root)
+    document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+    if moved := document.get("extensions", {}).pop(student, None):
+        table = document["extensions"].setdefault(other, tomlkit.table())
+        for chapter, until in moved.items():
+            table.setdefault(chapter, until)
+        write_atomically(path, tomlkit.dumps(document).encode())
+
+
 @contextmanager
 def course_file_or_before(root: Path) -> Iterator[None]:
     """Restore ``course.toml`` if the block fails, so that a choice that could not be released is dropped."""

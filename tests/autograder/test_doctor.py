@@ -12,12 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from autograder.commands.selftest import doctor
+from autograder.commands.selftest.doctor import Item, examine
 from autograder.course.folder import Course
 from autograder.engine.sandbox import isolation
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.grading.record.results import GradeResult, write_result
-from autograder.selftest import doctor
-from autograder.selftest.doctor import Item, examine
 
 
 def found(name: str, items: list[Item]) -> Item:

@@ -142,7 +142,7 @@ def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
 
 def _graded(grades: Iterable[Grade]) -> list[Grade]:
     """Return the valid grades: of work that is graded, and not at 0 because it could not be graded."""
-    return [grade for grade in grades if grade.handed_in and grade.gradable and not grade.waits_for]
+    return [grade for grade in grades if grade.graded]
 
 
 def not_begun(grades: Iterable[Grade]) -> str:
@@ -197,11 +197,12 @@ def _moment(naive: datetime | None) -> str:
 def _csv(grades: Sequence[Grade]) -> list[Table]:
     """Return a table with the columns of nbgrader's export, whether a manual question still waits, and why a person gave the points.
 
-    A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export. A missing conversation has no points.
+    A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export. A missing conversation has no points, nor has
+    work without a grade.
     """
 
     def points(grade: Grade, number: float) -> str:
-        return number_text(number) if not grade.waits_for and (grade.handed_in or not grade.viva) else ""
+        return number_text(number) if grade.graded or not (grade.handed_in or grade.viva) else ""
 
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,

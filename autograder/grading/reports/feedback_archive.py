@@ -30,8 +30,7 @@ from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError, some
 from autograder.grading.feedback.exporter import FeedbackExporter, with_gradebook
 from autograder.grading.reports.grades import Grade, read_grades
-from autograder.intake.people.attendance import group_submitters
-from autograder.intake.people.strangers import is_outside
+from autograder.intake.people.standing import group_submitters, is_outside
 from autograder.intake.roster import Student, read_roster, safe_id
 
 PLATFORMS = ("canvas", "moodle")

@@ -21,8 +21,7 @@ from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
 from autograder.grading.reports.counting import counted, ruled_cells
-from autograder.intake.people.attendance import enrolled_students, group_submitters, submitters
-from autograder.intake.people.standing import counts_for
+from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
 
 WaitsFor = Literal["", "choice", "grading", "hand-in"]
@@ -71,6 +70,11 @@ class Grade:
     def decided(self) -> bool:
         """Whether no notebook has to be chosen among several."""
         return self.waits_for != "choice"
+
+    @property
+    def graded(self) -> bool:
+        """Whether the points are those of work that was handed in: graded, or decided by a person."""
+        return self.handed_in and bool(self.gradable) and not self.waits_for
 
     @property
     def score(self) -> float:
@@ -172,7 +176,7 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
 
 def _decided(grade: Grade, points: float, reason: str) -> Grade:
     """Return a grade with the points that a person gave; the reason names a notebook that was graded since."""
-    if grade.handed_in and grade.gradable and not grade.waits_for:
+    if grade.graded:
         reason += f"; a notebook that was handed in since has {grade.score:g} points (tfcourse decide --undo counts it)"
     return replace(
         grade,

@@ -235,7 +235,7 @@ def other_files(
         below = [path for entry in entries if len((path := _outside(entry)).parts) > 1]
         layout = replace(_layout(below, chapters, known_students), doubtful=frozenset())
     named = [(entry, _owner_of(entry, layout, chapter, known_students)) for entry in entries]
-    have = {safe_id(upload.owner) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
+    have = {_person(upload) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
     files = [
         upload
         for entry, upload in named
@@ -244,10 +244,15 @@ def other_files(
         and not _is_other(upload, others)
         and not upload.entry.path.name.startswith(".")
     ]
-    alone = [upload for upload in files if safe_id(upload.owner) not in have]
-    with_notebook = [upload for upload in files if safe_id(upload.owner) in have]
+    alone = [upload for upload in files if _person(upload) not in have]
+    with_notebook = [upload for upload in files if _person(upload) in have]
     unclear = [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
     return alone, with_notebook, unclear
+
+
+def _person(upload: Upload) -> tuple[str, str]:
+    """Return what one student's files have in common: in blind marking everybody has one name."""
+    return safe_id(upload.owner), upload.upload if upload.platform in ("moodle", "brightspace") else upload.user
 
 
 def _is_other(upload: Upload, others: frozenset[str]) -> bool:

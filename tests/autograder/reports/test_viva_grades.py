@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from autograder.commands.main import main
+from autograder.commands.selftest.doctor import examine
 from autograder.course.total_rule import TotalRule
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.totals import totals
 from autograder.intake.notebook.manifest import read_manifest
-from autograder.selftest.doctor import examine
 from tests.autograder.marking.conftest import CHAPTER, EXERCISE, course, graded  # noqa: F401
 
 VIVA = f"{CHAPTER}_viva"

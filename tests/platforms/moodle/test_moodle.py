@@ -19,32 +19,15 @@ from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.moodle import first_worksheets, other_maxima, record_worksheets, scaled
 from autograder.intake.downloads.collect import collect
 from autograder.intake.downloads.collection import Collection
-from autograder.intake.people.attendance import group_submitters
 from autograder.intake.people.class_list import WorksheetForm
 from autograder.intake.people.enrol import enrol
+from autograder.intake.people.standing import group_submitters
 from autograder.intake.people.worksheet import enrol_worksheet, worksheet_form
 from autograder.intake.roster import read_roster
-from tests.corpus.conftest import release
 
-FILES = Path(__file__).parent
-CHAPTER = "03_scaled_dot_product"
+from .conftest import CHAPTER, FILES
+
 TEAMS = f"[chapters.{CHAPTER}]\ngroups = true\n"
-
-
-@pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course in which the chapter is released. Do not write into it."""
-    root = tmp_path_factory.mktemp("moodle") / "course"
-    release(root, {CHAPTER: ("soft_lookup", "causal_mask", "padding_mask")}, wheels=False)
-    return root
-
-
-@pytest.fixture
-def course(pristine: Path, tmp_path: Path) -> Course:
-    """A course of one's own, with Moodle's list of participants."""
-    course = Course.open(Path(shutil.copytree(pristine, tmp_path / "course")))
-    enrol(course, FILES / "participants_en.csv")
-    return course
 
 
 def told(collection: Collection) -> list[str]:
@@ -129,6 +112,9 @@ def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> No
     ]
     assert "dora-draft" not in holders(course)
     assert anna in holders(course)
+    dry = enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER, dry_run=True)
+    assert anna in dry.timed
+    assert dry.timed == enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER).timed
     dora = next(grade for grade in read_grades(course, [CHAPTER]) if grade.student == "dora-draft")
     assert (dora.handed_in, dora.waits_for) == (True, "hand-in")
     # A list of groups for the chapter tells nothing of drafts.
@@ -136,6 +122,42 @@ def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> No
     enrol_worksheet(course, course.root / "groups.csv", CHAPTER)
     dora = read_roster(course)["dora-draft"]
     assert (dora.drafts, dora.teams) == ((CHAPTER,), {CHAPTER: "Team Z"})
+
+
+def test_a_worksheet_changes_no_name_that_two_columns_gave_and_names_whom_it_adds(
+    course: Course, tmp_path: Path
+) -> None:
+    assert enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER).enrolment.added == ()
+    john = read_roster(course)["john-smith-jr"]
+    assert (john.name, john.first_and_last_name) == ("John Smith, Jr.", ("John", "Smith, Jr."))
+    # Teachers stand in no worksheet.
+    with_teachers = enrol(course, FILES / "participants_en_with_teachers.csv")
+    assert len(with_teachers.added) == 3
+    sheet = enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
+    assert (sheet.enrolment.absent, sheet.enrolment.unchanged) == (
+        with_teachers.added,
+        tuple(sorted(sheet_people(course))),
+    )
+
+
+def sheet_people(course: Course) -> list[str]:
+    return [name for name, student in read_roster(course).items() if CHAPTER in student.participants]
+
+
+def test_rows_of_another_role_than_most_are_left_out_and_named(course: Course, tmp_path: Path) -> None:
+    rows = ["First name,Last name,Email address,Roles", "Ann,New,new@x.example,Student"]
+    rows += [f"Stu{n},Dent,s{n}@x.example,Student" for n in range(3)]
+    rows += ["Tea,Cher,t@x.example,Teacher", 'Tu,Tor,u@x.example,"Student, Tutor"']
+    (tmp_path / "p.csv").write_text("\n".join(rows), encoding="utf-8")
+    enrolment = enrol(course, tmp_path / "p.csv")
+    assert [(problem.kind, problem.where) for problem in enrolment.problems] == [("other role", "p.csv, line 6")]
+    assert enrolment.added == ("ann-new", "stu0-dent", "stu1-dent", "stu2-dent", "tu-tor")
+
+
+def test_of_several_groups_in_one_cell_the_smallest_hands_in(course: Course) -> None:
+    course_file_path(course.root).write_text(TEAMS)
+    mates = group_submitters(course, CHAPTER, read_roster(course), ["jose-nunez"])
+    assert mates == {"sean-o-brien": "jose-nunez"}
 
 
 @pytest.mark.parametrize("worksheet", [False, True])
