@@ -73,7 +73,7 @@ class Grade:
 
     @property
     def graded(self) -> bool:
-        """Whether the points are those of work that was handed in: graded, or decided by a person."""
+        """Whether work that was handed in has points that count: it was graded, or a person decided."""
         return self.handed_in and bool(self.gradable) and not self.waits_for
 
     @property

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from autograder.course.course_file import ChapterPlan, CourseFile, LateRule
 from autograder.course.exercise_rules import ExerciseRule
+from autograder.course.folder import Course
 from autograder.grading.feedback.counted_page import counted_page
 from autograder.grading.feedback.page import Page, Part
+from autograder.grading.feedback.page_html import page_html
+from autograder.intake.notebook.problem import Problem
+from autograder.intake.roster import Student, write_roster
 
 CHAPTER = "03_scaled_dot_product"
 PARTS = (
@@ -79,3 +84,17 @@ def test_points_so_far_are_those_of_the_course_without_what_waits() -> None:
     assert (counted.settled_score, counted.settled_max) == (3.0, 10.0)
     bonus = counted_page(late, plan(question_why=ExerciseRule(count="bonus")))
     assert (bonus.settled_score, bonus.settled_max) == (3.0, 10.0)
+
+
+def test_points_that_a_person_gave_are_on_the_page_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = replace(page(score=0.0), parts=(), problems=(Problem("no notebook", "A PDF.", fatal=True),))
+    monkeypatch.setattr("autograder.grading.feedback.page_html.feedback_page", lambda *arguments, **options: refused)
+    course = Course.open(tmp_path, create=True)
+    write_roster(course, {"ada": Student("ada")})
+    assert "not graded" in page_html({}, {}, "", str(tmp_path))
+    write_roster(course, {"ada": Student("ada", decided={CHAPTER: (5.0, "Half of it is <right>.")})})
+    html = page_html({}, {}, "", str(tmp_path))
+    assert ("<strong>5</strong> of 15 points" in html, "Half of it is &lt;right&gt;." in html) == (True, True)
+    assert "not graded" not in html
