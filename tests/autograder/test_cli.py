@@ -201,7 +201,7 @@ def test_a_class_is_graded_reported_and_exported(course_dir: Path, tmp_path: Pat
 
     assert run("report", "04", "--course", course_dir).exit_code == 1
     told = run("export", "04", "--format", "canvas", "--course", course_dir).stdout
-    assert f"1 submission could not be graded and stands at 0, and in no file for a platform: curie ({CHAPTER})" in told
+    assert f"1 submission could not be graded and has no points: curie ({CHAPTER})" in told
     exported = run("export", "04", "--format", "canvas", "--course", course_dir, "--json")
     table = Path(json.loads(exported.stdout)["files"][0]["path"]).read_text(encoding="utf-8")
     assert '"901","","","","3.00"' in table

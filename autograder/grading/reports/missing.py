@@ -184,14 +184,14 @@ def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
 
 
 def _not_gradable(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence on students at 0 because their work could not be graded, and how to give them points."""
+    """Return a sentence on students whose work could not be graded, and how to give them points."""
     refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
     if not refused:
         return []
-    stand, them = ("stands", "it") if len(refused) == 1 else ("stand", "them")
+    have, them = ("has", "it") if len(refused) == 1 else ("have", "them")
     names = some([f"{grade.full_name} ({grade.chapter})" for grade in refused])
     return [
-        f"{_count(refused)} could not be graded and {stand} at 0, and in no file for a platform: {names}. "
+        f"{_count(refused)} could not be graded and {have} no points: {names}. "
         f"Give {them} points: {shell_command(course, 'decide', 'STUDENT', 'CHAPTER', 'POINTS', 'REASON')}"
     ]
 

@@ -96,9 +96,10 @@ def test_the_same_grades_give_the_same_bytes_in_any_order(on_canvas, tmp_path):
     ]
 
 
-def test_what_could_not_be_graded_stays_at_0_in_nbgraders_columns(grades, refused, tmp_path):
+def test_what_could_not_be_graded_is_in_nbgraders_columns_without_a_number(grades, refused, tmp_path):
     (file,) = export([*grades, refused.grade], "csv", tmp_path)
-    assert "s7" in file.students
+    (row,) = (row for row in read(file.path) if "s7" in row)
+    assert (row[NBGRADER.index("score")], "s7" in file.students) == ("", True)
 
 
 @pytest.mark.parametrize("form", ["csv", "canvas", "moodle"])
