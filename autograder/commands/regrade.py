@@ -39,7 +39,10 @@ def _regrade(
     from autograder.commands.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
     from autograder.grading.regrade import to_regrade
+    from autograder.grading.reports.grades import read_grades
+    from autograder.grading.reports.recount import in_total_points
 
+    before = read_grades(course, [chapter])
     chosen = to_regrade(course, chapter, students, settings, release)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
         done = regrade_chapter(
@@ -55,7 +58,7 @@ def _regrade(
     if not dry_run:
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.
         write_pages(course, chapter, done.results)
-    return done
+    return replace(done, moves=in_total_points(course, chapter, done.moves, before, dry_run=dry_run))
 
 
 def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
@@ -136,8 +139,8 @@ def regrade(
     """Grade again after the checks have changed, and list changed grades.
 
     The command repeats grades that were made with other checks, in another environment or with other limits. Manual points and comments
-    are kept. A chapter that was released with other points needs --new-points. Rules of course.toml for single exercises apply without
-    regrading; the list contains the grades that they change.
+    are kept. A chapter that was released with other points needs --new-points. Rules of course.toml for single exercises count without
+    regrading; a dry run lists the grades that they change.
 
     Example:
       tfcourse regrade 03 --dry-run
@@ -169,7 +172,9 @@ def regrade(
         ]
     counts = [recount(course, name) for name in names]
     text = "\n".join(
-        line for item, count in zip(done, counts, strict=True) for line in (_format_regrade(item), *count.lines())
+        line
+        for item, count in zip(done, counts, strict=True)
+        for line in (_format_regrade(item), *count.lines(each=dry_run))
     )
     failed = any(item.failed for item in done)
     data = [item.to_dict() | {"by_rules": count.to_dict()} for item, count in zip(done, counts, strict=True)]

@@ -52,7 +52,9 @@ _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined"
     metavar="STUDENT DAY",
     help="The student joined on this day (2026-11-02): what was due before does not count.",
 )
-@click.option("--erase", metavar="STUDENT", help="Remove the student and everything about them for good. Write the id.")
+@click.option(
+    "--erase", metavar="STUDENT", help="Remove the student and everything about them permanently. Write the id."
+)
 @course_option
 @command
 def students(
@@ -84,7 +86,7 @@ def students(
     if file is None and (remove_missing or dry_run or chapter):
         raise click.UsageError("--chapter, --dry-run and --remove-missing need a FILE")
     if erase and (file is not None or decided):
-        raise click.UsageError("--erase is a command of its own")
+        raise click.UsageError("--erase excludes FILE and the other options")
     if file is None and not decided and not erase:
         return _list(course)
     require_writable(course.root, OTHER_COURSE)
@@ -167,15 +169,17 @@ def _erase(course: Course, typed: str) -> CommandResult:
         student = find_student(course, typed)
         if student != typed:
             do = f"Write the id: {shell_command(course, 'students', '--erase', student)}"
-            raise CourseError(f"this would erase {student} for good", do=do)
-        removed, left = erase(course, student)
+            raise CourseError(f"this would erase {student} permanently", do=do)
+        removed, remaining = erase(course, student)
     lines = [
         f"{student}: erased from {', '.join(removed)}",
-        "report, exports and viva pages were removed; the commands make them anew",
+        "report, exports and viva pages were removed; the commands write them again",
         "not erased: backups, the downloads that you collected from, and what the learning platform has",
     ]
-    lines += [f"still named in {some(left)}: look there"] if left else []
-    return CommandResult({"removed": removed, "left": left}, "\n".join(lines), EXIT_FAILED if left else 0)
+    lines += [f"still named in {some(remaining)}: look there"] if remaining else []
+    return CommandResult(
+        {"removed": removed, "remaining": remaining}, "\n".join(lines), EXIT_FAILED if remaining else 0
+    )
 
 
 def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:

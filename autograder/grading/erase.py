@@ -25,8 +25,8 @@ from autograder.intake.roster import Student, read_roster, write_roster
 _OF_STUDENTS = ("submitted", "autograded", "feedback", "replaced", "uncounted", "results", "choices", "journal", "viva")
 # The folders with JSON about several students.
 _OF_CLASS = ("journal", "marks", "viva", "times", "worksheets")
-# What commands make anew from the rest; archives cannot be searched.
-_MADE_ANEW = ("export", "report.html", "viva/*/*.html")
+# What commands write again from the rest; archives cannot be searched.
+_REGENERATED = ("export", "report.html", "viva/*/*.html")
 # What students receive, and where it comes from: nobody is named there.
 _WITHOUT_PEOPLE = ("source", "release", "student")
 
@@ -45,30 +45,30 @@ def erase(course: Course, student: str) -> tuple[list[str], list[str]]:
     entry = roster.pop(student, Student(student))
     is_named = _finder({student, *filter(None, (entry.name, entry.email, entry.login, entry.number))})
     touched = {"gradebook.db"} if _from_gradebook(course, student) else set()
-    for path in [*_own(root, student), *(path for pattern in _MADE_ANEW for path in root.glob(pattern))]:
+    for path in [*_owned_paths(root, student), *(path for pattern in _REGENERATED for path in root.glob(pattern))]:
         if path.exists():
             (shutil.rmtree if path.is_dir() else Path.unlink)(path)
             touched.add(path.relative_to(root).parts[0])
     for path in (path for top in _OF_CLASS for path in sorted((root / top).rglob("*.json*"))):
         before = path.read_text(encoding="utf-8")
         lines = before.splitlines() if path.suffix == ".jsonl" else [before]
-        kept = [_without(json.loads(line), student, is_named) if is_named(line.encode()) else line for line in lines]
-        if kept != lines:
-            texts = [line if isinstance(line, str) else json.dumps(line) for line in kept if line is not None]
-            write_atomically(path, "".join(f"{text}\n" for text in texts).encode(), mode=path.stat().st_mode & 0o777)
+        texts = [_line_without(line, student, is_named) if is_named(line.encode()) else line for line in lines]
+        if texts != lines:
+            data = "".join(f"{text}\n" for text in texts if text).encode()
+            write_atomically(path, data, mode=path.stat().st_mode & 0o777)
             touched.add(path.relative_to(root).parts[0])
     if _from_course_file(root, student):
         touched.add(course_file_path(root).name)
     write_roster(course, roster)
-    left = [
+    remaining = [
         path.relative_to(root).as_posix()
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.relative_to(root).parts[0] not in _WITHOUT_PEOPLE and is_named(path.read_bytes())
     ]
-    return sorted({*touched, "students.json"}), left
+    return sorted({*touched, "students.json"}), remaining
 
 
-def _own(root: Path, student: str) -> Iterator[Path]:
+def _owned_paths(root: Path, student: str) -> Iterator[Path]:
     """Yield the folders and files that are the student's alone."""
     for top in _OF_STUDENTS:
         for path in sorted((root / top).rglob("*")):
@@ -80,8 +80,17 @@ def _finder(names: set[str]) -> Callable[[bytes], bool]:
     """Return a function that tells whether bytes hold one of some names as a word, also as JSON writes it."""
     spelled = {text for name in names for text in (name, json.dumps(name)[1:-1])}
     pattern = "|".join(re.escape(text) for text in sorted(spelled))
-    found = re.compile(rb"(?<![\w@.-])(?:" + pattern.encode() + rb")(?![\w@-])")
-    return lambda data: found.search(data) is not None
+    mention = re.compile(rb"(?<![\w@.-])(?:" + pattern.encode() + rb")(?![\w@-])")
+    return lambda data: mention.search(data) is not None
+
+
+def _line_without(line: str, student: str, is_named: Callable[[bytes], bool]) -> str:
+    """Return JSON as text without what is about a student; a line that was cut short is dropped, as its readers do."""
+    try:
+        remaining = _without(json.loads(line), student, is_named)
+    except ValueError:
+        return ""
+    return "" if remaining is None else json.dumps(remaining)
 
 
 def _without(value: Any, student: str, is_named: Callable[[bytes], bool]) -> Any:
@@ -92,7 +101,8 @@ def _without(value: Any, student: str, is_named: Callable[[bytes], bool]) -> Any
         return {name: _without(other, student, is_named) for name, other in value.items() if name != student}
     if isinstance(value, list):
         texts = [other for other in value if not (isinstance(other, str) and is_named(other.encode()))]
-        return [kept for other in texts if (kept := _without(other, student, is_named)) is not None or other is None]
+        pruned = [_without(other, student, is_named) for other in texts]
+        return [other for other, before in zip(pruned, texts, strict=True) if other is not None or before is None]
     return value
 
 

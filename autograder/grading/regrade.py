@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from autograder.course.folder import Course
@@ -42,6 +42,7 @@ class ScoreChange:
     before: float  # the old points
     after: float  # the new points
     exercises: tuple[tuple[str, float, float], ...]  # the exercises whose points changed: name, before, after
+    best: Mapping[str, float] = field(default_factory=dict, compare=False)  # the points that can be earned, by exercise
 
     def to_dict(self) -> dict[str, Any]:
         """Return this as plain data, ready for JSON."""
@@ -247,7 +248,8 @@ def _move(before: GradeResult, after: GradeResult) -> ScoreChange | None:
     exercises = tuple(_moved_exercises(before, after))
     if not exercises and before.score == after.score:
         return None
-    return ScoreChange(after.student, before.score, after.score, exercises)
+    best = {exercise.name: exercise.max_score for exercise in after.exercises}
+    return ScoreChange(after.student, before.score, after.score, exercises, best)
 
 
 def _moved_exercises(before: GradeResult, after: GradeResult) -> Iterator[tuple[str, float, float]]:

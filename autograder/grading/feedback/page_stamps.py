@@ -110,8 +110,8 @@ class PageStamps:
         if any(published.get(other) != graded[other] for other in copies):
             return None
         ticks = self._ticks.get(student, [])
-        settled = repr((self._plan.due(self._chapter, student), self._decided.get(student)))
-        made_of = [self._common, self._marks[student], settled, graded.get(name, ""), *ticks, *sorted(copies)]
+        decisions = repr((self._plan.due(self._chapter, student), self._decided.get(student)))
+        made_of = [self._common, self._marks[student], decisions, graded.get(name, ""), *ticks, *sorted(copies)]
         return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
 
     def _read(self) -> dict[str, list[str]]:

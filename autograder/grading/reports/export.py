@@ -72,7 +72,7 @@ def export(
         columns: Canvas's column headings that differ from the chapter's name, such as ``Chapter 01 (88121)``.
         rule: the rule that converts a total to a grade, for the file of totals.
         forms: by chapter, the form in which Moodle reads a worksheet.
-        first: by chapter and student, the points of the first worksheet. Then ``"moodle"`` has a second worksheet of those that differ.
+        first: by chapter and student, the points of the first worksheet. Then ``"moodle"`` adds a worksheet of the grades that differ.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.

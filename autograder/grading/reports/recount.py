@@ -1,13 +1,17 @@
-"""Say who moves by the rules that ``course.toml`` gives for single exercises. Nothing is run, and nothing is written."""
+"""Say what the rules that ``course.toml`` gives for single exercises change, and what a regrade changes in the total points."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
+from autograder.course.gradebook.reader import open_gradebook
+from autograder.grading.regrade import ScoreChange
 from autograder.grading.reports.grades import Grade, read_grades
+from autograder.grading.reports.rubric_counts import points_by_hand
 
 
 @dataclass(frozen=True)
@@ -16,20 +20,26 @@ class Recount:
 
     chapter: str
     rules: dict[str, str]  # by exercise, its rule in words
-    moves: tuple[tuple[Grade, Grade], ...]  # the grades that change: before, and after
+    moves: tuple[tuple[Grade, Grade], ...]  # the grades that differ: without the rules, and with them
     stayed: int  # how many submissions keep their points
 
-    def lines(self) -> list[str]:
-        """Return who moves as lines of text; none if the chapter has no rules."""
+    def lines(self, *, each: bool) -> list[str]:
+        """Return what the rules change as lines of text; none if the chapter has no rules.
+
+        Args:
+            each: whether to list every grade that differs.
+        """
         if not self.rules:
             return []
         counts = "; ".join(f"{name}: {rule}" for name, rule in self.rules.items())
+        head = f"{self.chapter}: already counted by course.toml, {counts}. It changes {len(self.moves)} of "
         width = max((len(after.student) for _, after in self.moves), default=0)
         return [
-            f"{self.chapter}: by course.toml, {counts}. {len(self.moves)} move, {self.stayed} stay",
+            f"{head}{len(self.moves) + self.stayed} grades",
             *(
-                f"  {after.student:<{width}}  {before.score:g} of {before.best:g} → {after.score:g} of {after.best:g}"
+                f"  {after.student:<{width}}  {before.score:g} of {before.best:g}, counted as {after.score:g} of {after.best:g}"
                 for before, after in self.moves
+                if each
             ),
         ]
 
@@ -65,3 +75,38 @@ def recount(course: Course, chapter: str) -> Recount:
         if (grade.score, grade.best) != (before[grade.student].score, before[grade.student].best)
     )
     return Recount(chapter, rules, moves, len(after) - len(moves))
+
+
+def in_total_points(
+    course: Course, chapter: str, moves: Iterable[ScoreChange], before: Iterable[Grade], *, dry_run: bool
+) -> tuple[ScoreChange, ...]:
+    """Return changes with the total points before and after that report and exports have, in place of the points of the checks.
+
+    Args:
+        moves: the changes of a regrade.
+        before: the grades before it.
+        dry_run: whether nothing was written; then the points afterwards are computed.
+    """
+    earlier = {grade.student: grade for grade in before}
+    now = {} if dry_run else {grade.student: grade.score for grade in read_grades(course, [chapter])}
+    rules = read_course_file(course.root).chapter(chapter).exercises
+    with open_gradebook(course) as gradebook:
+        by_hand = points_by_hand(gradebook, chapter, waiting=True)
+
+    def total(move: ScoreChange, grade: Grade) -> float:
+        raw = grade.raw
+        for name, was, becomes in move.exercises:
+            if (f"test_{name}", move.student) not in by_hand:
+                best = move.best.get(name, 0.0)
+                counted = [
+                    rules[name].counted(points, best)[0] if name in rules else points for points in (was, becomes)
+                ]
+                raw += counted[1] - counted[0]
+        return round(raw * (grade.score / grade.raw if grade.raw else 1.0), 6)
+
+    return tuple(
+        replace(move, before=grade.score, after=now[move.student] if move.student in now else total(move, grade))
+        if (grade := earlier.get(move.student)) is not None and not grade.decision
+        else move
+        for move in moves
+    )

@@ -124,16 +124,21 @@ def is_draft(status: str) -> bool:
     return status.casefold().startswith(_DRAFT)
 
 
-def apply_times(course: Course, chapter: str, times: Mapping[str, datetime] | None = None) -> list[str]:
+def apply_times(
+    course: Course, chapter: str, times: Mapping[str, datetime] | None = None, *, dry_run: bool = False
+) -> list[str]:
     """Write submission times of a chapter, and those that were kept for submissions that have come since; return those students.
 
     Args:
         course: the course; the caller holds its lock.
         times: new times by student, which are kept where the submission is still to come.
+        dry_run: whether to write nothing.
     """
     waiting = {**_waiting(course, chapter), **{name: time.isoformat(" ") for name, time in (times or {}).items()}}
     folders = {student: course.folder("submitted", student, chapter) for student in sorted(waiting)}
     applied = [student for student, folder in folders.items() if folder.is_dir() and not folder.is_symlink()]
+    if dry_run:
+        return applied
     for student in applied:
         write_atomically(folders[student] / "timestamp.txt", waiting[student].encode())
     left_over = {student: time for student, time in sorted(waiting.items()) if student not in applied}

@@ -79,7 +79,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
         for line, time in read.items()
         if time is None
     ]
-    timed = [] if dry_run or not times else apply_times(course, chapter, times)
+    timed = apply_times(course, chapter, times, dry_run=dry_run) if times else []
     if class_list.form is not None and not dry_run:
         write_atomically(
             _form_path(course, chapter),

@@ -83,7 +83,7 @@ def test_nothing_names_an_erased_student_and_the_others_stay(course_dir: Path, t
     assert run("students", "--erase", GONE, "--withdraw", STAYS) == 2
     assert GONE in read_roster(course)
     told = CliRunner().invoke(main, ["students", "--erase", GONE, "--json", "--course", str(course.root)])
-    assert (told.exit_code, json.loads(told.stdout)["left"]) == (0, [])
+    assert (told.exit_code, json.loads(told.stdout)["remaining"]) == (0, [])
     spelled = [text.encode() for text in (NAME, json.dumps(NAME)[1:-1], "zq@example.org", "Quagmire")]
     for path in sorted(path for path in course.root.rglob("*") if path.is_file()):
         content = path.read_bytes().replace(STAYS.encode(), b"")

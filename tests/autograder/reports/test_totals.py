@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
 from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
+from autograder.grading.regrade import ScoreChange
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.recount import recount
+from autograder.grading.reports.recount import in_total_points, recount
 from autograder.grading.reports.totals import totals
 
 CHAPTERS = ("03_scaled_dot_product", "04_multi_head", "05_transformer")
@@ -97,9 +99,24 @@ def test_the_recount_names_who_moves(course: Course) -> None:
     moves = {after.student: (before.score, after.score) for before, after in result.moves}
     assert moves == {"ada": (12.0, 15.0), "cy": (0.0, 4.0)}
     assert (result.stayed, list(result.rules)) == (1, ["attend"])
-    assert result.lines()[1:] == ["  ada  12 of 15 → 15 of 15", "  cy   0 of 15 → 4 of 15"]
+    (head,) = result.lines(each=False)
+    assert "already counted" in head
+    assert [re.findall(r"[\d.]+", line) for line in result.lines(each=True)[1:]] == [
+        ["12", "15", "15", "15"],
+        ["0", "15", "4", "15"],
+    ]
+    # A regrade says the total points that report and exports have, by the same rules.
+    change = ScoreChange("ada", 1.0, 0.0, (("attend", 1.0, 0.0),), {"attend": 4.0})
+    before = read_grades(course, [CHAPTER])
+    (same,) = in_total_points(course, CHAPTER, [change], before, dry_run=True)
+    assert (same.before, same.after) == (15.0, 15.0), "all points for every submission"
     put(course, "")
-    assert recount(course, CHAPTER).lines() == []
+    (less,) = in_total_points(course, CHAPTER, [change], read_grades(course, [CHAPTER]), dry_run=True)
+    assert (less.before, less.after) == (12.0, 11.0)
+    (done,) = in_total_points(course, CHAPTER, [change], before, dry_run=False)
+    assert (done.before, done.after) == (15.0, 12.0)
+    put(course, "")
+    assert recount(course, CHAPTER).lines(each=True) == []
 
 
 def test_a_bonus_gives_no_more_than_the_whole_chapter(course: Course) -> None:

@@ -112,6 +112,9 @@ def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> No
     ]
     assert "dora-draft" not in holders(course)
     assert anna in holders(course)
+    dry = enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER, dry_run=True)
+    assert anna in dry.timed
+    assert dry.timed == enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER).timed
     dora = next(grade for grade in read_grades(course, [CHAPTER]) if grade.student == "dora-draft")
     assert (dora.handed_in, dora.waits_for) == (True, "hand-in")
     # A list of groups for the chapter tells nothing of drafts.
