@@ -395,11 +395,9 @@ class GradebookWriter:
         Raises:
             RecordError: as :meth:`gradebook` does.
         """
-        folder = self.course.folder("submitted", student, self.chapter)
-        handed_in = _Folders(config=self.config, zone=self._zone).get_existing_timestamp(str(folder))
         with self.gradebook() as gradebook:
             gradebook.update_or_create_student(student)
-            gradebook.update_or_create_submission(self.chapter, student, timestamp=handed_in)
+            gradebook.update_or_create_submission(self.chapter, student, timestamp=self._handed_in(student))
             for grade in gradebook.find_submission_notebook(self.chapter, self.chapter, student).grades:
                 grade.auto_score, grade.needs_manual_grade = 0, False
             gradebook.db.commit()
@@ -423,6 +421,21 @@ class GradebookWriter:
             for grade in notebook.grades:
                 grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
             gradebook.db.commit()
+
+    def _handed_in(self, student: str) -> datetime | None:
+        folder = self.course.folder("submitted", student, self.chapter)
+        return _Folders(config=self.config, zone=self._zone).get_existing_timestamp(str(folder))
+
+    def has_time(self, student: str) -> bool:
+        """Return whether the gradebook has the time at which a submission was handed in.
+
+        Raises:
+            nbgrader.api.MissingEntry: if it does not have the submission.
+            RecordError: as :meth:`gradebook` does.
+        """
+        with self.gradebook() as gradebook:
+            timestamp: datetime | None = gradebook.find_submission(self.chapter, student).timestamp
+            return timestamp == self._handed_in(student)
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
         """Return a submission's grades by cell and its late penalty from the gradebook.

@@ -253,12 +253,13 @@ def _bring_files(
             message += " An archive within an archive is not looked into."
             do = f"Unpack it yourself and collect again. Or: {do}"
         path = submitted_notebook(course, chapter, student)
-        if os.path.lexists(path) or other_notebooks(path.parent, chapter):
+        alone = not (os.path.lexists(path) or other_notebooks(path.parent, chapter))
+        if not alone:
             message += " The notebook that was handed in before still counts."
         else:
             message += _copied(path.parent, uploads)
             students.append(_student_of(student, uploads[-1], chapter))
-        collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do))
+        collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do, fatal=alone))
     return students
 
 

@@ -18,7 +18,7 @@ from autograder.errors import CourseError
 from autograder.intake.downloads.store import what_to_do
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import Student, read_roster, roster_path, team_members, write_roster
+from autograder.intake.roster import Student, hand_in_groups, read_roster, roster_path, team_members, write_roster
 
 
 def teams_in(uploads: Iterable[Upload], roster: Mapping[str, Student], chapter: str) -> dict[str, Upload]:
@@ -63,10 +63,10 @@ def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> 
 
     In a chapter in which groups hand in, students keep the group that they have at the first collection.
     """
-    groups = read_course_file(course.root).chapter(chapter).groups
+    groups = hand_in_groups(roster, chapter) if read_course_file(course.root).chapter(chapter).groups else {}
     with_groups = {
-        name: replace(student, teams={**student.teams, chapter: student.group})
-        if groups and student.enrolled and student.group and chapter not in student.teams
+        name: replace(student, teams={**student.teams, chapter: groups[name]})
+        if student.enrolled and groups.get(name) and chapter not in student.teams
         else student
         for name, student in roster.items()
     }

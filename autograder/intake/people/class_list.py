@@ -6,7 +6,8 @@ What is read:
   and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name,
   canvas_group_id``;
 - Moodle: the participants as CSV, with headings in English, German, French or Polish;
-- Moodle's grading worksheet, with a participant's number and the time of the submission beside name, ID number and address;
+- Moodle's grading worksheet, with a participant's number and the time of the submission beside name, ID number and address, or without
+  these three where students are marked blindly;
 - a table of submission times, with ``student`` and ``time``;
 - nbgrader's CSV of students, with ``id, first_name, last_name, email``;
 - any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``.
@@ -23,7 +24,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -60,6 +61,7 @@ _HEADINGS = {
     "group": ("group", "groups", "group_name", "gruppe", "gruppen", "groupe", "groupes", "grupa", "grupy"),
     "group number": ("canvas_group_id",),
     "section": ("section", "sections"),
+    "role": ("role", "roles", "rolle", "rollen", "rôle", "rôles", "ruolo", "ruoli"),
     # In a grading worksheet columns are found by their cells, too, whatever their headings: see _worksheet_fields.
     "participant": ("identifier",),
     "status": ("status", "statut", "estado", "stato"),
@@ -133,29 +135,24 @@ def read_class_list(path: Path) -> ClassList:
     platform = "moodle" if worksheet else platform
     fields = worksheet or _columns(path, header, headings)
     form = _form(header, [cells for _, cells in lines], fields)
-    if "participant" in fields and "name" not in fields:
-        raise CourseError(
-            "this worksheet is anonymous: it has participants' numbers and no names",
-            where=path,
-            do="In Moodle, reveal the students' identities (the assignment, Actions), and download it again.",
-        )
     members: dict[int, Student] = {}
     problems: list[Problem] = []
     groups: dict[str, dict[str, int]] = defaultdict(dict)
     participants: dict[int, str] = {}
     times: dict[int, str] = {}
     statuses: dict[int, str] = {}
+    students_role = _students_role(fields, [cells for _, cells in lines])
     for line, cells in lines:
         values = {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
         if not any(values.values()) or _is_no_person(platform, values):
             continue
         member = _student(platform, values)
-        if problem := _problem(path, line, member):
+        if problem := _problem(path, line, member) or _other_role(path, line, member, values, students_role):
             problems.append(problem)
         elif member not in members.values() or "participant" in fields:
             members[line] = member
             participants |= {line: number[0]} if (number := _NUMBER.findall(values.get("participant", ""))) else {}
-            times |= {line: values["time"]} if values.get("time", "-") != "-" else {}
+            times |= {line: values["time"]} if values.get("time", "-") not in ("", "-") else {}
             statuses[line] = values.get("status", "")
             groups[folded_name(member.group)].setdefault(values.get("group number", ""), line)
     _refuse_shared_ids(path, members)
@@ -310,9 +307,10 @@ def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:
 def _student(platform: str, values: Mapping[str, str]) -> Student:
     name, surname = _name(values)
     number = values.get("id", "")
+    blind = bool(values.get("participant")) and "name" not in values
     return Student(
         id="" if platform == "canvas" else number,
-        name=name,
+        name=values["participant"] if blind else name,
         platform=platform,
         user=number if platform == "canvas" else "",
         surname=surname,
@@ -322,6 +320,7 @@ def _student(platform: str, values: Mapping[str, str]) -> Student:
         group=values.get("group", ""),
         section=values.get("section", ""),
         enrolled=True,
+        blind=blind,
     )
 
 
@@ -331,8 +330,8 @@ def _name(values: Mapping[str, str]) -> tuple[str, str]:
         first, last = values.get("first name", ""), values.get("last name", "")
     else:
         last, comma, first = values.get("name", "").partition(", ")
-        if not comma:
-            return last, ""
+        if not comma or "participant" in values:  # Moodle writes "John Smith, Jr." as it is
+            return values.get("name", ""), ""
     return f"{first} {last}".strip(), last
 
 
@@ -346,6 +345,30 @@ def _problem(path: Path, line: int, member: Student) -> Problem | None:
     if member.platform == "canvas" and not (member.user.isascii() and member.user.isdecimal()):
         return Problem("no number", f"{member.user!r} is no number of Canvas's.", where, "Export the list once more.")
     return None
+
+
+def _students_role(fields: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the role that most people of a list have, in the language of the list; empty if it has no roles."""
+    if "role" not in fields:
+        return ""
+    number = fields.index("role")
+    roles = Counter(role for row in rows if number < len(row) for role in _roles(row[number]))
+    return max(roles, key=lambda role: roles[role], default="")
+
+
+def _roles(cell: str) -> list[str]:
+    return [_plain_text(role) for role in cell.split(",")]
+
+
+def _other_role(
+    path: Path, line: int, member: Student, values: Mapping[str, str], students_role: str
+) -> Problem | None:
+    if not students_role or students_role in _roles(values.get("role", "")):
+        return None
+    message = f"{member.name or member.id} has the role {values.get('role', '')!r}, not {students_role!r}, so this line was left out."
+    return Problem(
+        "other role", message, f"{path.name}, line {line}", "If this is a student, change the role on Moodle."
+    )
 
 
 def _refuse_shared_ids(path: Path, members: Mapping[int, Student]) -> None:

@@ -25,9 +25,10 @@ from difflib import SequenceMatcher
 
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.errors import some
 from autograder.intake.name_spellings import likely_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.people.attendance import enrolled_students, nothing_handed_in
+from autograder.intake.people.standing import enrolled_students, nothing_handed_in
 from autograder.intake.roster import Student, read_roster, safe_id
 
 KIND = "not on the class list"
@@ -56,11 +57,6 @@ def is_stranger(student: str, roster: Mapping[str, Student]) -> bool:
     entry = roster.get(student, Student(student))
     has_list = any(other.enrolled for other in roster.values())
     return has_list and not (entry.enrolled or entry.state)
-
-
-def is_no_student(student: str, roster: Mapping[str, Student]) -> bool:
-    """Return whether an id is a stranger's, or somebody's who is ignored, such as a test account."""
-    return is_stranger(student, roster) or roster.get(student, Student(student)).state == "ignored"
 
 
 def strangers(course: Course, chapters: Iterable[str]) -> list[Stranger]:
@@ -127,7 +123,7 @@ def _problem(course: Course, stranger: Stranger) -> Problem:
         do = f"If they are one student: {same}. If not, {others}."
     else:
         if stranger.absent:
-            message += f" On the list, {len(stranger.absent)} handed in nothing: {_some(stranger.absent)}."
+            message += f" On the list, {len(stranger.absent)} handed in nothing: {some(stranger.absent)}."
         do = f"Give the work to a student: {same}. Or {others}."
     return Problem(KIND, message, f"submitted/{stranger.student}/{stranger.chapter}", do)
 
@@ -135,8 +131,3 @@ def _problem(course: Course, stranger: Stranger) -> Problem:
 def _called(roster: Mapping[str, Student], student: str) -> str:
     name = roster.get(student, Student(student)).name
     return f"{name} ({student})" if name and name != student else student
-
-
-def _some(students: Sequence[str], named: int = 5) -> str:
-    more = len(students) - named
-    return ", ".join(students[:named]) + (f" and {more} more" if more > 0 else "")

@@ -22,7 +22,7 @@ from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
 from autograder.intake.people.enrol import Enrolment, merge_list, save_roster, summary
 from autograder.intake.people.find_student import called, matching_students
-from autograder.intake.people.times import course_zone, extension_in, is_draft, platform_time, record_times
+from autograder.intake.people.times import column_times, course_zone, extension_in, is_draft, record_times
 from autograder.intake.roster import Student, folded_name, merged, read_roster, submitted_folders
 
 
@@ -37,6 +37,8 @@ class Worksheet:
     timed: tuple[str, ...] = ()
     # the students to whom Moodle has granted an extension that ``course.toml`` did not have, with its end
     extended: Mapping[str, str] = field(default_factory=dict)
+    # the ids of participants of a blind assignment whose name it has, with the students whom they are
+    revealed: Mapping[str, str] = field(default_factory=dict)
 
 
 def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool = False) -> Worksheet:
@@ -57,13 +59,25 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             where=path,
             do="Read it without --chapter. Moodle's worksheet: the assignment, Submissions, Actions, Download grading worksheet.",
         )
+    read = column_times(class_list.times, course_zone(course), path)
+    revealed: Mapping[str, str] = {}
     if class_list.only_times:
         ids: Mapping[int, str]
         ids, problems = _listed(course, class_list, path.name)
         enrolment = Enrolment(class_list.platform, problems=(*class_list.problems, *problems))
     else:
-        ids, enrolment = _enrolled(course, class_list, chapter, path.name, dry_run)
-    times, unread = _times(course, class_list, ids, path.name)
+        ids, enrolment, revealed = _enrolled(course, class_list, chapter, path, dry_run)
+    times = {ids[line]: time for line, time in read.items() if time is not None and line in ids}
+    unread = [
+        Problem(
+            "no time",
+            f"{class_list.times[line]!r} is no time that can be read, so this submission has none.",
+            f"{path.name}, line {line}",
+            "Write it like 2026-10-24 18:00.",
+        )
+        for line, time in read.items()
+        if time is None
+    ]
     timed = [] if dry_run or not times else record_times(course, chapter, times)
     if class_list.form is not None and not dry_run:
         write_atomically(
@@ -76,7 +90,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             set_extension(course.root, student, chapter, until)
     enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
     spelled = [{name: time.isoformat(" ") for name, time in table.items()} for table in (times, extended)]
-    return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1])
+    return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1], revealed)
 
 
 def worksheet_form(course: Course, chapter: str) -> WorksheetForm:
@@ -111,9 +125,9 @@ def _extensions(course: Course, class_list: ClassList, ids: Mapping[int, str], c
 
 
 def _enrolled(
-    course: Course, class_list: ClassList, chapter: str, file: str, dry_run: bool
-) -> tuple[Mapping[int, str], Enrolment]:
-    """Merge a worksheet into the roster; return the student of each line, and what has changed."""
+    course: Course, class_list: ClassList, chapter: str, path: Path, dry_run: bool
+) -> tuple[Mapping[int, str], Enrolment, Mapping[str, str]]:
+    """Merge a worksheet into the roster; return the student of each line, what has changed, and whose names are known now."""
     before = read_roster(course)
     numbers = class_list.participants
     members = {
@@ -121,7 +135,7 @@ def _enrolled(
         for line, member in class_list.members.items()
     }
     # The column says with whom a student hands in here; a class list may name other groups.
-    merge = merge_list(course, replace(class_list, members=members, fields=class_list.fields - {"group"}), file)
+    merge = merge_list(course, replace(class_list, members=members, fields=class_list.fields - {"group"}), path.name)
     in_chapter = [
         Student(
             name,
@@ -139,9 +153,36 @@ def _enrolled(
     if not dry_run:
         save_roster(course, roster)
     enrolment = summary(class_list, merge, before)
-    shared = _shared_numbers(course, chapter, roster, merge.entries)
-    drafts = _drafts(course, chapter, merge.entries)
-    return merge.ids, replace(enrolment, problems=(*enrolment.problems, *shared, *drafts))
+    revealed = _revealed(course, chapter, roster, merge.entries)
+    shared = _shared_numbers(course, chapter, {n: s for n, s in roster.items() if n not in revealed}, merge.entries)
+    problems = (*enrolment.problems, *shared, *_drafts(course, chapter, merge.entries))
+    blind = any(student.blind for student in merge.entries.values())
+    absent = [
+        name
+        for name, student in roster.items()
+        if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
+    ]
+    return merge.ids, replace(enrolment, absent=tuple(sorted(absent)), problems=problems), revealed
+
+
+def _revealed(
+    course: Course, chapter: str, roster: Mapping[str, Student], entries: Mapping[str, Student]
+) -> dict[str, str]:
+    """Return the participants of a blind assignment whose names a worksheet has, with the students whom they are.
+
+    Who has work under both ids is left out: a person decides.
+    """
+    owners = {student.participants.get(chapter): name for name, student in entries.items() if not student.blind}
+    pairs = {
+        name: owners[student.participants[chapter]]
+        for name, student in roster.items()
+        if student.blind and name not in entries and student.participants.get(chapter) in owners
+    }
+    return {
+        blind: owner
+        for blind, owner in pairs.items()
+        if not all(course.folder("submitted", name, chapter).exists() for name in (blind, owner))
+    }
 
 
 def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
@@ -163,7 +204,7 @@ def _shared_numbers(
 ) -> list[Problem]:
     """Name the submissions that were collected under another id before the worksheet said whose they are."""
     owners = {student.participants[chapter]: student for student in entries.values() if chapter in student.participants}
-    teams = {student.team(chapter) for student in entries.values()}
+    teams = {folded_name(student.teams.get(chapter, "")) for student in entries.values()} - {""}
     problems = []
     for other in roster.values():
         owner = owners.get(other.number_on_moodle(chapter))
@@ -195,19 +236,3 @@ def _listed(course: Course, class_list: ClassList, file: str) -> tuple[dict[int,
         where, do = f"{file}, line {line}", "Write the student's id."
         problems.append(Problem("unknown student", f"{message}, so this time was left out.", where, do))
     return ids, problems
-
-
-def _times(
-    course: Course, class_list: ClassList, ids: Mapping[int, str], file: str
-) -> tuple[dict[str, datetime], list[Problem]]:
-    zone = course_zone(course)
-    times, problems = {}, []
-    for line, text in class_list.times.items():
-        time = platform_time(text, zone) if text else None
-        if time is not None and line in ids:
-            times[ids[line]] = time
-        elif text and time is None:
-            message = f"{text!r} is no time that can be read, so this submission has none."
-            do = "Write it like 2026-10-24 18:00."
-            problems.append(Problem("no time", message, f"{file}, line {line}", do))
-    return times, problems

@@ -23,7 +23,7 @@ from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.late_work import refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.record.results import read_result
-from autograder.grading.reports.member_pages import member_pages
+from autograder.grading.reports.feedback_archive import member_pages
 from autograder.intake.downloads.course_folder.late_notes import note_late
 from autograder.intake.downloads.pending import hash_of
 from autograder.intake.people.enrol import enrol

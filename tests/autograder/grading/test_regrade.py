@@ -216,6 +216,7 @@ def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
 def test_a_time_stamp_that_comes_late_sends_nothing_back_to_a_person(graded: Course) -> None:
     override(graded, "ann", "test_causal_mask", 2.5)
     (graded.root / "submitted" / "ann" / CHAPTER / "timestamp.txt").write_text(LATE)
+    assert "changed" not in dict(to_regrade(graded, CHAPTER, None, SETTINGS).skipped).values()
     results = autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
     assert [result.student for result in results if not result.unchanged] == ["ann"]
     assert answers(graded) == GIVEN
