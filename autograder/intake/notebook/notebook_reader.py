@@ -51,14 +51,8 @@ _WIDE = {
     b"{\0": "utf-16-le",
     b"\0{": "utf-16-be",
 }
-_KINDS = {
-    "code": "code",
-    "markdown": "markdown",
-    "raw": "raw",
-    # Further cell types of formats 2 and 3.
-    "heading": "markdown",
-    "html": "markdown",
-}
+# The last two are cell types of formats 2 and 3.
+_KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown", "html": "markdown"}
 _CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
 _PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
 _NAMED = 5
