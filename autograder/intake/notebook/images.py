@@ -44,7 +44,7 @@ class PixelLimit:
 def safe_images(attachments: Any, limit: PixelLimit | None = None) -> dict[str, dict[str, str]]:
     """Return the PNG and JPEG images among a cell's attachments, by name and media type, as clean base64.
 
-    Their pixels count towards the limit of the notebook; without it, these attachments have one of their own.
+    Their pixels count towards the limit of the notebook; without it, to a new limit.
     """
     limit = limit or PixelLimit()
     images: dict[str, dict[str, str]] = {}
