@@ -1,19 +1,7 @@
-"""Enrol a class: merge a class list into the roster, and list what each student has handed in.
+"""Enrol a class: merge a class list into the roster.
 
-A member of the list is matched to a known student by the platform's number, then by an id, login, institution's number or
-email address, then by the exact name. Each step takes only what is unique on both sides. Ambiguous matches are reported.
-
-Protects against:
-
-- two students of one name: neither gets the other's work, and both are named;
-- a student who hands in under another's login or address as display name, before the course has a list;
-- a list that is read twice, or in another order: the ids stay.
-
-- a list of a part of the class: a list adds and updates; it removes only with ``remove_missing``.
-
-Does not protect against:
-
-- a list of another course: its students are added, and the summary names how many.
+A list adds and updates; it removes only with ``remove_missing``. A list that is read twice, or in another order, changes no id. A list of
+another course adds its students, whom the summary names.
 """
 
 from __future__ import annotations
@@ -62,17 +50,6 @@ class Enrolment:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True)
-class Merge:
-    """A list that is matched to the students of a course."""
-
-    ids: Mapping[int, str]  # the student of each line
-    entries: Mapping[str, Student]  # their entries, by id
-    people: frozenset[str]  # the ids that the course knew before
-    # lines that were left out, and students whose submissions could not be determined
-    problems: tuple[Problem, ...] = ()
-
-
 def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: bool = False) -> Enrolment:
     """Merge a class list into the roster, and return what has changed.
 
@@ -93,8 +70,7 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
             do="Name its chapter with --chapter.",
         )
     before, folders = read_roster(course), submitted_folders(course)
-    merge = merge_list(course, class_list, path.name)
-    entries = merge.entries
+    _, enrolment, entries = merge_list(course, class_list, path.name)
     absent = {name: student for name, student in before.items() if student.counts and name not in entries}
     leaving = absent if remove_missing else {}
     departed = {
@@ -104,23 +80,26 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
     if not dry_run:
         save_roster(course, {**others, **departed, **entries})
     return replace(
-        summary(class_list, merge, before),
+        enrolment,
         absent=tuple(sorted(absent.keys() - leaving.keys())),
         departed=tuple(sorted(departed)),
         removed={name: leaving[name].name for name in sorted(leaving.keys() - departed.keys())},
     )
 
 
-def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
-    """Match a list to the students that the course knows, and return their updated entries. Nothing is written.
+def merge_list(
+    course: Course, class_list: ClassList, file: str
+) -> tuple[dict[int, str], Enrolment, dict[str, Student]]:
+    """Match a list to the students that the course knows; return the student of each line, what changes, and the updated entries.
+
+    Nothing is written.
 
     Args:
         class_list: the list.
         file: its name, for messages.
     """
-    before = read_roster(course)
+    before, members = read_roster(course), class_list.members
     people = before | {name: Student(name) for name in submitted_folders(course) - before.keys()}
-    members = class_list.members
     matched, open_ = match(
         {line: identity_of(member) for line, member in members.items()},
         {name: identity_of(student) for name, student in people.items()},
@@ -128,26 +107,20 @@ def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
     doubts = [_doubt(members[line], names) for line, names in sorted(open_.items())]
     ids, unnamed = _with_new_ids(class_list, matched, people, file)
     entries = {
-        name: _merged(people.get(name, Student(name)), class_list.members[line], class_list.fields)
-        for line, name in ids.items()
+        name: _merged(people.get(name, Student(name)), members[line], class_list.fields) for line, name in ids.items()
     }
-    return Merge(ids, entries, frozenset(people), (*doubts, *unnamed))
-
-
-def summary(class_list: ClassList, merge: Merge, before: Mapping[str, Student]) -> Enrolment:
-    """Return the changes of a list to the entries of its students."""
-    entries, people = merge.entries, merge.people
-    return Enrolment(
+    enrolment = Enrolment(
         class_list.platform,
-        added=tuple(sorted(entries.keys() - people)),
+        added=tuple(sorted(entries.keys() - people.keys())),
         updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
         unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
         withdrawn=tuple(sorted(name for name in entries if entries[name].state)),
         kept_groups={
             name: chapters for name in sorted(entries) if (chapters := _kept_groups(entries[name], before.get(name)))
         },
-        problems=(*class_list.problems, *merge.problems),
+        problems=(*class_list.problems, *doubts, *unnamed),
     )
+    return ids, enrolment, entries
 
 
 def _kept_groups(student: Student, before: Student | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -124,26 +124,18 @@ def is_draft(status: str) -> bool:
     return status.casefold().startswith(_DRAFT)
 
 
-def record_times(course: Course, chapter: str, times: Mapping[str, datetime]) -> list[str]:
-    """Write submission times of a chapter, or keep them for submissions that are still to come; return the students whose time is written.
+def apply_times(course: Course, chapter: str, times: Mapping[str, datetime] | None = None) -> list[str]:
+    """Write submission times of a chapter, and those that were kept for submissions that have come since; return those students.
 
     Args:
         course: the course; the caller holds its lock.
-        times: by student.
+        times: new times by student, which are kept where the submission is still to come.
     """
-    waiting = {**_waiting(course, chapter), **{student: time.isoformat(" ") for student, time in times.items()}}
-    return _apply(course, chapter, waiting)
-
-
-def apply_times(course: Course, chapter: str) -> list[str]:
-    """Write the times that were kept for submissions that have come since; return those students."""
-    return _apply(course, chapter, _waiting(course, chapter))
-
-
-def _apply(course: Course, chapter: str, waiting: Mapping[str, str]) -> list[str]:
-    applied = [student for student, _ in _present(course, chapter, waiting)]
-    for _, path in _present(course, chapter, waiting):
-        write_atomically(path, waiting[path.parents[1].name].encode())
+    waiting = {**_waiting(course, chapter), **{name: time.isoformat(" ") for name, time in (times or {}).items()}}
+    folders = {student: course.folder("submitted", student, chapter) for student in sorted(waiting)}
+    applied = [student for student, folder in folders.items() if folder.is_dir() and not folder.is_symlink()]
+    for student in applied:
+        write_atomically(folders[student] / "timestamp.txt", waiting[student].encode())
     left_over = {student: time for student, time in sorted(waiting.items()) if student not in applied}
     path = _path(course, chapter)
     if left_over:
@@ -151,14 +143,6 @@ def _apply(course: Course, chapter: str, waiting: Mapping[str, str]) -> list[str
     else:
         path.unlink(missing_ok=True)
     return applied
-
-
-def _present(course: Course, chapter: str, students: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield the students of some who have a submission, with the file of its time."""
-    for student in sorted(students):
-        folder = course.folder("submitted", student, chapter)
-        if folder.is_dir() and not folder.is_symlink():
-            yield student, folder / "timestamp.txt"
 
 
 def _path(course: Course, chapter: str) -> Path:
