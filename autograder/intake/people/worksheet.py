@@ -164,9 +164,8 @@ def _enrolled(
         for name, student in roster.items()
         if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
     ]
-    unchanged, missing = tuple(sorted(same)), tuple(sorted(absent))
-    enrolment = replace(enrolment, problems=problems, updated=updated, unchanged=unchanged, absent=missing)
-    return ids, enrolment, revealed
+    enrolment = replace(enrolment, updated=updated, unchanged=tuple(sorted(same)), absent=tuple(sorted(absent)))
+    return ids, replace(enrolment, problems=problems), revealed
 
 
 def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
