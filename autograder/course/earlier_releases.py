@@ -19,15 +19,15 @@ def earlier_texts_path(root: Path, chapter: str) -> Path:
 
 
 def earlier_texts(root: Path, chapter: str) -> Texts:
-    """Return the texts of a chapter's cells in earlier releases that have changed since; empty if there is none.
+    """Return the texts of a chapter's cells in earlier releases that have changed since; empty before the first change.
 
     Raises:
         CourseError: if the file is damaged.
     """
     path = earlier_texts_path(root, chapter)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return {str(name): [str(text) for text in texts] for name, texts in found.items()}
+        texts_by_name = json.loads(path.read_text(encoding="utf-8"))
+        return {str(name): [str(text) for text in texts] for name, texts in texts_by_name.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError, TypeError) as error:

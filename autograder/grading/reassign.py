@@ -21,7 +21,7 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
     """Reassign all submissions of an unknown id to a student, and record the id's platform numbers for the student.
 
     Manual points stay with the work. Results and pages of a stranger are removed, and the next run of ``tfcourse autograde`` regenerates
-    them; those of a participant of a blind assignment become the student's.
+    them. The results and pages of a participant of a blind assignment become the student's.
 
     Args:
         course: the course; the caller holds its lock.

@@ -1,8 +1,8 @@
 """Tell who is who: class lists, worksheets and downloads name people by numbers, ids, addresses and names.
 
-Two identities are matched by their number on Canvas, then by an id, login, institution's number or email address, then by a participant's
-number on Moodle, then by their names, last by the number of an anonymous participant. Each step takes only what is unique on both sides;
-the rest is reported, and never guessed.
+The keys of two identities are compared in this order: the number on Canvas; ids, logins, institution's numbers and email addresses; a
+participant's number on Moodle; names; the number of an anonymous participant. Each step takes only what is unique on both sides; the rest
+is reported, and never guessed.
 
 Does not protect against:
 
@@ -35,9 +35,9 @@ def platform_for(chapter: str) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """What is known of a person. Without a name the person is anonymous."""
+    """The keys of a person. A person without a name is anonymous."""
 
-    numbers: Mapping[str, str] = field(default_factory=dict)  # by place, in each of which a person has one number
+    numbers: Mapping[str, str] = field(default_factory=dict)  # by scope, in each of which a person has one number
     texts: frozenset[str] = frozenset()  # ids, logins, numbers of the institution and addresses, as they are compared
     spelling: str = ""  # the name as it is written
     names: frozenset[str] = frozenset()  # forms of the name, as they are compared
@@ -48,9 +48,9 @@ class Identity:
         Args:
             by_name: whether nothing but the names agree. Then any other number is another person's.
         """
-        places = self.numbers.keys() & other.numbers.keys()
-        firm = places if by_name else places & {CANVAS, _INSTITUTION}
-        return any(self.numbers[place].casefold() != other.numbers[place].casefold() for place in firm)
+        scopes = self.numbers.keys() & other.numbers.keys()
+        firm = scopes if by_name else scopes & {CANVAS, _INSTITUTION}
+        return any(self.numbers[scope].casefold() != other.numbers[scope].casefold() for scope in firm)
 
     def may_be_called(self, other: Identity) -> bool:
         """Return whether the names of two identities allow that they are one person's."""
@@ -68,7 +68,7 @@ def identity_of(student: Student) -> Identity:
     only_name = student.platform and not (student.enrolled or student.login or student.number or student.email)
     id_ = "" if only_name and student.id == safe_id(student.name) else student.id
     return Identity(
-        {place: number for place, number in numbers.items() if number},
+        {scope: number for scope, number in numbers.items() if number},
         frozenset(text.casefold() for text in (id_, student.login, student.number, student.email) if text),
         "" if student.blind else student.name,
         frozenset() if student.blind else frozenset(_names(student)),
@@ -83,17 +83,17 @@ def _names(student: Student) -> Iterator[str]:
 
 
 def match(
-    asking: Mapping[Key, Identity], known: Mapping[str, Identity], given: Mapping[Key, str] | None = None
+    asking: Mapping[Key, Identity], people: Mapping[str, Identity], certain: Mapping[Key, str] | None = None
 ) -> tuple[dict[Key, str], dict[Key, list[str]]]:
-    """Return who of the known people each identity is, and the candidates of those for whom it is open.
+    """Return who of the people each identity is, and the candidates of those for whom it is open.
 
     Args:
-        given: what is certain already.
+        certain: the matches that are certain already.
     """
-    matches, doubts = dict(given or {}), dict[Key, list[str]]()
+    matches, doubts = dict(certain or {}), dict[Key, list[str]]()
     for keys in (_canvas, _texts, _participants, _spelling, _names_of, _numbers):
         taken = frozenset(matches.values())
-        free = {name: person for name, person in known.items() if name not in taken}
+        free = {name: person for name, person in people.items() if name not in taken}
         candidates = _candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
         claims: dict[str, list[Key]] = defaultdict(list)
         for one, names in candidates.items():
@@ -108,21 +108,21 @@ def match(
 _Keys = Callable[[Identity], Iterable[str]]
 
 
-def _candidates(asking: Mapping[Key, Identity], known: Mapping[str, Identity], keys: _Keys) -> dict[Key, list[str]]:
+def _candidates(asking: Mapping[Key, Identity], people: Mapping[str, Identity], keys: _Keys) -> dict[Key, list[str]]:
     """Return the people who share a key with each identity and do not contradict it."""
     by_key: dict[str, set[str]] = defaultdict(set)
-    for name, person in known.items():
+    for name, person in people.items():
         for key in keys(person):
             by_key[key].add(name)
     by_name = keys in (_spelling, _names_of)
-    found = {}
+    matches = {}
     for one, who in asking.items():
         names = {name for key in keys(who) for name in by_key.get(key, ())}
         # A number in a download may be that of a team, whose members are others than the participant of this number.
-        names = {name for name in names if keys not in (_participants, _numbers) or who.may_be_called(known[name])}
-        if fitting := sorted(name for name in names if not who.contradicts(known[name], by_name=by_name)):
-            found[one] = fitting
-    return found
+        names = {name for name in names if keys not in (_participants, _numbers) or who.may_be_called(people[name])}
+        if fitting := sorted(name for name in names if not who.contradicts(people[name], by_name=by_name)):
+            matches[one] = fitting
+    return matches
 
 
 def _canvas(identity: Identity) -> Iterable[str]:
@@ -138,7 +138,7 @@ def _participants(identity: Identity) -> Iterable[str]:
 
 
 def _numbers(identity: Identity) -> Iterable[str]:
-    return (f"{place}: {number}" for place, number in identity.numbers.items() if place.startswith("moodle "))
+    return (f"{scope}: {number}" for scope, number in identity.numbers.items() if scope.startswith("moodle "))
 
 
 def _spelling(identity: Identity) -> Iterable[str]:

@@ -139,7 +139,6 @@ FAULTS: dict[str, Fault] = {
 
 QUICK: tuple[str, ...] = (
     "the command killed, round 0",
-    "a zygote killed, round 0",
     "a disk with 64 KiB left",
     "a gradebook that is read-only",
     "two commands at once",

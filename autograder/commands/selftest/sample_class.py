@@ -223,7 +223,7 @@ def _earlier(course: Course) -> dict[str, dict[str, Any]]:
         CourseError: if one of them is not, or the saved list is damaged.
     """
     submitted = {path.name for path in course.folder("submitted").glob("*") if path.is_dir()}
-    elsewhere = "Make the sample class in a course folder of its own (--course)."
+    elsewhere = "Make the sample class in another course folder (--course)."
     saved_students: dict[str, dict[str, Any]] = {}
     saved = course.root / SAVED_AS
     if saved.is_file():

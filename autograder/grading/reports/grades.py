@@ -73,7 +73,7 @@ class Grade:
 
     @property
     def graded(self) -> bool:
-        """Whether work that was handed in has points that count: it was graded, or a person decided."""
+        """Whether the student handed in work that is graded, or that a person has given points."""
         return self.handed_in and bool(self.gradable) and not self.waits_for
 
     @property

@@ -5,7 +5,7 @@ Protects against:
 - two students with the same id, even if their names differ only in case, accents or Unicode normalisation;
 - a name that yields another student's id (``Bob Builder 42`` and the id ``bob-builder-42``, which contains a number);
 - one number under two names: neither student gets the other's work, unless the course knows the owner of the number;
-- a name that several students on the class list share, and several names of one student on it: nobody gets the work, and all are reported.
+- a name that several students on the class list share, and several names of one student on it: these files are refused and reported.
 
 With a class list, a student may hand in one chapter on Canvas and another on Moodle.
 
@@ -27,12 +27,14 @@ from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.roster import Student, folded_name, is_called, is_safe, safe_id, team_members
 
+# Names are compared with the class list alone: an earlier download's name may be another student's.
+_LIST = "class list"
 _ON_PLATFORMS = ("moodle", "canvas", "brightspace")
 
 
 @dataclass(frozen=True)
 class _Owner:
-    """Who some files of a download are of: one number on a platform, or one name."""
+    """The owner of some files in a download: one number on a platform, or one name."""
 
     name: str = field(compare=False)
     platform: str = ""  # the platform that numbers its students, or empty
@@ -60,11 +62,11 @@ class _Owner:
         return cls(name, words=name, plain=name if usable else safe_id(name))
 
     def identity(self, chapter: str, respelled: str) -> Identity:
-        """Return what the download says of them; ``respelled`` is the name in another encoding, or empty."""
+        """Return the keys in the download; ``respelled`` is the name in another encoding, or empty."""
         if not self.platform:
             texts = frozenset({self.name.casefold(), folded_name(self.name)})
-            return Identity({}, texts, self.name, texts | {folded_name(respelled)} - {""})
-        numbers = {platform_for(chapter): self.platform}
+            return Identity({_LIST: "yes"}, texts, self.name, texts | {folded_name(respelled)} - {""})
+        numbers = {platform_for(chapter): self.platform, _LIST: "yes"}
         if self.platform != "brightspace" and self.number:
             numbers[CANVAS if self.platform == "canvas" else on_moodle(chapter)] = self.number
         if self.anonymous:
@@ -83,13 +85,13 @@ def by_student(
         roster: the students that the course knows.
 
     Returns:
-        The uploads of each student, and what was refused or should be known.
+        The uploads of each student, and what was refused or should be people.
     """
     hidden = _hidden_words(uploads, roster)
     listed = [student for student in roster.values() if student.enrolled]
-    known = _known(roster, chapter)
+    people = _people(roster, chapter)
     accepted, problems = _without_contradictions(
-        [(_Owner.of(one, hidden), one) for one in uploads], known, roster, chapter
+        [(_Owner.of(one, hidden), one) for one in uploads], people, roster, chapter
     )
     asking = {
         owner: owner.identity(chapter, "" if owner.name.isascii() else listed_spelling(owner.name, listed))
@@ -100,7 +102,7 @@ def by_student(
         for owner in asking
         if owner.platform == "moodle" and (members := team_members(roster, owner.name, chapter))
     }
-    matched, doubts = match(asking, known, teams)
+    matched, doubts = match(asking, people, teams)
     ids = _ids({owner: asking[owner] for owner in asking if owner not in doubts}, matched, roster)
     owned: dict[str, list[Upload]] = defaultdict(list)
     for owner, upload in accepted:
@@ -118,7 +120,7 @@ def by_student(
 
 
 def _hidden_words(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> frozenset[str]:
-    """Return the words that stand for every name in blind marking: those of a worksheet, or the only one, with several numbers."""
+    """Return the words that stand for every name in blind marking: a worksheet's, or the only name in a download with several numbers."""
     words = {
         folded_name(student.name.removesuffix(number))
         for student in roster.values()
@@ -132,28 +134,33 @@ def _hidden_words(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> f
     return frozenset(words)
 
 
-def _known(roster: Mapping[str, Student], chapter: str) -> dict[str, Identity]:
+def _people(roster: Mapping[str, Student], chapter: str) -> dict[str, Identity]:
     """Return the people with whom a download is compared.
 
-    Who is only known by submissions has no other key than the number, and the spelling of a name that no platform has written: names that
+    A student who is only known by submissions is found by the number, or by the spelling of a name that no platform has written: names that
     differ in case or accents are different students'. A worksheet knows better than a download whose number a number is.
     """
     numbered = {student.participants[chapter] for student in roster.values() if chapter in student.participants}
-    known = {}
+    people = {}
     for name, student in roster.items():
         identity = identity_of(student)
         numbers = dict(identity.numbers)
         if chapter not in student.participants and numbers.get(on_moodle(chapter)) in numbered:
             del numbers[on_moodle(chapter)]
-        known[name] = replace(identity, numbers=numbers)
-        if not student.enrolled:
-            numbers[platform_for(chapter)] = student.platform_of(chapter) or "none"
-            known[name] = Identity(numbers, spelling="" if student.platform else student.name)
-    return known
+        people[name] = replace(identity, numbers=numbers)
+        if not student.enrolled and student.platform:
+            numbers[_LIST] = "no"
+            people[name] = replace(people[name], texts=frozenset())
+        elif not student.enrolled:
+            people[name] = Identity({**numbers, platform_for(chapter): "none"}, spelling=student.name)
+    return people
 
 
 def _without_contradictions(
-    uploads: Sequence[tuple[_Owner, Upload]], known: Mapping[str, Identity], roster: Mapping[str, Student], chapter: str
+    uploads: Sequence[tuple[_Owner, Upload]],
+    people: Mapping[str, Identity],
+    roster: Mapping[str, Student],
+    chapter: str,
 ) -> tuple[list[tuple[_Owner, Upload]], list[Problem]]:
     """Drop the files of a number with two names, except those under the name that the course has for it."""
     names: dict[_Owner, set[str]] = defaultdict(set)
@@ -161,8 +168,8 @@ def _without_contradictions(
         names[owner].add(upload.owner)
     accepted, problems = [], []
     for owner, upload in uploads:
-        place = CANVAS if owner.platform == "canvas" else on_moodle(chapter)
-        holders = [roster[name] for name, one in known.items() if one.numbers.get(place) == owner.number]
+        scope = CANVAS if owner.platform == "canvas" else on_moodle(chapter)
+        holders = [roster[name] for name, one in people.items() if one.numbers.get(scope) == owner.number]
         if len(names[owner]) == 1 or any(is_called(holder, upload.owner) for holder in holders):
             accepted.append((owner, upload))
             continue

@@ -33,28 +33,22 @@ _DATA = re.compile(r"data:(image/(?:png|jpeg));base64,(.*)", re.DOTALL | re.IGNO
 
 
 def attach_pictures(cells: Iterable[Any], folder: Path) -> None:
-    """Attach the pictures that answers show otherwise, in place.
+    """Attach the pictures that answers show otherwise to their text cells, in place.
 
     Args:
-        cells: the answers' text cells.
         folder: the submission's folder.
     """
-    album = _Album(folder, MAX_PICTURES)
+    album = _Album(folder)
     for cell in cells:
         if "![" in cell["source"] or "<img" in cell["source"].casefold():
             album.attach(cell)
 
 
 class _Album:
-    """The pictures of one notebook, within a limit.
+    """The pictures of one notebook, within a limit."""
 
-    Args:
-        folder: the submission's folder.
-        limit: the most characters of all pictures that are attached here.
-    """
-
-    def __init__(self, folder: Path, limit: int) -> None:
-        self._folder, self._remaining = folder, limit
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._remaining = folder, MAX_PICTURES
         self._names: frozenset[str] | None = None
 
     def attach(self, cell: Any) -> None:
@@ -119,11 +113,9 @@ class _ImageTag(HTMLParser):
 def _as_markdown(match: re.Match[str]) -> str:
     """Return a tag as Markdown; one with another kind of address stays as it is."""
     attributes = _ImageTag(match[0]).attributes
-    address = (
-        "".join(attributes.get("src", "").split())
-        if _DATA.match(attributes.get("src", ""))
-        else attributes.get("src", "")
-    )
+    address = attributes.get("src", "")
+    if _DATA.match(address):
+        address = "".join(address.split())
     described = re.sub(r"[\[\]\n]", " ", attributes.get("alt", ""))[:500]
     if not address or re.search(r"[()\s<>]", address):
         return match[0]

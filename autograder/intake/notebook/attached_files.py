@@ -84,7 +84,7 @@ def file_names(folder: Path, skipped: Callable[[str], bool] = is_skipped) -> tup
     """Return the paths of the files in a folder, its own files before its folders', and sentences about files that were left out.
 
     Args:
-        skipped: returns whether to skip a file or folder by its name; by default those that a notebook does not see.
+        skipped: returns whether to skip a file or folder by its name; by default :func:`is_skipped`.
     """
     paths: list[str] = []
     why: list[str] = []

@@ -23,18 +23,11 @@ _END = frozenset({0xD9, 0xDA})
 
 
 class PixelLimit:
-    """Counts the pixels of a notebook's images.
+    """Counts the pixels of a notebook's images."""
 
-    Args:
-        most: how many pixels all of them together may have.
-
-    Attributes:
-        refused: how many images had too many.
-    """
-
-    def __init__(self, most: int = MAX_PIXELS) -> None:
-        self._left = most
-        self.refused = 0
+    def __init__(self) -> None:
+        self._left = MAX_PIXELS
+        self.refused = 0  # how many images had too many
 
     def allows(self, kind: str, data: bytes) -> bool:
         """Count an image and return whether the notebook may have it; one whose header cannot be read has no place on a page."""
@@ -51,9 +44,7 @@ class PixelLimit:
 def safe_images(attachments: Any, limit: PixelLimit | None = None) -> dict[str, dict[str, str]]:
     """Return the PNG and JPEG images among a cell's attachments, by name and media type, as clean base64.
 
-    Args:
-        attachments: what a cell has under this name.
-        limit: counts the pixels of the notebook; by default of these attachments alone.
+    Their pixels count towards the limit of the notebook; without it, to a new limit.
     """
     limit = limit or PixelLimit()
     images: dict[str, dict[str, str]] = {}
@@ -85,12 +76,7 @@ def image_base64(kind: str, data: Any, limit: PixelLimit | None = None) -> str:
 
 
 def pixels(kind: str, data: bytes) -> int | None:
-    """Return how many pixels all frames of an image have, as its header says; None if it does not say, or has too many frames.
-
-    Args:
-        kind: its media type.
-        data: its bytes.
-    """
+    """Return how many pixels all frames of an image have, as its header says; None if it does not say, or has too many frames."""
     if kind not in _SIGNATURES or not data.startswith(_SIGNATURES[kind]):
         return None
     frames = _png_frames(data) if kind == "image/png" else _jpeg_frames(data)

@@ -30,15 +30,7 @@ class Intake:
 
 
 def take_in(data: bytes, manifest: Manifest) -> Intake:
-    """Convert any file to a notebook that nbgrader accepts.
-
-    Args:
-        data: the submitted file.
-        manifest: the cells of its chapter.
-
-    Returns:
-        The notebook. If the file cannot be graded, it holds the chapter's stubs and the problem.
-    """
+    """Convert any file to a notebook that nbgrader accepts; if it cannot be graded, the notebook holds the stubs and the problem."""
     try:
         notebook, problems = read_notebook(data)
     except UnreadableError as error:
@@ -90,8 +82,7 @@ def _foreign(notebook: Any, manifest: Manifest, reader: CellReader) -> Problem |
     chapter = chapter_of(notebook, manifest, reader)
     if chapter == manifest.chapter:
         return None
+    kind, message = "other notebook", f"None of the exercises and questions of {manifest.chapter} is in this notebook."
     if chapter is not None:
-        message = f"This is the notebook of chapter {chapter}, not of {manifest.chapter}."
-        return Problem("wrong chapter", message, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
-    message = f"None of the exercises and questions of {manifest.chapter} is in this notebook."
-    return Problem("other notebook", message, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)
+        kind, message = "wrong chapter", f"This is the notebook of chapter {chapter}, not of {manifest.chapter}."
+    return Problem(kind, message, do=f"Ask for {manifest.chapter}.ipynb.", fatal=True)

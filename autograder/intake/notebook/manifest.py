@@ -59,19 +59,12 @@ class SourceCell:
 
     def metadata(self) -> dict[str, Any]:
         """Return the cell's nbgrader metadata."""
-        data: dict[str, Any] = {
-            "cell_type": self.cell_type,
-            "checksum": self.checksum,
-            "grade": self.grade,
-            "grade_id": self.name,
-            "locked": self.locked,
-            "schema_version": SCHEMA_VERSION,
-            "solution": self.solution,
-            "task": self.task,
-        }
+        fields = ["cell_type", "checksum", "grade", "locked", "solution", "task"]
         if self.grade or self.task:
-            data["points"] = self.points
-        return data
+            fields.append("points")
+        return {"grade_id": self.name, "schema_version": SCHEMA_VERSION} | {
+            name: getattr(self, name) for name in fields
+        }
 
 
 @dataclass(frozen=True)
@@ -136,15 +129,12 @@ def read_manifest(db_url: str, chapter: str, source: Path | None = None, root: P
     Raises:
         NotReleasedError: if the gradebook has no such chapter.
     """
-    names: dict[str, tuple[SourceCell, ...]] = {}
-    kernel = ""
     try:
         with read_only(db_url) as gradebook:
-            for assignment in gradebook.assignments:
-                for notebook in assignment.notebooks:
-                    if notebook.name == assignment.name:
-                        names[assignment.name] = _cells(notebook)
-                        kernel = notebook.kernelspec if assignment.name == chapter else kernel
+            all_ = [notebook for assignment in gradebook.assignments for notebook in assignment.notebooks]
+            notebooks = {notebook.name: notebook for notebook in all_ if notebook.name == notebook.assignment.name}
+            names = {name: _cells(notebook) for name, notebook in notebooks.items()}
+            kernel = notebooks[chapter].kernelspec if chapter in notebooks else ""
     except NoGradebookError as error:
         raise NotReleasedError("there is no gradebook yet") from error
     if chapter not in names:

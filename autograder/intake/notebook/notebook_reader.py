@@ -51,14 +51,8 @@ _WIDE = {
     b"{\0": "utf-16-le",
     b"\0{": "utf-16-be",
 }
-_KINDS = {
-    "code": "code",
-    "markdown": "markdown",
-    "raw": "raw",
-    # Further cell types of formats 2 and 3.
-    "heading": "markdown",
-    "html": "markdown",
-}
+# The last two are cell types of formats 2 and 3.
+_KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown", "html": "markdown"}
 _CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
 _PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
 _NAMED = 5
@@ -226,15 +220,15 @@ class _Found:
         """Return the PNG and JPEG images pasted into a text, within the limit; drop other attachments."""
         if attachments is None:
             return {}
+        message, images, refused = "", {}, self.pixels.refused
         if attachments.size > MAX_PICTURES - self.pictured:
             message = f"The pictures in its texts have more than {MAX_PICTURES // _MEGABYTE} MB; those of this cell were left out."
-            self.problems.append(Problem("pictures too large", message, where=f"cell {number}", do=_SMALLER))
-            return {}
-        refused = self.pixels.refused
-        images = safe_images(attachments.value(), self.pixels)
+        else:
+            images = safe_images(attachments.value(), self.pixels)
         if self.pixels.refused > refused:
             most = f"{MAX_PIXELS // 1_000_000} million pixels"
             message = f"The images in its texts have more than {most} in all; images of this cell were left out."
+        if message:
             self.problems.append(Problem("pictures too large", message, where=f"cell {number}", do=_SMALLER))
         self.pictured += sum(len(data) for forms in images.values() for data in forms.values())
         return images
@@ -304,15 +298,11 @@ def _printable(text: str) -> str:
 def _text(data: bytes) -> tuple[bytes, list[Problem]]:
     """Return a file's text as UTF-8, converted if possible."""
     if len(data) > MAX_BYTES:
-        raise _unreadable(
-            "too large",
-            f"The file has more than {MAX_BYTES // _MEGABYTE} MB.",
-            "Ask for the notebook once more, with its outputs cleared.",
-        )
+        do = "Ask for the notebook once more, with its outputs cleared."
+        raise _unreadable("too large", f"The file has more than {MAX_BYTES // _MEGABYTE} MB.", do)
     if not data[:_MEGABYTE].strip(b"\0 \t\r\n") and not data.strip(b"\0 \t\r\n"):
-        raise _unreadable(
-            "empty", "The file is empty." if not data.strip() else "The file holds nothing but NUL bytes."
-        )
+        message = "The file holds nothing but NUL bytes." if data.strip() else "The file is empty."
+        raise _unreadable("empty", message)
     for signature, name in SIGNATURES.items():
         if data.startswith(signature):
             raise _unreadable("not a notebook", f"The file is not a notebook but {name}.")

@@ -52,8 +52,7 @@ class Problem:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Problem:
         """Return the problem that :meth:`to_dict` described."""
-        values = {name: data[name] for name in ("kind", "what", "where", "do", "fatal")}
-        return cls(**values, remark=data.get("remark", False))
+        return cls(**data)
 
     def __str__(self) -> str:
         prefix = f"{self.where}: " if self.where else ""

@@ -231,7 +231,7 @@ class _Restoration:
         return f"{count} of {all_} cells {statement}{ending}"
 
     def _last(self, cells: Sequence[Any], source_cell: SourceCell) -> Any:
-        """Return the last of some cells, if possible of those that carry the name."""
+        """Return the last of some cells, if possible one that carries the name."""
         named = [cell for cell in cells if self.claims.get(id(cell)) == source_cell.name]
         return (named or cells)[-1]
 

@@ -51,9 +51,9 @@ class Layout:
     def original(self, cell: Any) -> str | None:
         """Return the course's text without a name that a cell holds or was made of; None if the cell is the student's own."""
         if id(cell) not in self._originals:
-            known, source = self.manifest.plain_texts, cell["source"]
-            exact = (text for text in (*known, *self.manifest.former_texts) if self.texts.same(source, text))
-            alike = (text for text in known if self.texts.first_alike([cell], text) or _resembles(source, text))
+            texts, source = self.manifest.plain_texts, cell["source"]
+            exact = (text for text in (*texts, *self.manifest.former_texts) if self.texts.same(source, text))
+            alike = (text for text in texts if self.texts.first_alike([cell], text) or _resembles(source, text))
             self._originals[id(cell)] = next(exact, None) or next(alike, None)
         return self._originals[id(cell)]
 

@@ -1,8 +1,9 @@
 """Read a class list: the people export of Canvas or Moodle, Moodle's grading worksheet, or a plain CSV table.
 
 - Canvas: the gradebook's export (``Student, ID, SIS User ID, SIS Login ID, Section``), and the export of its groups;
-- Moodle: the participants, with headings in several languages, and an assignment's grading worksheet in any language: a participant's
-  number, state and time of the submission, beside name, ID number and address, or without these three in blind marking;
+- Moodle: the participants, with headings in several languages;
+- Moodle's grading worksheet, in any language: a participant's number, the state and time of the submission, and, unless marking is blind,
+  name, ID number and address;
 - a table of submission times, with ``student`` and ``time``;
 - any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``, such as nbgrader's.
 

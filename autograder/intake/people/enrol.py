@@ -202,9 +202,9 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     surname, blind = member.surname, member.blind and (student.blind or not student.enrolled)
     first, last = member.first_and_last_name
     # Worksheets and Canvas's list of groups have whole names, which do not tell surnames, nor that "Smith, Jr." is one.
-    whole = "participant" in fields and bool(student.surname)
+    keeps_name = "participant" in fields and bool(student.surname)
     if not blind and (
-        whole
+        keeps_name
         or member.blind
         or not member.name
         or folded_name(student.name) in {folded_name(member.name), folded_name(f"{last}, {first}")}

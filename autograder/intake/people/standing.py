@@ -1,6 +1,6 @@
 """Decide who counts in which chapter, and who has handed in: on the class list, withdrawn, ignored, excused, joined later, or a stranger.
 
-What a person decided about a student is written into the roster here.
+This module also writes a person's decisions about a student into the roster.
 """
 
 from __future__ import annotations

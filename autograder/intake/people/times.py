@@ -127,7 +127,7 @@ def is_draft(status: str) -> bool:
 def apply_times(
     course: Course, chapter: str, times: Mapping[str, datetime] | None = None, *, dry_run: bool = False
 ) -> list[str]:
-    """Write submission times of a chapter, and those that were kept for submissions that have come since; return those students.
+    """Write new and waiting submission times of a chapter beside the submissions that have come; return their students.
 
     Args:
         course: the course; the caller holds its lock.

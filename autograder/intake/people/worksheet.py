@@ -164,9 +164,8 @@ def _enrolled(
         for name, student in roster.items()
         if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
     ]
-    unchanged, missing = tuple(sorted(same)), tuple(sorted(absent))
-    enrolment = replace(enrolment, problems=problems, updated=updated, unchanged=unchanged, absent=missing)
-    return ids, enrolment, revealed
+    enrolment = replace(enrolment, updated=updated, unchanged=tuple(sorted(same)), absent=tuple(sorted(absent)))
+    return ids, replace(enrolment, problems=problems), revealed
 
 
 def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
@@ -213,13 +212,14 @@ def _shared_numbers(
 def _listed(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
     """Return the student of each line of a table of times, and the lines that name none, or several."""
     people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
-    known, ids, problems = {name: identity_of(student) for name, student in people.items()}, dict[int, str](), []
+    identities = {name: identity_of(student) for name, student in people.items()}
+    ids, problems = dict[int, str](), []
     for line, member in class_list.members.items():
         # The first column may hold whatever names a student, and several lines the same one.
-        asked, text = identity_of(member), member.name or member.id
-        found, doubts = match({line: replace(asked, texts=asked.texts | {text.casefold()})}, known)
-        ids |= found
-        if not found:
+        identity, text = identity_of(member), member.name or member.id
+        matches, doubts = match({line: replace(identity, texts=identity.texts | {text.casefold()})}, identities)
+        ids |= matches
+        if not matches:
             several = " or ".join(doubts.get(line, ()))
             message = f"{text!r} may be {several}" if several else f"No student of this course is called {text!r}"
             where, do = f"{file}, line {line}", "Write the student's id."

@@ -54,7 +54,11 @@ def remote(student: Student, name: str) -> RemoteSubject:
     return RemoteSubject(conversation_of(found), reference_of(found))
 
 
-@pytest.mark.parametrize(("place", "name"), enumerate(exercises()), ids=exercises())
+# What passes between the processes does not depend on the exercise: every sixth has each kind of value.
+SOME = [*exercises()][::6]
+
+
+@pytest.mark.parametrize(("place", "name"), enumerate(SOME), ids=SOME)
 def test_the_verdict_on_known_implementations_is_the_one_that_is_given_here(
     everyone: Student, place: int, name: str
 ) -> None:

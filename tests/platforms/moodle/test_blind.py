@@ -51,6 +51,8 @@ def exported(term: Term, folder: Path) -> dict[str, str]:
 def graded_blindly(term: Term) -> None:
     """Read the blind worksheet, grade the download, and give points to the one who handed in no notebook."""
     assert term.run("students", BLIND, "--chapter", "03")[0] == 0
+    with (term.root / "course.toml").open("a") as plan:
+        plan.write("[extensions.participant-35]\n03 = 2026-11-20T23:59:00\n")
     assert term.grade(POINTS, "--submissions", DOWNLOAD) == 1
     assert term.run("decide", "participant-29", "03", "1.5", "wrote a text")[0] == 0
 
@@ -60,8 +62,8 @@ def test_numbers_are_enough_and_names_come_later(term: Term, tmp_path: Path, cla
     if class_list:
         term.run("students", FILES / "participants_en.csv")
     graded_blindly(term)
-    # Two are late by a day and ten hours; who is on the list by name has nothing in this chapter, and is not missed.
-    grades = {"Participant 35": "2.40", "Participant 38": "2.00", "Participant 29": "1.50"}
+    # Participant 35 is late by a day and ten hours, with an extension. Nobody on the list is missed by name.
+    grades = {"Participant 35": "3.00", "Participant 38": "2.00", "Participant 29": "1.50"}
     assert exported(term, tmp_path / "blind") == grades
     code, text = term.run("report", "--json")
     (chapter,) = json.loads(text)["chapters"]
@@ -79,6 +81,9 @@ def test_numbers_are_enough_and_names_come_later(term: Term, tmp_path: Path, cla
     assert {one["email"]: f"Participant {one['participants'][CHAPTER]}" for one in people.values()} == identifiers
     assert class_list != any(name.startswith("participant-") for name in people)
     assert exported(term, tmp_path / "names") == grades
+    owners = {name for name, one in people.items() if one["participants"][CHAPTER] in ("35", "38")}
+    assert {path.parents[1].name for path in term.root.glob(f"feedback/*/{CHAPTER}/*.html")} == owners
+    assert owners <= {path.stem for path in term.root.glob(f"results/{CHAPTER}/*.json")}
     # Nothing comes a second time, neither from the blind download nor from the blind worksheet.
     before = sorted(term.root.glob("submitted/*/*"))
     points = {name: POINTS.get(f"participant-{one['participants'][CHAPTER]}", 0) for name, one in people.items()}
