@@ -86,20 +86,26 @@ def _autograde(
         from autograder.grading.released_points import refuse_changed_points
         from autograder.grading.reports.grades import read_grades
         from autograder.grading.reports.missing import gaps, is_work_without_grade
-        from autograder.intake.downloads.preflight import refuse_other_work
+        from autograder.intake.downloads.download import read_downloads
 
         names = released_chapters(course, chapters)
         settings = read_settings()
     for name in names:
         refuse_changed_points(course, name)
-    if submissions is not None:
-        for name in names:
-            refuse_other_work(course, name, submissions)
-    else:
+    in_place = submissions is None or submissions.resolve() == course.folder("submitted").resolve()
+    if submissions is None or in_place:
         for name in names:
             require_submissions(course, name, partial(collect_in_place, course, name))
     with course_lock(course):
-        done = [autograde_chapter(course, name, submissions, settings, force, workers) for name in names]
+        downloads = (
+            [None] * len(names) if submissions is None or in_place else read_downloads(course, names, submissions)
+        )
+        for download in filter(None, downloads):
+            download.refuse_other_work(course)
+        done = [
+            autograde_chapter(course, name, download, settings, force, workers)
+            for name, download in zip(names, downloads, strict=True)
+        ]
         unfinished = is_work_without_grade(gaps(course, read_grades(course, names)))
     failed = unfinished or any(needs_action(result) for data, _ in done for result in data["results"])
     return CommandResult([data for data, _ in done], "\n".join(text for _, text in done), EXIT_FAILED if failed else 0)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -380,11 +380,8 @@ def _date(member: zipfile.ZipInfo) -> datetime | None:
         return None
 
 
-def notebooks(entries: list[Entry]) -> Iterator[Entry]:
-    """Yield the entries that are meant to be notebooks; browsers add ``.json`` and ``.txt`` to the name."""
-    for entry in entries:
-        # A Mac puts a shadow file beside each; it holds what the Finder knows.
-        if entry.path.name.startswith("._"):
-            continue
-        if entry.path.name.lower().endswith((".ipynb", ".ipynb.json", ".ipynb.txt")):
-            yield entry
+def is_notebook(entry: Entry) -> bool:
+    """Return whether a file is meant to be a notebook; browsers add ``.json`` and ``.txt`` to the name."""
+    # A Mac puts a shadow file beside each; it holds what the Finder knows.
+    name = entry.path.name.lower()
+    return name.endswith((".ipynb", ".ipynb.json", ".ipynb.txt")) and not name.startswith("._")

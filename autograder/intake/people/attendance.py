@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.intake.downloads.pending import missing
+from autograder.intake.downloads.journal import missing
 from autograder.intake.people.standing import is_excused
 from autograder.intake.roster import Student, read_roster
 

@@ -1,12 +1,11 @@
 """Bring submission times along: from Moodle's grading worksheet, or from a table of student and time.
 
 A time is written into ``timestamp.txt`` of the submission, as nbgrader keeps it. If the submission is missing, the time waits in
-``COURSE/times/CHAPTER.json`` until the next collection brings one; then it is used once.
+the journal of the chapter's intake until the next collection brings one; then it is used once.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -16,7 +15,7 @@ from zoneinfo import ZoneInfo
 from autograder.atomic_files import write_atomically
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.errors import CourseError
+from autograder.intake.downloads.journal import read_journal, write_journal
 
 # How Moodle writes a time in the languages whose lists are read: 24 October 2026, 6:00 PM; Samstag, 24. Oktober 2026, 18:00;
 # sábado, 24 de octubre de 2026, 18:00.
@@ -98,25 +97,25 @@ def record_times(course: Course, chapter: str, times: Mapping[str, datetime]) ->
         course: the course; the caller holds its lock.
         times: by student.
     """
-    waiting = {**_waiting(course, chapter), **{student: time.isoformat(" ") for student, time in times.items()}}
+    waiting = {
+        **read_journal(course, chapter).times,
+        **{student: time.isoformat(" ") for student, time in times.items()},
+    }
     return _apply(course, chapter, waiting)
 
 
 def apply_times(course: Course, chapter: str) -> list[str]:
     """Write the times that were kept for submissions that have come since; return those students."""
-    return _apply(course, chapter, _waiting(course, chapter))
+    return _apply(course, chapter, read_journal(course, chapter).times)
 
 
 def _apply(course: Course, chapter: str, waiting: Mapping[str, str]) -> list[str]:
     applied = [student for student, _ in _present(course, chapter, waiting)]
     for _, path in _present(course, chapter, waiting):
         write_atomically(path, waiting[path.parents[1].name].encode())
-    left_over = {student: time for student, time in sorted(waiting.items()) if student not in applied}
-    path = _path(course, chapter)
-    if left_over:
-        write_atomically(path, (json.dumps(left_over, indent=1) + "\n").encode())
-    else:
-        path.unlink(missing_ok=True)
+    journal = read_journal(course, chapter)
+    journal.times = {student: time for student, time in waiting.items() if student not in applied}
+    write_journal(course, chapter, journal)
     return applied
 
 
@@ -126,24 +125,6 @@ def _present(course: Course, chapter: str, students: Mapping[str, str]) -> Itera
         folder = course.folder("submitted", student, chapter)
         if folder.is_dir() and not folder.is_symlink():
             yield student, folder / "timestamp.txt"
-
-
-def _path(course: Course, chapter: str) -> Path:
-    return course.root / "times" / f"{chapter}.json"
-
-
-def _waiting(course: Course, chapter: str) -> dict[str, str]:
-    path = _path(course, chapter)
-    try:
-        return {str(student): str(time) for student, time in json.loads(path.read_text(encoding="utf-8")).items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, AttributeError) as error:
-        raise CourseError(
-            f"these submission times cannot be read ({error})",
-            where=path,
-            do="Remove the file, and read the list again.",
-        ) from error
 
 
 def course_zone(course: Course) -> str:

@@ -88,7 +88,7 @@ def test_what_was_chosen_counts_and_a_new_choice_undoes_it(open_course: Course, 
         assert exported(open_course, tmp_path)["ada"] == str(points)
 
 
-@pytest.mark.parametrize("last", ["write_result", "write_choice"])
+@pytest.mark.parametrize("last", ["write_result", "write_journal"])
 def test_a_choice_that_is_cut_short_is_made_or_still_open(
     open_course: Course, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, last: str
 ) -> None:

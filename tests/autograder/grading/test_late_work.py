@@ -24,8 +24,7 @@ from autograder.grading.late_work import refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.record.results import read_result
 from autograder.grading.reports.member_pages import member_pages
-from autograder.intake.downloads.course_folder.late_notes import note_late
-from autograder.intake.downloads.pending import hash_of
+from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
 from autograder.intake.people.enrol import enrol
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
@@ -210,7 +209,7 @@ def test_a_note_that_canvas_calls_it_late_holds_for_its_notebook_until_a_time_is
     grade(late)
     folder = stamp(late, "ann").parent
     digest = hash_of((folder / f"{CHAPTER}.ipynb").read_bytes())
-    note_late(late, CHAPTER, {"ann": [digest]}, ["ann"])
+    write_journal(late, CHAPTER, IntakeJournal(late={"ann": [digest]}))
     for _ in range(2):
         grade(late)
         assert notes(late) == {"ann": ["late"], "bo": []}

@@ -17,7 +17,7 @@ from autograder.errors import CourseError
 from autograder.grading.reports.export import export, other_maxima
 from autograder.grading.reports.grades import read_grades
 from autograder.intake.downloads.collect import collect
-from autograder.intake.downloads.collection import Collection
+from autograder.intake.downloads.store import Collection
 from autograder.intake.people.attendance import group_submitters
 from autograder.intake.people.class_list import WorksheetForm
 from autograder.intake.people.enrol import enrol
