@@ -22,6 +22,7 @@ from autograder.intake.downloads.journal import (
     open_times,
     read_journal,
 )
+from autograder.intake.notebook.timestamp import DOUBTFUL
 from autograder.intake.notebook.timestamp import KIND as NO_TIME
 from autograder.intake.people.strangers import problems as stranger_problems
 from autograder.intake.people.strangers import strangers
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from autograder.intake.notebook.problem import Problem
 
 # Why it is open how late a submission is.
-_REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late"}
+_REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late", DOUBTFUL: "its time cannot be true"}
 # A whole class may be missing: long lists of students are truncated.
 _NAMED = 10
 
@@ -127,10 +128,10 @@ def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     ]
 
 
-def is_work_without_grade(gaps: Mapping[str, Sequence[object]]) -> bool:
-    """Return whether the result of :func:`gaps` names work that has no grade, or of which it is open whose it is."""
+def is_work_without_grade(gaps: Mapping[str, Sequence[Mapping[str, str]]]) -> bool:
+    """Return whether the result of :func:`gaps` names work that has no grade, or of which it is open whose it is, or when it came."""
     kinds = ("strangers", "unowned", "not_brought_in", "not_graded_yet", "not_gradable", "to_decide")
-    return any(gaps[kind] for kind in kinds)
+    return any(gaps[kind] for kind in kinds) or any(item["problem"] == DOUBTFUL for item in gaps["open_times"])
 
 
 def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:

@@ -15,19 +15,19 @@ from autograder.errors import CourseError
 from autograder.intake.downloads.archive import RefusedError
 from autograder.intake.downloads.choices import Uncounted, apply_choice, keep_uncounted, other_notebooks
 from autograder.intake.downloads.download import Download, read_download
-from autograder.intake.downloads.in_place import collect_in_place
+from autograder.intake.downloads.in_place import collect_in_place, conflict_copies
 from autograder.intake.downloads.journal import (
     NOT_BROUGHT_IN,
     PendingSubmission,
     hash_of,
+    hash_of_file,
+    missing,
     missing_problems,
-    planned_changes,
     read_journal,
     record_pending,
-    still_missing,
     write_journal,
 )
-from autograder.intake.downloads.selection import NOT_COUNTED, Examined, named_apart, select
+from autograder.intake.downloads.selection import NOT_COUNTED, named_apart, select
 from autograder.intake.downloads.store import (
     Chosen,
     Collection,
@@ -129,6 +129,7 @@ class _Intake:
         collected = [student for student in collected if student.id not in teams]
         for holder, upload in teams.items():
             collected += _team(self.roster, chapter, holder, upload)
+        problems += conflict_copies(course, chapter)
         self._remember()
         absent = [item for item in collection.missing if item.student not in failed]
         problems += missing_problems(course, chapter, absent)
@@ -141,7 +142,7 @@ class _Intake:
         self.journal.unowned.pop(source, None)
         if files := sorted({problem.where for problem in self.collection.problems if problem.kind in _UNOWNED}):
             self.journal.unowned[source] = files
-        self.collection.missing = still_missing(self.course, self.chapter, self.journal)
+        self.collection.missing = missing(self.course, self.chapter, self.journal)
         self.journal.pending = self.collection.missing
         try:
             write_journal(self.course, self.chapter, self.journal)
@@ -192,9 +193,9 @@ class _Intake:
         self.collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do))
         return collected
 
-    def _choose(self, student: str, uploads: Sequence[Upload]) -> Chosen | None:
+    def _choose(self, student: str, all_uploads: Sequence[Upload]) -> Chosen | None:
         """Return what is to be brought in of a student; nothing is written yet."""
-        selection = select(uploads, self.download.manifest, self.journal.preferences.get(student))
+        selection = select(all_uploads, self.download.manifest, self.journal.preferences.get(student))
         others = named_apart(selection.uncounted, self.chapter)
         commands = {
             one.where: shell_command(self.course, "choose", student, self.chapter, name) for name, one in others.items()
@@ -207,15 +208,13 @@ class _Intake:
         ]
         if not selection.counting:
             return None
-        several = len(selection.counting) > 1
-        names = (
-            named_apart(selection.counting, self.chapter)
-            if several
-            else {f"{self.chapter}.ipynb": selection.counting[0]}
-        )
+        names = {f"{self.chapter}.ipynb": selection.counting[0]}
+        if len(selection.counting) > 1:
+            names = named_apart(selection.counting, self.chapter)
+        uploads, uncounted = ({name: one.upload for name, one in some.items()} for some in (names, others))
         digests = {name: one.notebook.digest for name, one in names.items()}
         stamp = self._time(student, selection.counting[-1].upload)
-        return Chosen(student, _uploads(names), digests, stamp, _uploads(others))
+        return Chosen(student, uploads, digests, stamp, uncounted)
 
     def _time(self, student: str, upload: Upload) -> bytes | None:
         try:
@@ -240,8 +239,9 @@ class _Intake:
     def _pending(self, item: Chosen) -> PendingSubmission:
         folder = submitted_notebook(self.course, self.chapter, item.student).parent
         new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
+        changes = {name: (hash_of_file(folder / name), digest) for name, digest in new.items()}
         source = str(self.download.source.resolve())
-        return PendingSubmission(item.student, source, str(item.upload.entry.path), planned_changes(folder, new))
+        return PendingSubmission(item.student, source, str(item.upload.entry.path), changes)
 
     def _not_brought_in(self, item: Chosen, error: OSError | RefusedError) -> Problem:
         message = f"{item.student}: it could not be brought in ({getattr(error, 'strerror', None) or error})."
@@ -256,10 +256,6 @@ def _owner_key(upload: Upload) -> tuple[str, str, str]:
     """Return what a student's uploads have in common; Canvas numbers each file, Moodle and Brightspace each student."""
     number = upload.upload if upload.platform in ("moodle", "brightspace") else upload.user
     return ("" if upload.platform == "nbgrader" else upload.platform, upload.owner, number)
-
-
-def _uploads(named: Mapping[str, Examined]) -> dict[str, Upload]:
-    return {name: one.upload for name, one in named.items()}
 
 
 def _draft(chapter: str, student: str, upload: Upload) -> Problem:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from datetime import date, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from autograder.course.folder import Course
 from autograder.course.known_names import known_assignments
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.intake.downloads.archive import Entry, RefusedError, entries_of, is_notebook, printable_path
-from autograder.intake.downloads.gradescope import with_submitters
+from autograder.intake.downloads.platform_names import login_in
 from autograder.intake.downloads.student_ids import by_student
 from autograder.intake.downloads.uploads import Layout, Unowned, Upload
 from autograder.intake.notebook.intake import chapter_of
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.notebook_reader import UnreadableError, read_notebook
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import known_students, read_roster, safe_id
+from autograder.intake.roster import Student, folded_name, known_students, read_roster, safe_id
 
 # So many names show that a layout is unknown; fewer may be strangers, one by one.
 _FEW = 3
+_METADATA = "submission_metadata.yml"
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ def _of_chapter(
         # One student's notebooks alone do not show at which level students are named.
         below = [entry for entry in entries if len(entry.path.parts) > 1]
         beside = replace(Layout.of(below, chapter, others, known), doubtful=frozenset())
+    students = (student for student in read_roster(course).values() if student.enrolled)
+    logins = {student.login.casefold(): student.login for student in students if student.login}
     uploads: list[Upload] = []
     files: list[Upload] = []
     unowned: list[Unowned] = []
@@ -130,17 +135,16 @@ def _of_chapter(
     for entry in entries:
         notebook = is_notebook(entry)
         file = (layout if notebook else beside).owned(entry)
-        other = layout.chapter_elsewhere(entry)
         if isinstance(file, Unowned):
             unowned.append(file)
-        elif other and not (file and file.platform):
+        elif not (file and file.platform) and (other := layout.chapter_elsewhere(entry)):
             elsewhere += [(entry, other)] * notebook
         elif file is None:
             unowned += [Unowned(entry)] * notebook
-        elif notebook:
-            uploads.append(file)
-        elif not entry.path.name.startswith("."):
-            files.append(file)
+        elif notebook or not entry.path.name.startswith("."):
+            if login := login_in(file.owner, logins) if file.platform in ("", "nbgrader") else "":
+                file = replace(file, owner=login)
+            (uploads if notebook else files).append(file)
     plain, nbgraders = (sum(upload.platform == name for upload in uploads) for name in ("", "nbgrader"))
     if plain > nbgraders:
         # The layout is not nbgrader's: who has made a folder of the chapter's name for it has written the time into it as well.
@@ -184,3 +188,68 @@ def _chapter_of(upload: Upload, manifest: Manifest) -> str | None:
     except (RefusedError, UnreadableError):
         return None
     return chapter_of(notebook, manifest)
+
+
+def with_submitters(entries: Sequence[Entry], roster: Mapping[str, Student]) -> list[Entry]:
+    """Return the files of a download with Gradescope's folders ``submission_NUMBER`` renamed to their submitters.
+
+    ``submission_metadata.yml`` names them. A folder of a group is given to each member: Gradescope has one submission for all of them. Only
+    the outermost metadata file is read, and only for the folders beside it, because a student may hand in another one.
+
+    Raises:
+        CourseError: if the metadata cannot be read: without it, no file has an owner.
+    """
+    metadata = min(
+        (entry for entry in entries if entry.path.name == _METADATA),
+        key=lambda entry: len(entry.path.parts),
+        default=None,
+    )
+    if metadata is None or len(metadata.path.parts) > 2:
+        return list(entries)
+    described = _submitters(metadata)
+    keys = {key for student in roster.values() for key in _searchable_identifiers(student)}
+    root = metadata.path.parent
+    return [new for entry in entries if entry is not metadata for new in _renamed(entry, root, described, keys)]
+
+
+def _submitters(metadata: Entry) -> Mapping[str, Any]:
+    # PyYAML takes a tenth of a second, which other downloads need not wait for.
+    import yaml
+
+    try:
+        described = yaml.load(metadata.open(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (RefusedError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CourseError(
+            f"Gradescope's list of submitters cannot be read ({str(error).splitlines()[0]})",
+            where=str(metadata.path),
+            do="Export the submissions once more.",
+        ) from error
+    return described if isinstance(described, dict) else {}
+
+
+def _renamed(entry: Entry, root: PurePosixPath, described: Mapping[str, Any], keys: set[str]) -> Iterator[Entry]:
+    inside = entry.path.relative_to(root) if root.parts and entry.path.is_relative_to(root) else entry.path
+    description = described.get(inside.parts[0]) if len(inside.parts) > 1 else None
+    if not isinstance(description, dict):
+        yield entry
+        return
+    time = description.get(":created_at", "")
+    submitted = time.isoformat() if isinstance(time, datetime | date) else str(time)
+    for submitter in description.get(":submitters") or ():
+        if owner := _submitter(submitter, keys):
+            yield replace(entry, path=PurePosixPath(owner, *inside.parts[1:]), submitted=submitted)
+
+
+def _submitter(submitter: Any, keys: set[str]) -> str:
+    """Return a submitter's id on the class list, otherwise the number, email address or name, as a folder name without slashes."""
+    if not isinstance(submitter, dict):
+        return ""
+    texts = [str(submitter.get(field) or "").strip() for field in (":sid", ":email", ":name")]
+    texts = [text.replace("/", "-") for text in texts if text]
+    return next((text for text in texts if {text.casefold(), folded_name(text)} & keys), texts[0] if texts else "")
+
+
+def _searchable_identifiers(student: Student) -> Iterator[str]:
+    yield from (text.casefold() for text in (student.id, student.number, student.login, student.email) if text)
+    if student.name:
+        yield folded_name(student.name)

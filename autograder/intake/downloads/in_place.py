@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from autograder.course.folder import Course
 from autograder.intake.downloads.archive import Entry, printable_path
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.intake.downloads.download import other_chapters
-from autograder.intake.downloads.journal import missing_problems, read_journal, still_missing, write_journal
+from autograder.intake.downloads.journal import missing, missing_problems, read_journal, write_journal
 from autograder.intake.downloads.selection import examine, pick_candidate
 from autograder.intake.downloads.store import Collection, keep_roster, what_to_do, write
 from autograder.intake.downloads.student_ids import by_student
@@ -24,18 +25,21 @@ from autograder.intake.notebook.problem import Problem
 from autograder.intake.notebook.timestamp import timestamp_problem
 from autograder.intake.roster import is_safe, read_roster
 
+CONFLICT = "conflict copy"
 _OTHER_ID = "other id"
+# What Dropbox and Nextcloud, and Syncthing, write into the name of the second version of a file or a folder.
+_CONFLICT_COPY = re.compile(r"conflicted copy|\.sync-conflict-", re.IGNORECASE)
 _NAMED = 5
 
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
     """Return the submissions in the course's own folder; rename misnamed folders and notebooks, and list the problems."""
-    manifest, zone = released_manifest(course, chapter), read_course_file(course.root).zone
+    manifest, plan = released_manifest(course, chapter), read_course_file(course.root)
     others = other_chapters(course, manifest)
     collection = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
-    collection.problems += name_folders(course, chapter)
+    collection.problems += [*conflict_copies(course, chapter), *name_folders(course, chapter)]
     journal = read_journal(course, chapter)
-    collection.missing = journal.pending = still_missing(course, chapter, journal)
+    collection.missing = journal.pending = missing(course, chapter, journal)
     with suppress(OSError):  # what has come is found again the next time
         write_journal(course, chapter, journal)
     collection.problems += missing_problems(course, chapter, collection.missing)
@@ -48,9 +52,25 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
         problem = _name_notebook(folder, manifest, f"submitted/{student}/{chapter}")
         if problem is None or not problem.fatal:
             collection.unchanged.append(student)
-        collection.problems += filter(None, (problem, timestamp_problem(folder, zone)))
+        collection.problems += filter(None, (problem, timestamp_problem(folder, plan)))
     collection.problems += keep_roster(course, chapter, read_roster(course))
     return collection
+
+
+def conflict_copies(course: Course, chapter: str) -> list[Problem]:
+    """Name the second versions that a synced folder keeps of what lies in ``submitted/``: none is graded, and any may be the right one."""
+    root = course.folder("submitted")
+    paths = [path for pattern in ("*", "*/*", f"*/{chapter}/*") for path in sorted(root.glob(pattern))]
+    return [
+        Problem(
+            CONFLICT,
+            "A synced folder was changed in two places, and keeps both versions; this one does not count.",
+            printable_path(path.relative_to(root.parent)),
+            "Keep the version that counts under the proper name, and remove the other one.",
+        )
+        for path in paths
+        if _CONFLICT_COPY.search(path.name)
+    ]
 
 
 def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
@@ -93,7 +113,8 @@ def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | No
         if os.path.lexists(path):
             read_file(path, above=2)
             return None
-        candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
+        notebooks = (other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
+        candidates = sorted(other for other in notebooks if not _CONFLICT_COPY.search(other.name))
         if not candidates:
             return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
         if len(candidates) > MAX_NOTEBOOKS:

@@ -8,7 +8,7 @@ belongs to a notebook by its hash, so an entry of a collection that was killed n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,13 @@ from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.intake.notebook.notebook_reader import UnreadableError, read_file
 from autograder.intake.notebook.problem import Problem
+from autograder.intake.notebook.timestamp import DOUBTFUL, read_timestamp, timestamp_problem
 from autograder.intake.notebook.timestamp import KIND as NO_TIME
-from autograder.intake.notebook.timestamp import read_timestamp, timestamp_problem
 
 NOT_BROUGHT_IN = "not brought in"
 LATE = "late"
 # The kinds of problems that leave open how late a submission is.
-OPEN_TIMES = frozenset({LATE, NO_TIME})
+OPEN_TIMES = frozenset({LATE, NO_TIME, DOUBTFUL})
 
 
 class PendingSubmission(Struct, frozen=True):
@@ -118,16 +118,6 @@ def rename_student(course: Course, chapter: str, before: str, after: str) -> Non
     write_journal(course, chapter, journal)
 
 
-def planned_changes(folder: Path, new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return for each file of a submission what it is now and what it is to be, as hashes.
-
-    Args:
-        folder: the student's folder of the chapter.
-        new: hashes of what the files are to hold, by name.
-    """
-    return {name: (_hash_of_file(folder / name), digest) for name, digest in new.items()}
-
-
 def record_pending(course: Course, chapter: str, journal: IntakeJournal, coming: Sequence[PendingSubmission]) -> None:
     """Record the pending submissions, in addition to those left by an earlier collection.
 
@@ -137,7 +127,7 @@ def record_pending(course: Course, chapter: str, journal: IntakeJournal, coming:
     new = {item.student: item for item in coming if _has_not_come(course, chapter, item)}
     if not new:
         return
-    earlier = [item for item in still_missing(course, chapter, journal) if item.student not in new]
+    earlier = [item for item in missing(course, chapter, journal) if item.student not in new]
     journal.pending = [*earlier, *new.values()]
     try:
         write_journal(course, chapter, journal)
@@ -147,42 +137,34 @@ def record_pending(course: Course, chapter: str, journal: IntakeJournal, coming:
         raise CourseError(message, where=journal_path(course, chapter), do=do) from error
 
 
-def missing(course: Course, chapter: str) -> list[PendingSubmission]:
+def missing(course: Course, chapter: str, journal: IntakeJournal | None = None) -> list[PendingSubmission]:
     """Return what was to come and has not come yet, ordered by student.
 
     Raises:
         CourseError: if the journal cannot be read.
     """
-    return still_missing(course, chapter, read_journal(course, chapter))
-
-
-def still_missing(course: Course, chapter: str, journal: IntakeJournal) -> list[PendingSubmission]:
-    """Return what is missing by a journal that has been read, as :func:`missing` does."""
-    absent = (item for item in journal.pending if _has_not_come(course, chapter, item))
+    pending = (journal or read_journal(course, chapter)).pending
+    absent = (item for item in pending if _has_not_come(course, chapter, item))
     return sorted(absent, key=lambda item: item.student)
 
 
 def missing_problems(course: Course, chapter: str, missing_items: Iterable[PendingSubmission]) -> list[Problem]:
     """Name everybody who is missing: a problem for each download."""
     by_source = groupby(sorted(missing_items, key=lambda item: (item.source, item.student)), lambda item: item.source)
-    return [_problem(course, chapter, source, [item.student for item in items]) for source, items in by_source]
-
-
-def _problem(course: Course, chapter: str, source: str, students: Sequence[str]) -> Problem:
-    one = len(students) == 1
-    message = f"{len(students)} submission{'' if one else 's'} of {chapter} {'is' if one else 'are'} in this download "
-    message += f"and not in the course folder: {', '.join(students)}."
-    again = shell_command(course, "autograde", chapter, "--submissions", source)
-    return Problem(
-        NOT_BROUGHT_IN, message, source, f"Make room on the disk and bring {'it' if one else 'them'} in: {again}"
-    )
+    problems = []
+    for source, items in by_source:
+        students = [item.student for item in items]
+        message = f"Of this download, submissions of {chapter} are not in the course folder: {', '.join(students)}."
+        again = shell_command(course, "autograde", chapter, "--submissions", source)
+        problems.append(Problem(NOT_BROUGHT_IN, message, source, f"Make room on the disk and bring them in: {again}"))
+    return problems
 
 
 def _has_not_come(course: Course, chapter: str, item: PendingSubmission) -> bool:
     # Neither the old file nor the new one: somebody has put another one there by hand.
     folder = course.folder("submitted", item.student, chapter)
     return any(
-        before != after and _hash_of_file(folder / name) == before for name, (before, after) in item.files.items()
+        before != after and hash_of_file(folder / name) == before for name, (before, after) in item.files.items()
     )
 
 
@@ -196,10 +178,10 @@ def open_times(course: Course, chapter: str, students: Iterable[str], plan: Cour
     late, problems = read_journal(course, chapter).late, dict[str, Problem]()
     for student in students:
         folder = course.folder("submitted", student, chapter)
-        if problem := timestamp_problem(folder, plan.zone):
+        if problem := timestamp_problem(folder, plan):
             problems[student] = problem
         elif student in late and read_timestamp(folder, plan.zone) is None:
-            present = {_hash_of_file(path) for path in folder.glob("*.ipynb")}
+            present = {hash_of_file(path) for path in folder.glob("*.ipynb")}
             problems |= {student: late_problem(folder)} if present & set(late[student]) else {}
     return problems
 
@@ -214,7 +196,8 @@ def late_problem(folder: Path) -> Problem:
     return Problem(LATE, message, do=f"Write the time into {folder / 'timestamp.txt'}.")
 
 
-def _hash_of_file(path: Path) -> str:
+def hash_of_file(path: Path) -> str:
+    """Return a hash of a file in the course; empty unless it is a regular file."""
     data = content(path)
     return "" if data is None else hash_of(data)
 

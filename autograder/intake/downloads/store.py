@@ -7,7 +7,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.intake.downloads.archive import Entry, RefusedError
 from autograder.intake.downloads.choices import other_notebooks
-from autograder.intake.downloads.journal import Choice, IntakeJournal, PendingSubmission, content, late_problem
+from autograder.intake.downloads.journal import Choice, IntakeJournal, PendingSubmission, content, hash_of, late_problem
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.attached_files import KIND, MAX_BYTES, MAX_DEPTH, MAX_FILES, file_names, is_skipped
 from autograder.intake.notebook.problem import Problem
@@ -146,16 +146,22 @@ def put(
     path, archived = submitted_notebook(course, chapter, student), ""
     when = path.with_name("timestamp.txt")
     with ExitStack() as drafts:
-        new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
-        time = None if stamp is None else drafts.enter_context(_draft(when, stamp))
-        with_it = {
-            name: drafts.enter_context(_draft_beside(path.parent, name, data)) for name, data in companions.items()
-        }
+        # The notebooks come last: a submission that is cut short has no new notebook.
+        contents = {**companions, **files}
+        new = {name: drafts.enter_context(_draft(path.parent, name, data)) for name, data in contents.items()}
+        time = None if stamp is None else drafts.enter_context(_draft(path.parent, when.name, stamp))
+        archive = course.root / "replaced" / chapter / student
         if os.path.lexists(path):
-            archived = _set_aside(course, chapter, student, stamp)
+            kept = archive / hash_of(content(path) or b"")[:12]
+            # A collection that was cut short may have kept the notebook, and put the new time beside it.
+            if not (os.path.lexists(kept / path.name) and content(when) == stamp):
+                _set_aside(path.parent, kept, (when.name, *_names_beside(path.parent), path.name))
+            archived = kept.relative_to(course.root).as_posix()
         old = _left_by_an_open_submission(path, choice)
         if old:
-            archived = _set_aside_others(course, chapter, student, old) or archived
+            kept = archive / hash_of("".join(hash_of(content(file) or b"") for file in old).encode())[:12]
+            _set_aside(path.parent, kept, (file.name for file in old))
+            archived = kept.relative_to(course.root).as_posix()
         path.parent.mkdir(exist_ok=True)
         if time is not None:
             time.replace(when)
@@ -163,10 +169,8 @@ def put(
             when.unlink(missing_ok=True)
         if archived:
             _remove_files_beside(path.parent)
-        for name, draft in with_it.items():
-            _move_beside(path.parent, name, draft)
         for name, draft in new.items():
-            draft.replace(path.with_name(name))
+            _move_into(path.parent, name, draft)
         for file in [*old, path]:
             if file.name not in files:
                 file.unlink(missing_ok=True)
@@ -181,16 +185,6 @@ def _left_by_an_open_submission(path: Path, choice: Choice | None) -> list[Path]
     return [file for file in sorted(path.parent.iterdir()) if file.name not in reserved and not file.is_dir()]
 
 
-def _set_aside_others(course: Course, chapter: str, student: str, files: Sequence[Path]) -> str:
-    """Keep files of an earlier submission; return where."""
-    digest = hashlib.sha256(b"".join(hashlib.sha256(content(path) or b"").digest() for path in files)).hexdigest()
-    folder = course.root / "replaced" / chapter / student / digest[:12]
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in files:
-        _keep(path, folder / path.name)
-    return folder.relative_to(course.root).as_posix()
-
-
 def time_stamp(upload: Upload, entries: Sequence[Entry]) -> bytes | None:
     """Return when it was handed in: nbgrader's own word for it, or the platform's.
 
@@ -202,25 +196,12 @@ def time_stamp(upload: Upload, entries: Sequence[Entry]) -> bytes | None:
     return (upload.submitted or upload.entry.submitted).encode() or None
 
 
-def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) -> str:
-    """Archive an earlier submission, including its time stamp, before it is replaced; return the archive's path.
-
-    Args:
-        stamp: the new submission's time stamp.
-    """
-    path = submitted_notebook(course, chapter, student)
-    when = path.with_name("timestamp.txt")
-    digest = hashlib.sha256(content(path) or b"").hexdigest()[:12]
-    folder = course.root / "replaced" / chapter / student / digest
-    # A collection that was cut short may have kept the notebook, and put the new time beside it.
-    if not (os.path.lexists(folder / path.name) and content(when) == stamp):
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in (when, *(path.parent / name for name in _names_beside(path.parent)), path):
-            if os.path.lexists(old):
-                archived = folder / old.relative_to(path.parent)
-                archived.parent.mkdir(parents=True, exist_ok=True)
-                _keep(old, archived)
-    return folder.relative_to(course.root).as_posix()
+def _set_aside(folder: Path, kept: Path, names: Iterable[str]) -> None:
+    """Archive files of an earlier submission before it is replaced."""
+    for name in names:
+        if os.path.lexists(folder / name):
+            (kept / name).parent.mkdir(parents=True, exist_ok=True)
+            _keep(folder / name, kept / name)
 
 
 def _names_beside(folder: Path) -> list[str]:
@@ -240,7 +221,7 @@ def _remove_files_beside(folder: Path) -> None:
                     (folder / parent).rmdir()
 
 
-def _move_beside(folder: Path, name: str, draft: Path) -> None:
+def _move_into(folder: Path, name: str, draft: Path) -> None:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.parent.resolve() != folder.resolve() / PurePosixPath(name).parent:
@@ -248,7 +229,8 @@ def _move_beside(folder: Path, name: str, draft: Path) -> None:
     draft.replace(target)
 
 
-def _draft_beside(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
+def _draft(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
+    # Not in the folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return staged_file(folder / name, data, at=folder.with_name(f"{folder.name}.{digest}.part"))
 
@@ -265,18 +247,9 @@ def _keep(old: Path, target: Path) -> None:
         write(target, data)
 
 
-def _draft_of(path: Path) -> Path:
-    # Not in the file's own folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
-    return path.parent.with_name(f"{path.parent.name}.{path.name}.part")
-
-
-def _draft(path: Path, data: bytes) -> AbstractContextManager[Path]:
-    return staged_file(path, data, at=_draft_of(path))
-
-
 def write(path: Path, data: bytes) -> None:
     """Write a file beside its place first, and move it there."""
-    with _draft(path, data) as draft:
+    with _draft(path.parent, path.name, data) as draft:
         draft.replace(path)
 
 

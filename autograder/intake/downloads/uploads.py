@@ -80,9 +80,7 @@ class Layout:
     """How the names in a download tell the owners of files."""
 
     chapter: str
-    others: frozenset[
-        str
-    ]  # names of the course's other chapters. A folder that is called like a chapter is no student's
+    others: frozenset[str]  # names of the course's other chapters; a folder of such a name is no student's
     known_students: frozenset[str]  # ids of students in the course
     platform: int | None  # the folder level at which a platform names the students, if any
     # the folder level named after students, not counting chapters; None if files are named after them
@@ -167,18 +165,9 @@ class Layout:
             return Unowned(entry, why, "See on the platform whose it is, rename it, and collect again.")
         if not ways:
             return None
-        way = ways[0]
-        return Upload(
-            entry,
-            way.owner,
-            way.platform,
-            way.user,
-            way.upload,
-            way.late,
-            _attempt(entry.path.name, _AGAIN),
-            named=(level, way.file),
-            submitted=way.submitted,
-        )
+        way, attempt = ways[0], _attempt(entry.path.name, _AGAIN)
+        numbers = (way.platform, way.user, way.upload, way.late, attempt)
+        return Upload(entry, way.owner, *numbers, named=(level, way.file), submitted=way.submitted)
 
 
 def _level(

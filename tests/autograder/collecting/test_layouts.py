@@ -9,8 +9,7 @@ import pytest
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.intake.downloads.archive import Entry
-from autograder.intake.downloads.download import read_download
-from autograder.intake.downloads.gradescope import with_submitters
+from autograder.intake.downloads.download import read_download, with_submitters
 from autograder.intake.downloads.platform_names import assignment_title, kinds_by_share, own_name, read, readings
 from autograder.intake.downloads.student_ids import by_student
 from autograder.intake.roster import Student, write_roster

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
-from autograder.intake.downloads.uploads import Upload
 
 from autograder.course.folder import Course
 from autograder.intake.downloads.archive import Entry
+from autograder.intake.downloads.uploads import Upload
 from autograder.intake.people.enrol import Enrolment, enrol
 
 Enrol = Callable[..., Enrolment]

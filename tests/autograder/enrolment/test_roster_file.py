@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 
 import pytest
-from autograder.intake.downloads.uploads import Upload
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.intake.downloads.archive import Entry
 from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.uploads import Upload
 from autograder.intake.people.attendance import nothing_handed_in
 from autograder.intake.people.class_list import read_class_list
 from autograder.intake.people.enrol import Enrolment, enrol

@@ -7,10 +7,10 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
-from autograder.intake.downloads.uploads import Upload
 
 from autograder.intake.downloads.archive import Entry, entries_of
 from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.uploads import Upload
 from autograder.intake.name_spellings import listed_spelling, member_name
 from autograder.intake.roster import Student
 
