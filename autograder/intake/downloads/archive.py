@@ -64,10 +64,7 @@ class Entry:
 
 
 def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
-    """Return the files of a folder or a zip archive, in the order of their names, and what was refused.
-
-    Args:
-        source: the folder or archive. Archives in it are looked into once.
+    """Return the files of a folder or a zip archive, in the order of their names, and what was refused. Archives in it are looked into.
 
     Raises:
         CourseError: if it is neither, or nothing in it can be used.
@@ -82,9 +79,8 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
             do = "Download it again, or unpack it yourself and name the folder."
             raise CourseError(str(error), where=source, do=do) from error
     else:
-        raise CourseError(
-            "there is no such file or folder", where=source, do="Name the folder or zip of the submissions."
-        )
+        do = "Name the folder or zip of the submissions."
+        raise CourseError("there is no such file or folder", where=source, do=do)
     unpacked: list[Entry] = []
     opened_last: list[_Archive] = []
     for entry in entries:
@@ -151,9 +147,8 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
                 problems.append(_refused(f"{location.parts[0]} …", _TOO_DEEP))
         waiting += reversed(below)
         if len(entries) > MAX_FILES:
-            raise CourseError(
-                f"there are more than {MAX_FILES} files", where=root, do="Name the folder of one chapter."
-            )
+            do = "Name the folder of one chapter."
+            raise CourseError(f"there are more than {MAX_FILES} files", where=root, do=do)
     return entries, problems
 
 
@@ -211,11 +206,8 @@ class _Frugal:
 class _Archive:
     """A zip archive that is opened when something is read from it.
 
-    Args:
-        opened: opens its file.
-        limit: how many bytes may be unpacked from it; None for a class's archive.
-        opened_last: the archive that is open, in whose place it is opened: all archives of a class would fill the memory. None if it
-            stays open.
+    Of a student's archive a limited number of bytes is unpacked. It is opened in the place of the one that was opened last, because all
+    archives of a class would fill the memory.
     """
 
     def __init__(

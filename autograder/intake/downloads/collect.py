@@ -53,15 +53,7 @@ _UNOWNED = frozenset({"unknown owner", "ambiguous name", "same number"})
 
 
 def collect(course: Course, chapter: str, source: Path | None = None) -> Collection:
-    """Bring a chapter's submissions in, from a download or, by default, from the course's own ``submitted`` folder.
-
-    Args:
-        course: the course, with the chapter released.
-        source: the download: a folder or an archive.
-
-    Raises:
-        CourseError: as :func:`read_download` and :func:`bring_in` do.
-    """
+    """Bring a released chapter's submissions in, from a download or, by default, from the course's own ``submitted`` folder."""
     if source is None or source.resolve() == course.folder("submitted"):
         remove_drafts(course, chapter)
         return collect_in_place(course, chapter)
@@ -69,10 +61,7 @@ def collect(course: Course, chapter: str, source: Path | None = None) -> Collect
 
 
 def bring_in(course: Course, download: Download) -> Collection:
-    """Bring the submissions of a download in.
-
-    Returns:
-        The collected students and the problems. A bad file never prevents the collection of another file.
+    """Bring the submissions of a download in. A bad file never prevents the collection of another file.
 
     Raises:
         CourseError: if the list of pending submissions cannot be written, or teams hand in a chapter for which there are none. Nothing is

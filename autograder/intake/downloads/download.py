@@ -199,15 +199,14 @@ def with_submitters(entries: Sequence[Entry], roster: Mapping[str, Student]) -> 
     Raises:
         CourseError: if the metadata cannot be read: without it, no file has an owner.
     """
-    metadata = min(
-        (entry for entry in entries if entry.path.name == _METADATA),
-        key=lambda entry: len(entry.path.parts),
-        default=None,
-    )
+    named = (entry for entry in entries if entry.path.name == _METADATA)
+    metadata = min(named, key=lambda entry: len(entry.path.parts), default=None)
     if metadata is None or len(metadata.path.parts) > 2:
         return list(entries)
     described = _submitters(metadata)
-    keys = {key for student in roster.values() for key in _searchable_identifiers(student)}
+    people = roster.values()
+    keys = {text.casefold() for one in people for text in (one.id, one.number, one.login, one.email) if text}
+    keys |= {folded_name(one.name) for one in people if one.name}
     root = metadata.path.parent
     return [new for entry in entries if entry is not metadata for new in _renamed(entry, root, described, keys)]
 
@@ -219,11 +218,8 @@ def _submitters(metadata: Entry) -> Mapping[str, Any]:
     try:
         described = yaml.load(metadata.open(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (RefusedError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise CourseError(
-            f"Gradescope's list of submitters cannot be read ({str(error).splitlines()[0]})",
-            where=str(metadata.path),
-            do="Export the submissions once more.",
-        ) from error
+        message = f"Gradescope's list of submitters cannot be read ({str(error).splitlines()[0]})"
+        raise CourseError(message, where=str(metadata.path), do="Export the submissions once more.") from error
     return described if isinstance(described, dict) else {}
 
 
@@ -247,9 +243,3 @@ def _submitter(submitter: Any, keys: set[str]) -> str:
     texts = [str(submitter.get(field) or "").strip() for field in (":sid", ":email", ":name")]
     texts = [text.replace("/", "-") for text in texts if text]
     return next((text for text in texts if {text.casefold(), folded_name(text)} & keys), texts[0] if texts else "")
-
-
-def _searchable_identifiers(student: Student) -> Iterator[str]:
-    yield from (text.casefold() for text in (student.id, student.number, student.login, student.email) if text)
-    if student.name:
-        yield folded_name(student.name)

@@ -75,10 +75,7 @@ def conflict_copies(course: Course, chapter: str) -> list[Problem]:
 
 def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
     """Name the notebooks that nobody would find where they lie, and the folders that are the wrong way round."""
-    do = (
-        f"Each belongs to submitted/STUDENT/{chapter}/{chapter}.ipynb. "
-        "Or move them out of submitted/ into another folder, and name that with --submissions."
-    )
+    do = f"Each belongs to submitted/STUDENT/{chapter}/{chapter}.ipynb. Or move them elsewhere, and name that with --submissions."
     students = [
         folder
         for folder in sorted(submitted.glob("*/"))
@@ -145,7 +142,8 @@ def name_folders(course: Course, chapter: str) -> list[Problem]:
     if not any(student.enrolled for student in roster.values()):
         return []
     submitted = course.folder("submitted")
-    folders = {path.parent.name: path for path in sorted(submitted.glob(f"*/{chapter}")) if _is_plain_folder(path)}
+    paths = sorted(path for path in submitted.glob(f"*/{chapter}") if path.is_dir())
+    folders = {path.parent.name: path for path in paths if not (path.is_symlink() or path.parent.is_symlink())}
     # A folder that is named after an id is that student's, whatever another folder is called.
     folders = {name: path for name, path in folders.items() if name not in roster or not roster[name].enrolled}
     uploads = [Upload(Entry(PurePosixPath(name, chapter), None, bytes), name, platform="nbgrader") for name in folders]
@@ -156,10 +154,6 @@ def name_folders(course: Course, chapter: str) -> list[Problem]:
         for name, path in folders.items()
         if (owner := owners.get(name, name)) != name and roster[owner].enrolled
     ]
-
-
-def _is_plain_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not path.parent.is_symlink()
 
 
 def _move_folder(course: Course, chapter: str, path: Path, owner: str) -> Problem:

@@ -169,12 +169,7 @@ def _has_not_come(course: Course, chapter: str, item: PendingSubmission) -> bool
 
 
 def open_times(course: Course, chapter: str, students: Iterable[str], plan: CourseFile) -> dict[str, Problem]:
-    """Return the students of whom it is open how late they are, each with the problem.
-
-    Args:
-        students: ids of students; one without a folder in ``submitted/`` is passed over.
-        plan: the course's ``course.toml``.
-    """
+    """Return the students of whom it is open how late they are, each with the problem; without a folder, a student is passed over."""
     late, problems = read_journal(course, chapter).late, dict[str, Problem]()
     for student in students:
         folder = course.folder("submitted", student, chapter)
@@ -187,11 +182,7 @@ def open_times(course: Course, chapter: str, students: Iterable[str], plan: Cour
 
 
 def late_problem(folder: Path) -> Problem:
-    """Return the problem that Canvas calls a submission late, without a time.
-
-    Args:
-        folder: the student's folder of the chapter.
-    """
+    """Return the problem that Canvas calls the submission in a folder late, without a time."""
     message = "Canvas calls it late, but does not say by how much; nothing is taken off without a time."
     return Problem(LATE, message, do=f"Write the time into {folder / 'timestamp.txt'}.")
 

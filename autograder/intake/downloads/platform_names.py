@@ -68,9 +68,7 @@ class PlatformName:
 def readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[PlatformName]]:
     """Return all ways in which a name can be read, by kind of download; more than one means that it cannot be told which is right.
 
-    Args:
-        name: the name of a file or a folder.
-        chapters: names of chapters. Where a file is called like one, its number is no number of Canvas's.
+    Where a file is called like one of the chapters, its number is no number of Canvas's.
     """
     matches = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
     matches |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
@@ -99,11 +97,7 @@ def assignment_title(names: Iterable[str]) -> str:
 def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], title: str = "") -> list[PlatformName]:
     """Return all possible readings of a name: one, several if it is ambiguous, or none.
 
-    Args:
-        name: the name of a file or a folder.
-        kinds: the result of :func:`kinds_by_share` for the download.
-        chapters: names of chapters.
-        title: the result of :func:`assignment_title` for the download.
+    The kinds are the result of :func:`kinds_by_share` for the download, and the title is that of :func:`assignment_title`.
     """
     by_kind = readings(name, chapters)
     if title and "blackboard" in by_kind:
@@ -121,10 +115,9 @@ def own_name(name: str) -> str:
 
 
 def login_in(name: str, logins: Mapping[str, str]) -> str:
-    """Return the one login in the name of a folder of ILIAS or Sakai; empty if it has none, or more than one login fits.
+    """Return the one login of the class list in a folder's name on ILIAS or Sakai; empty if none or more than one fits.
 
-    Args:
-        logins: the logins on the class list, by their form in lower case.
+    The logins are listed by their form in lower case.
     """
     if match := _SAKAI.fullmatch(name):
         return logins.get(match["login"].casefold(), "")

@@ -42,13 +42,7 @@ class Candidate:
 
 
 def examine(data: bytes, manifest: Manifest, *, exact: bool = False) -> Candidate:
-    """Read a file that may be a student's submission.
-
-    Args:
-        data: the file.
-        manifest: the chapter's cells.
-        exact: whether its file name is the chapter's name.
-    """
+    """Read a file that may be a student's submission."""
     try:
         notebook, problems = read_notebook(data)
     except UnreadableError as error:
@@ -71,12 +65,7 @@ def pick_candidate(candidates: Sequence[Candidate]) -> tuple[int | None, str]:
     Notebooks that cannot be graded or contain only empty exercises are dropped if another one contains work. Among the others, a notebook
     with the chapter's file name wins. Otherwise a notebook wins if it contains and solves every exercise that any other notebook contains
     and solves.
-
-    Args:
-        candidates: the notebooks, the last one last.
-
-    Returns:
-        The index of the notebook that counts, or None if the rules do not decide; and the rule that decided.
+    Return its index among the notebooks, of which the last is the latest, or None if the rules do not decide; and the rule that decided.
     """
     best = max(candidate.worth for candidate in candidates)
     remaining = [i for i, candidate in enumerate(candidates) if candidate.worth == best]

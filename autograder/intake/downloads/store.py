@@ -276,12 +276,7 @@ def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> 
 
 
 def files_beside(notebook: Upload, files: Sequence[Upload]) -> dict[str, Upload]:
-    """Return the files that come along with a notebook, by the paths that they get beside it.
-
-    Args:
-        notebook: the notebook that counts.
-        files: the other files of the same student.
-    """
+    """Return the files of a student that come along with the notebook that counts, by the paths that they get beside it."""
     companions: dict[str, Upload] = {}
     for file in sorted(files, key=lambda upload: upload.order):
         name = _name_beside(notebook, file)
@@ -291,12 +286,7 @@ def files_beside(notebook: Upload, files: Sequence[Upload]) -> dict[str, Upload]
 
 
 def _read_files(companions: Mapping[str, Upload], where: str) -> tuple[dict[str, bytes], list[Problem]]:
-    """Read files within the limits on their number, depth and size; return their contents, and what was left out.
-
-    Args:
-        companions: the files, by their paths beside the notebook.
-        where: the notebook's place in the download.
-    """
+    """Read files within the limits on their number, depth and size; return their contents, and what was left out."""
     contents: dict[str, bytes] = {}
     why: list[str] = []
     remaining = MAX_BYTES

@@ -108,12 +108,9 @@ class Layout:
         return cls(chapter, others, known_students, platform, level, owner, doubtful, kinds, title)
 
     def owned(self, entry: Entry, chapter: str = "") -> Upload | Unowned | None:
-        """Return a file with its owner; None if nothing tells the owner.
+        """Return a file of a chapter, by default the one to collect, with its owner; None if nothing tells the owner.
 
-        Args:
-            entry: the file. Other files than notebooks have an owner only where a platform or a folder names one, or their own name
-                does beyond doubt.
-            chapter: the chapter that the file is of; by default the one to collect.
+        Other files than notebooks have an owner only where a platform or a folder names one, or their own name does beyond doubt.
         """
         chapter, notebook = chapter or self.chapter, is_notebook(entry)
         if upload := self._of_platform(entry):
