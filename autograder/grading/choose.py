@@ -75,14 +75,14 @@ def _take_uncounted(course: Course, student: str, chapter: str, file: str, journ
     stored = read_result(course, chapter, student)
     if stored is not None:
         write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
-    seen = [current, *(other.data for other in uncounted.values())]
-    journal.preferences[student] = _choice(taken.data, seen)
+    notebooks = [current, *(other.data for other in uncounted.values())]
+    journal.preferences[student] = _choice(taken.data, notebooks)
     write_journal(course, chapter, journal)
     choice = journal.choices.get(student)
     put(course, chapter, student, {path.name: taken.data}, stamp, _files_beside(path), choice)
     others = {name: notebook for name, notebook in uncounted.items() if name != file}
-    kept = {**others, _free_name(others): Uncounted(current, earlier_stamp)}
-    keep_uncounted(course, chapter, student, kept, journal)
+    remaining = {**others, _free_name(others): Uncounted(current, earlier_stamp)}
+    keep_uncounted(course, chapter, student, remaining, journal)
     write_journal(course, chapter, journal)
     return True
 

@@ -206,8 +206,8 @@ class _Frugal:
 class _Archive:
     """A zip archive that is opened when something is read from it.
 
-    Of a student's archive a limited number of bytes is unpacked. It is opened in the place of the one that was opened last, because all
-    archives of a class would fill the memory.
+    Of a student's archive a limited number of bytes is unpacked. Only the last one stays open, because all archives of a class
+    would fill the memory.
     """
 
     def __init__(

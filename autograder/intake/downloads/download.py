@@ -117,24 +117,24 @@ def _of_chapter(
     course: Course, manifest: Manifest, source: Path, entries: Sequence[Entry], refused: Sequence[Problem]
 ) -> Download:
     """Give every file its owner; a notebook decides about the layout, and another file nothing."""
-    chapter, known = manifest.chapter, known_students(course)
+    chapter, students = manifest.chapter, known_students(course)
     # A notebook or folder that is called like another chapter is no student's, also where that is not released yet.
     others = other_chapters(course, manifest)
-    layout = Layout.of([entry for entry in entries if is_notebook(entry)], chapter, others, known)
-    beside = layout
+    layout = Layout.of([entry for entry in entries if is_notebook(entry)], chapter, others, students)
+    file_layout = layout
     if layout.level is None and layout.platform is None:
         # One student's notebooks alone do not show at which level students are named.
         below = [entry for entry in entries if len(entry.path.parts) > 1]
-        beside = replace(Layout.of(below, chapter, others, known), doubtful=frozenset())
-    students = (student for student in read_roster(course).values() if student.enrolled)
-    logins = {student.login.casefold(): student.login for student in students if student.login}
+        file_layout = replace(Layout.of(below, chapter, others, students), doubtful=frozenset())
+    listed = (student for student in read_roster(course).values() if student.enrolled)
+    logins = {student.login.casefold(): student.login for student in listed if student.login}
     uploads: list[Upload] = []
     files: list[Upload] = []
     unowned: list[Unowned] = []
     elsewhere: list[tuple[Entry, str]] = []
     for entry in entries:
         notebook = is_notebook(entry)
-        file = (layout if notebook else beside).owned(entry)
+        file = (layout if notebook else file_layout).owned(entry)
         if isinstance(file, Unowned):
             unowned.append(file)
         elif not (file and file.platform) and (other := layout.chapter_elsewhere(entry)):
@@ -161,7 +161,7 @@ def _of_chapter(
         for entry, other, file in strays
         if isinstance(file, Upload) and safe_id(file.owner) not in owners
     ]
-    lost = [Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in unowned]
+    ownerless = [Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in unowned]
     with_notebook = owners | {safe_id(file.owner) for _, _, file in strays if isinstance(file, Upload)}
     return Download(
         source,
@@ -172,7 +172,7 @@ def _of_chapter(
         [file for file in files if safe_id(file.owner) in with_notebook],
         unowned,
         elsewhere,
-        [*refused, *absent, *lost],
+        [*refused, *absent, *ownerless],
     )
 
 

@@ -135,7 +135,7 @@ def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | No
 def name_folders(course: Course, chapter: str) -> list[Problem]:
     """Move a chapter's folders that are named otherwise than their students on the class list; return what was done, or could not be.
 
-    Who copies submissions into the course by hand may write ``ada01`` for ``ADA01``. A folder finds its student by the rules for downloads,
+    A folder that a person has made may be called ``ada01`` for ``ADA01``. It finds its student by the rules for downloads,
     so a student never has two grades.
     """
     roster = read_roster(course)

@@ -47,7 +47,7 @@ class PendingSubmission(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """One of a student's notebooks that a person has chosen."""
+    """The notebook of a student that a person has chosen."""
 
     digest: str  # its hash
     among: tuple[str, ...]  # the hashes of all notebooks that the student had handed in then
@@ -65,7 +65,7 @@ class UncountedNote(Struct, frozen=True):
 
 
 class IntakeJournal(Struct, omit_defaults=True):
-    """What the course remembers of one chapter's intake. Whatever is settled may be removed from the file by hand."""
+    """The record of one chapter's intake. Settled entries may be removed from the file by hand."""
 
     pending: list[PendingSubmission] = []
     unowned: dict[str, list[str]] = {}  # by download, the files that no student got
@@ -109,7 +109,7 @@ def write_journal(course: Course, chapter: str, journal: IntakeJournal) -> None:
 
 
 def rename_student(course: Course, chapter: str, before: str, after: str) -> None:
-    """Give what the journal says about the notebooks of one id to another."""
+    """Move the entries about the notebooks of one id to another."""
     journal = read_journal(course, chapter)
     by_student: tuple[dict[str, Any], ...] = (journal.late, journal.choices, journal.preferences)
     for notes in by_student:

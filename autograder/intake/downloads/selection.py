@@ -98,7 +98,7 @@ class Examined:
 
 @dataclass
 class Selection:
-    """A student's notebooks, as far as they can be read."""
+    """A student's readable notebooks."""
 
     counting: list[Examined]  # one notebook, several if the lecturer has to choose, and none if none can be read
     uncounted: list[Examined]  # other gradable notebooks

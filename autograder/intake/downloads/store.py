@@ -152,16 +152,16 @@ def put(
         time = None if stamp is None else drafts.enter_context(_draft(path.parent, when.name, stamp))
         archive = course.root / "replaced" / chapter / student
         if os.path.lexists(path):
-            kept = archive / hash_of(content(path) or b"")[:12]
+            target = archive / hash_of(content(path) or b"")[:12]
             # A collection that was cut short may have kept the notebook, and put the new time beside it.
-            if not (os.path.lexists(kept / path.name) and content(when) == stamp):
-                _set_aside(path.parent, kept, (when.name, *_names_beside(path.parent), path.name))
-            archived = kept.relative_to(course.root).as_posix()
+            if not (os.path.lexists(target / path.name) and content(when) == stamp):
+                _set_aside(path.parent, target, (when.name, *_names_beside(path.parent), path.name))
+            archived = target.relative_to(course.root).as_posix()
         old = _left_by_an_open_submission(path, choice)
         if old:
-            kept = archive / hash_of("".join(hash_of(content(file) or b"") for file in old).encode())[:12]
-            _set_aside(path.parent, kept, (file.name for file in old))
-            archived = kept.relative_to(course.root).as_posix()
+            target = archive / hash_of("".join(hash_of(content(file) or b"") for file in old).encode())[:12]
+            _set_aside(path.parent, target, (file.name for file in old))
+            archived = target.relative_to(course.root).as_posix()
         path.parent.mkdir(exist_ok=True)
         if time is not None:
             time.replace(when)
@@ -196,12 +196,12 @@ def time_stamp(upload: Upload, entries: Sequence[Entry]) -> bytes | None:
     return (upload.submitted or upload.entry.submitted).encode() or None
 
 
-def _set_aside(folder: Path, kept: Path, names: Iterable[str]) -> None:
+def _set_aside(folder: Path, target: Path, names: Iterable[str]) -> None:
     """Archive files of an earlier submission before it is replaced."""
     for name in names:
         if os.path.lexists(folder / name):
-            (kept / name).parent.mkdir(parents=True, exist_ok=True)
-            _keep(folder / name, kept / name)
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            _keep(folder / name, target / name)
 
 
 def _names_beside(folder: Path) -> list[str]:

@@ -62,7 +62,7 @@ def plausible_timestamp(folder: Path, plan: CourseFile) -> datetime | None:
 
 
 def timestamp_problem(folder: Path, plan: CourseFile) -> Problem | None:
-    """Return the problem of a time that cannot be read or be true, with which no late penalty applies; None if there is none."""
+    """Return the problem of a time that cannot be read or be true, with which no late penalty applies; None for a sound or missing time."""
     where = f"submitted/{folder.parent.name}/{folder.name}/timestamp.txt"
     try:
         plausible_timestamp(folder, plan)

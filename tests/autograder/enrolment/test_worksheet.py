@@ -147,13 +147,6 @@ def test_a_time_that_may_mean_two_things_or_none_is_not_read(text: str) -> None:
     assert platform_time(text, "UTC") is None
 
 
-def test_times_that_cannot_be_read_are_refused(course: Course) -> None:
-    (course.root / "times").mkdir()
-    (course.root / "times" / "03.json").write_text("[")
-    with pytest.raises(CourseError, match="times"):
-        apply_times(course, "03")
-
-
 def test_a_time_that_is_read_again_before_the_work_comes_replaces_the_first(
     course: Course, enrolled: Callable[..., Enrolment], worksheet: Read, hand_in: Callable[..., None]
 ) -> None:

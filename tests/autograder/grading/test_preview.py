@@ -13,7 +13,8 @@ import pytest
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.downloads.download import read_download
+from autograder.intake.downloads import download
+from autograder.intake.downloads.download import read_download, read_downloads
 from autograder.intake.roster import Student, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
@@ -54,6 +55,21 @@ def test_what_is_not_the_chapters_work_is_refused_before_it_is_brought_in(
         read_download(course, CHAPTER, folder / named).refuse_other_work(course)
     if what == "an archive":
         assert f"tfcourse autograde {OTHER} --course {course.root}" in caught.value.do
+
+
+def test_a_download_of_two_chapters_is_listed_once(
+    course: Course, tmp_path: Path, filled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Path] = []
+    entries_of = download.entries_of
+    monkeypatch.setattr(download, "entries_of", lambda source: calls.append(source) or entries_of(source))
+    for chapter in (CHAPTER, OTHER):
+        nbformat.write(filled(chapter), tmp_path / f"ada_1_5_{chapter}.ipynb")
+    downloads = read_downloads(course, [CHAPTER, OTHER], tmp_path)
+    assert calls == [tmp_path]
+    assert [len(one.uploads) for one in downloads] == [2, 2], "on Canvas, contents tell the chapter"
+    for one in downloads:
+        one.refuse_other_work(course)
 
 
 @pytest.mark.parametrize(("listed", "refused"), [(("ada", "bo"), True), (("ada", "hw-cy-2026"), False), ((), False)])
