@@ -64,8 +64,8 @@ def bring_in(course: Course, download: Download) -> Collection:
     """Bring the submissions of a download in. A bad file never prevents the collection of another file.
 
     Raises:
-        CourseError: if the list of pending submissions cannot be written, or teams hand in a chapter for which there are none. Nothing is
-            collected then.
+        CourseError: if the list of pending submissions cannot be written, or teams hand in a chapter without
+            ``groups = true``. Nothing is collected then.
     """
     return _Intake(course, download).run()
 
