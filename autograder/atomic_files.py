@@ -45,14 +45,15 @@ def staged_file(
         draft.unlink(missing_ok=True)
 
 
-def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int | None = None) -> None:
     """Write a file atomically: a temporary file replaces it when it is complete.
 
     Args:
         data: the contents.
         durable: whether to flush to the disk, so that the file survives a power cut.
+        mode: the permissions; by default those of the umask.
     """
-    with staged_file(path, data, durable=durable) as draft:
+    with staged_file(path, data, durable=durable, mode=mode) as draft:
         draft.replace(path)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class CourseError(Exception):
     """An error that the user can mend.
@@ -18,3 +20,9 @@ class CourseError(Exception):
         self.do = do
         parts = [what if where is None else f"{where}: {what}", do]
         super().__init__("\n".join(part for part in parts if part))
+
+
+def some(names: Sequence[str], most: int = 10) -> str:
+    """Return the first names of a list that may be a whole class's, and the number of the others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

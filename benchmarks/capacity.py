@@ -173,11 +173,11 @@ def written(page: str, text: str) -> str:
 
 def measure(students: int, chapter: str) -> Times:
     """Grade a sample class on this machine, one submission at a time, and return what each step took."""
+    from autograder.commands.selftest.sample_class import sample_class
     from autograder.course.folder import Course
     from autograder.course.release.assign import assign
     from autograder.grading import autograde as grading
     from autograder.grading.feedback.pages import write_feedback
-    from autograder.selftest.sample_class import sample_class
 
     before_it = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:

@@ -6,11 +6,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.commands.selftest.sample_class import SampleStudent, sample_class
 from autograder.course.folder import Course
 from autograder.course.release.assign import assign
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter
-from autograder.selftest.sample_class import SampleStudent, sample_class
 
 CHAPTER = "03_scaled_dot_product"
 PROJECT = Path(__file__).resolve().parents[1]

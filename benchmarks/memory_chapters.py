@@ -19,6 +19,7 @@ from family import memory
 from measure import Figures, Target
 from memory import watched
 
+from autograder.commands.selftest.sample_class import sample_class
 from autograder.course.authoring.chapter import chapters
 from autograder.course.folder import Course
 from autograder.course.release.assign import assign
@@ -27,7 +28,6 @@ from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter
-from autograder.selftest.sample_class import sample_class
 
 RATIO = 1.5
 

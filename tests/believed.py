@@ -29,7 +29,7 @@ _CHECKS = ROOT / "tests" / "autograder" / "checks"
 _LESSONS = ROOT / "tests" / "chapters"
 _RECORDS = (ROOT / "tfcourse" / "recorded", ROOT / "experiments" / "results")
 # What the tests of checks import beside a declaration.
-_MEASURING = ("autograder.checks", "autograder.course.release.answer_keys", "autograder.selftest.quality")
+_MEASURING = ("autograder.checks", "autograder.course.release.answer_keys", "tools.quality.__main__")
 
 Parts = dict[str, str]
 
@@ -54,8 +54,8 @@ def changes(key: Parts, committed: Parts | None) -> str:
 
 def _parts_of_exercise(name: str) -> Parts:
     from autograder.checks import declaring_module, exercise
-    from autograder.mutation.keys import files_digest, reference_digest
     from autograder.static_analysis.import_graph import source_files
+    from tools.quality.keys import files_digest, reference_digest
 
     declared = ROOT / f"{declaring_module(exercise(name)).replace('.', '/')}.py"
     files = source_files(declaring_module(exercise(name)))
@@ -73,12 +73,16 @@ def _parts_of_exercise(name: str) -> Parts:
 @cache
 def _of_grader() -> str:
     """Return the digest of the modules that turn questions and answers into verdicts and recordings."""
-    from autograder.mutation.keys import files_digest
     from autograder.static_analysis.import_graph import source_files
+    from tools.quality.keys import files_digest
 
     files = frozenset().union(*map(source_files, _MEASURING))
     package, checks = ROOT / "autograder", ROOT / "autograder" / "checks"
-    return files_digest(file for file in files if file.is_relative_to(package) and file.parent.parent != checks)
+    return files_digest(
+        file
+        for file in files
+        if file.parent.parent != checks and any(map(file.is_relative_to, (package, ROOT / "tools")))
+    )
 
 
 @cache

@@ -1,4 +1,4 @@
-"""No folder of tests has more statements than its row of the table in ``tests/README.md`` allows: what comes in pushes something out."""
+"""No folder of tests, and no room, has more statements than its row of a table allows: what comes in pushes something out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import ast
 import re
 from collections import Counter
 from pathlib import Path
+
+from tools import draw_packages
+from tools.import_graph import modules, room_of
 
 ROOT = Path(__file__).parents[1]
 BUDGETS = {
@@ -16,15 +19,16 @@ BUDGETS = {
 }
 
 
+def statements_in(path: Path) -> int:
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
 def statements() -> Counter[str]:
     """Return the number of statements in each folder of the table; a file counts in the innermost folder that has a row."""
     counts: Counter[str] = Counter()
     for path in (ROOT / "tests").rglob("*.py"):
-        tree = ast.parse(path.read_text("utf-8"))
         folders = (parent.relative_to(ROOT).as_posix() for parent in path.parents)
-        counts[next(name for name in folders if name in BUDGETS)] += sum(
-            isinstance(n, ast.stmt) for n in ast.walk(tree)
-        )
+        counts[next(name for name in folders if name in BUDGETS)] += statements_in(path)
     return counts
 
 
@@ -32,3 +36,11 @@ def test_no_folder_of_tests_is_larger_than_its_budget() -> None:
     counts = statements()
     assert set(counts) == set(BUDGETS), "every row is a folder of tests"
     assert {name: count for name, count in counts.items() if count > BUDGETS[name]} == {}
+
+
+def test_no_room_is_larger_than_its_budget() -> None:
+    budgets, counts = {room: int(text.replace(",", "")) for room, text in draw_packages.budgets().items()}, Counter()
+    for name, path in modules().items():
+        if not name.startswith(("tfcourse", "autograder.checks.ch")) and (room := room_of(name)):
+            counts[room] += statements_in(path)
+    assert {room: count for room, count in counts.items() if count > budgets.get(room, 0)} == {}

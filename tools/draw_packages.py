@@ -16,10 +16,10 @@ BANDS = {
     "what is taught": ("tfcourse", "tfcourse.lessons"),
     "small modules": ROOMS[2:10],
     "what decides": ("checking", "static_analysis", "mistakes", "checks"),
-    "chapters": ("course", "mutation", "site"),
+    "chapters": ("course", "site"),
     "submissions": ("intake", "engine", "grading"),
     "people": ("marking", "quizzes"),
-    "at the front": ("selftest", "commands"),
+    "at the front": ("commands",),
 }
 WIDTH, LEFT, GAP, COLUMNS = 1120, 130, 10, 4
 BOX = (WIDTH - LEFT - 20 - GAP * (COLUMNS - 1)) // COLUMNS
@@ -40,9 +40,14 @@ def job_of(package: str) -> str:
 
 
 def table() -> str:
-    """Return the rooms and what each is for, as a table in Markdown."""
-    rows = ["| room | holds |", "|---|---|"]
-    return "\n".join([*rows, *(f"| `{name}` | {job_of(name)} |" for name in ROOMS)])
+    """Return the rooms, what each is for, and its budget, as a table in Markdown. The budgets are those of the page."""
+    rows, limits = ["| room | holds | statements |", "|:--|:--|--:|"], budgets()
+    return "\n".join([*rows, *(f"| `{name}` | {job_of(name)} | {limits.get(name, '')} |" for name in ROOMS)])
+
+
+def budgets() -> dict[str, str]:
+    """Return the number of statements that the page allows each room."""
+    return dict(re.findall(r"^\| `([\w.]+)` \|.*\| ([\d,]+) \|$", PAGE.read_text("utf-8"), re.M))
 
 
 def drawing() -> str:
@@ -70,7 +75,7 @@ def drawing() -> str:
     return "\n".join(
         [
             head,
-            '<title id="t">The packages, from what imports nothing to what imports everything</title>',
+            '<title id="t">The rooms, from what imports nothing to what imports everything</title>',
             f'<desc id="d">{escape(told)}.</desc>',
             f"<style>{STYLE}</style>",
             f'<rect class="paper" width="{WIDTH}" height="{top}"/>',

@@ -22,13 +22,13 @@ ROOMS = (
         "site_address",
         "checks_version",
     ),
-    *("checking", "static_analysis", "mistakes", "checks", "course", "mutation", "site", "intake", "engine"),
-    *("grading", "marking", "quizzes", "selftest", "commands"),
+    *("checking", "static_analysis", "mistakes", "checks", "course", "site", "intake", "engine"),
+    *("grading", "marking", "quizzes", "commands"),
 )
 # What students receive, and what runs in their process, imports no more than this.
 ONLY = {
     "autograder.checking": ("tfcourse",),
-    "autograder.quizzes.questions": ("checking", "checks", "mutation"),
+    "autograder.quizzes.questions": ("checking", "checks"),
     "autograder.engine.student": ("checking",),
 }
 # The zygote is a program: nothing imports what runs in the student's process.

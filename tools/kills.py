@@ -1,7 +1,7 @@
 """Record which test notices which change of a package: ``python -m tools.kills autograder/intake/downloads tests/corpus --sample 60``.
 
 The tests run once, and it is noted which of the package's functions each of them calls. Then functions are changed in one place each, by
-the operators that change references (``autograder.mutation``), and the tests that call them run again, each change in a fork of the
+the operators that change references (``autograder.quizzes.mutation``), and the tests that call them run again, each change in a fork of the
 process. A test that is never the only one to notice a change can go; a change that no test notices wants a test.
 
 What another program runs, such as the engine's workers, is not changed there, and what a fixture of the whole run has made stays as it is.
@@ -30,7 +30,7 @@ from typing import Any
 
 import pytest
 
-from autograder.mutation.operators import mutations
+from autograder.quizzes.mutation.operators import mutations
 
 SECONDS = 120
 Place = tuple[str, int]

@@ -9,9 +9,11 @@ import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.options import OTHER_COURSE, chapters_of_project, course_option, required_chapters_argument
+from autograder.course.course_file import course_file_path
 from autograder.course.course_file_edits import course_file_or_before, set_selection, write_template
 from autograder.course.folder import CONFIG_NAME
 from autograder.course.paths import course_folder, create_or_open_course, project_root, require_writable
+from autograder.errors import CourseError
 
 
 @click.command()
@@ -19,10 +21,21 @@ from autograder.course.paths import course_folder, create_or_open_course, projec
 @click.option("--only", metavar="NAME,NAME", help="Assign only these exercises and questions of the chapter.")
 @click.option("--without", metavar="NAME,NAME", help="Assign the chapter without these exercises and questions.")
 @click.option("--all", "everything", is_flag=True, help="Assign the whole chapter again.")
+@click.option(
+    "--like",
+    metavar="COURSE",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Begin a new course with the rules of another course folder's course.toml, without its people and dates.",
+)
 @course_option
 @command
 def assign(
-    chapters: tuple[str, ...], only: str | None, without: str | None, everything: bool, course_dir: Path | None
+    chapters: tuple[str, ...],
+    only: str | None,
+    without: str | None,
+    everything: bool,
+    like: Path | None,
+    course_dir: Path | None,
 ) -> CommandResult:
     """Release chapters to students.
 
@@ -32,6 +45,7 @@ def assign(
     Example:
       tfcourse assign 03 04
       tfcourse assign 07 --only greedy_search,beam_search,top_p
+      tfcourse assign 01 --course ../this-year --like ../last-year
     """
     root = project_root()
     choices = [option for option in (only, without, everything) if option]
@@ -39,12 +53,17 @@ def assign(
         raise click.UsageError("--only, --without and --all take one chapter, and exclude each other.")
     folder = course_folder(course_dir)
     require_writable(folder, OTHER_COURSE)
+    if like is not None and course_file_path(folder).exists():
+        do = "Name a new folder with --course, or leave out --like."
+        raise CourseError("this course has rules already", where=course_file_path(folder), do=do)
+    if like is not None and not course_file_path(like).is_file():
+        raise CourseError("there is no course.toml", where=like, do="Name the folder of another course with --like.")
     from autograder.course.release.assign import assign as assign_chapters
 
     names = chapters_of_project(root, chapters)
     is_new = not (folder / CONFIG_NAME).is_file()
     with create_or_open_course(folder) as course, progress_bar("assign"), course_file_or_before(course.root):
-        write_template(course.root)
+        write_template(course.root, like)
         if choices:
             _choose(root, course.root, names[0], _names(only), _names(without))
         assigned = assign_chapters(root, course, names)

@@ -23,7 +23,7 @@ def doctor(course_dir: Path | None) -> CommandResult:
     Example:
       tfcourse doctor
     """
-    from autograder.selftest.doctor import examine
+    from autograder.commands.selftest.doctor import examine
 
     try:
         folder = course_folder(course_dir)

@@ -12,6 +12,7 @@ from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.grade_chapter import charge_late_work, renew_pages
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
+from autograder.errors import some
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     type=click.Choice(["canvas", "moodle"]),
     help="Export feedback pages instead of grades: an archive per chapter for upload.",
 )
+@click.option("--scale", is_flag=True, help="Write Moodle's grades out of the maximum of its worksheet.")
 @click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Output folder. [default: COURSE/export]")
 @command
 def export(
-    chapters: tuple[str, ...], course_dir: Path | None, form: str, feedback: str | None, to: Path | None
+    chapters: tuple[str, ...], course_dir: Path | None, form: str, feedback: str | None, scale: bool, to: Path | None
 ) -> CommandResult:
     """Write grades, or feedback, for a learning platform.
 
@@ -54,20 +56,20 @@ def export(
     from autograder.grading.record.viva_scores import write_viva_scores
     from autograder.grading.reports.export import (
         HINTS,
-        IMPORT,
         absent_lines,
         handed_in_nothing,
         not_begun,
         open_choices,
-        other_maxima,
-        undecided,
     )
     from autograder.grading.reports.export import export as export_grades
     from autograder.grading.reports.grades import read_grades
-    from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, some, unclear
+    from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, unclear
+    from autograder.grading.reports.moodle import IMPORT, first_worksheets, other_maxima, record_worksheets, scaled
     from autograder.grading.reports.viva.grades import missing_conversations, read_viva_grades
     from autograder.intake.people.worksheet import worksheet_form
 
+    if scale and (feedback or form != "moodle"):
+        raise click.UsageError("--scale belongs to --format moodle")
     course = Course.open(course_folder(course_dir))
     named = released_chapters(course, chapters)
     folder = (to or course.root / "export").resolve()
@@ -80,31 +82,34 @@ def export(
     vivas = read_viva_grades(course, grades)
     plan = read_course_file(course.root)
     forms = {name: worksheet_form(course, name) for name in named} if form == "moodle" else {}
+    shown = scaled(grades, forms) if scale else grades
+    first = first_worksheets(course, forms)
     files = export_grades(
-        [*grades, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total, forms
+        [*shown, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total, forms, first
     )
+    record_worksheets(course, shown, {file.path.name: file.students for file in files})
     lines = [*charged, *(str(file.path) for file in files if file.students)]
     for file in files:
         if file.left_out:
             lines.append(
                 f"not in {file.path.name}, because their number on the platform is unknown: {some(file.left_out)}"
             )
-    lines += other_maxima(grades, forms)
+    lines += other_maxima(shown, forms)
+    if scale and (unknown := [name for name in forms if forms[name].maximum is None]):
+        lines.append(f"not scaled, because no worksheet of Moodle's was read: {some(unknown)}")
     lines += absent_lines(grades, form)
     lines += missing_conversations(vivas, form)
     if empty := not_begun(grades):
         lines.append(empty)
     if open_ := open_choices(grades):
         lines.append(open_)
-    if refused := undecided(grades):
-        lines.append(refused if form == "csv" else f"{refused}. Not in the file: decide, and enter it by hand.")
     if doubtful := unclear(grades):
         lines.append(doubtful if form == "csv" else f"{doubtful}. Not in the file.")
     lines += missing_messages(course, grades)
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
         lines.append(phrase)
     if begun := [f"{grade.student} ({grade.chapter})" for grade in vivas if grade.pending]:
-        lines.append(f"conversations with unanswered questions, which count as wrong: {', '.join(begun)}")
+        lines.append(f"conversations with unanswered questions, which count as wrong: {some(begun)}")
     lines += [HINTS[form]] if form in HINTS else []
     lines += [HINTS[IMPORT]] if any(file.path.name.startswith(IMPORT) for file in files) else []
     missing_data = gaps(course, grades)
@@ -126,7 +131,6 @@ def _export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, renewed: Sequence[str]
 ) -> CommandResult:
     from autograder.grading.reports.feedback_archive import HINTS, export_feedback
-    from autograder.grading.reports.missing import some
 
     archives = export_feedback(course, chapters, platform, folder)
     lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]
@@ -141,4 +145,4 @@ def _export_feedback(
 
 def _strangers_left_out(chapter: str, strangers: Sequence[str]) -> str:
     pages = "1 page is" if len(strangers) == 1 else f"{len(strangers)} pages are"
-    return f"{chapter}: {pages} left out, of no student on the class list: {', '.join(strangers)}"
+    return f"{chapter}: {pages} left out, of nobody who is in the class: {some(strangers)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.commands.console import progress_bar
 from autograder.course.paths import shell_command
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
@@ -84,7 +84,7 @@ def autograde_chapter(
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.reports.grades import answers_waiting
     from autograder.intake.downloads.collect import bring_in, collect
-    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import strangers
     from autograder.intake.people.times import apply_times
 
@@ -127,7 +127,7 @@ def _naming_who_is_missing(collection: Collection) -> Iterator[None]:
     except CourseError as error:
         if not collection.missing:
             raise
-        who = ", ".join(item.student for item in collection.missing)
+        who = some([item.student for item in collection.missing])
         message = f"{error.what}\n  not brought in, {len(collection.missing)} of {collection.chapter}: {who}"
         raise CourseError(message, where=error.where, do=error.do) from error
 
@@ -227,9 +227,10 @@ def _format_grades(
     from autograder.grading.record.results import waiting
     from autograder.grading.reports.grades import answers_waiting
     from autograder.intake.downloads.journal import OPEN_TIMES
-    from autograder.intake.people.attendance import nothing_handed_in
+    from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import problems as stranger_problems
     from autograder.intake.people.strangers import strangers
+    from autograder.intake.roster import read_roster
 
     chapter = collection.chapter
     graded = [result for result in results if result.status == "graded"]
@@ -245,11 +246,25 @@ def _format_grades(
         if pages
         else "  no feedback pages"
     )
-    # The results name the submissions whose times are open, also in the next run.
-    lines += [f"  {problem}" for problem in collection.problems if problem.kind not in OPEN_TIMES]
+    # The results name the submissions whose times are open, and those without a notebook, also in the next run.
+    lines += [
+        f"  {problem}"
+        for problem in collection.problems
+        if problem.kind not in OPEN_TIMES and not (problem.kind == "no notebook" and problem.fatal)
+    ]
+    decided = {name for name, student in read_roster(course).items() if chapter in student.decided}
     problems = [(result.student, problem) for result in results for problem in result.problems]
+    problems = [(student, problem) for student, problem in problems if student not in decided]
     lines += [f"  {_before(problem)}{student}: {problem}" for student, problem in problems if not problem.remark]
-    lines += [f"  note: {student}: {problem}" for student, problem in problems if problem.remark]
+    # After an upgrade the same remark concerns the whole class.
+    remarks: dict[str, list[str]] = {}
+    for student, problem in problems:
+        if problem.remark:
+            remarks.setdefault(str(problem), []).append(student)
+    lines += [f"  note: {some(students)}: {text}" for text, students in remarks.items()]
+    if any(result.status == "not gradable" and result.student not in decided for result in results):
+        give = shell_command(course, "decide", "STUDENT", chapter, "POINTS", "REASON")
+        lines.append(f"  to give points to work that cannot be graded: {give}")
     lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")

@@ -37,6 +37,7 @@ COMMANDS = (
     "autograde",
     "regrade",
     "choose",
+    "decide",
     "mark",
     "viva",
     "exam",

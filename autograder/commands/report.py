@@ -46,7 +46,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.grading.reports.totals import totals
     from autograder.grading.reports.viva.grades import read_viva_grades
     from autograder.grading.reports.viva.summary import viva_summaries
-    from autograder.intake.people.not_counted import not_counted
+    from autograder.intake.people.standing import not_counted
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)

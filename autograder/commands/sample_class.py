@@ -31,9 +31,9 @@ def sample_class(
       tfcourse sample-class --students 24
     """
     root = project_root()
+    from autograder.commands.selftest.sample_class import sample_class as make_class
     from autograder.course.folder import Course
     from autograder.course.gradebook.reader import released_chapters
-    from autograder.selftest.sample_class import sample_class as make_class
 
     course = Course.open(course_folder(course_dir))
     require_writable(course.root, OTHER_COURSE)

@@ -28,8 +28,8 @@ def solve(chapters: tuple[str, ...], device: str) -> CommandResult:
       tfcourse solve --device cpu
     """
     root = project_root()
-    from autograder.selftest.solve import devices
-    from autograder.selftest.solve import solve as solve_chapters
+    from autograder.commands.selftest.solve import devices
+    from autograder.commands.selftest.solve import solve as solve_chapters
 
     names = chapters_of_project(root, chapters)
     where = devices(device)

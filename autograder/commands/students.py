@@ -12,14 +12,16 @@ import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
 from autograder.commands.options import OTHER_COURSE, course_option
-from autograder.course.paths import course_folder, require_writable
+from autograder.course.paths import course_folder, require_writable, shell_command
+from autograder.errors import CourseError, some
 
 if TYPE_CHECKING:
     from autograder.course.folder import Course
-    from autograder.intake.people.attendance import Attendance
     from autograder.intake.people.enrol import Enrolment
+    from autograder.intake.people.standing import Attendance
     from autograder.intake.people.worksheet import Worksheet
     from autograder.intake.roster import Student
+
 
 # The options that decide something about a student, in the order in which they are carried out.
 _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined")
@@ -50,6 +52,7 @@ _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined"
     metavar="STUDENT DAY",
     help="The student joined on this day (2026-11-02): what was due before does not count.",
 )
+@click.option("--erase", metavar="STUDENT", help="Remove the student and everything about them for good. Write the id.")
 @course_option
 @command
 def students(
@@ -57,6 +60,7 @@ def students(
     chapter: str | None,
     dry_run: bool,
     remove_missing: bool,
+    erase: str | None,
     course_dir: Path | None,
     **decisions: Any,
 ) -> CommandResult:
@@ -79,14 +83,18 @@ def students(
         raise click.UsageError(f"FILE and --{next(iter(decided))} are two commands; give one of them")
     if file is None and (remove_missing or dry_run or chapter):
         raise click.UsageError("--chapter, --dry-run and --remove-missing need a FILE")
-    if file is None and not decided:
+    if erase and (file is not None or decided):
+        raise click.UsageError("--erase is a command of its own")
+    if file is None and not decided and not erase:
         return _list(course)
     require_writable(course.root, OTHER_COURSE)
+    if erase:
+        return _erase(course, erase)
     return _decide(course, decided) if file is None else _enrol(course, file, chapter, remove_missing, dry_run)
 
 
 def _list(course: Course) -> CommandResult:
-    from autograder.intake.people.attendance import attendance
+    from autograder.intake.people.standing import attendance
 
     everyone = attendance(course)
     return CommandResult([_as_data(entry) for entry in everyone], _listing(everyone))
@@ -95,6 +103,7 @@ def _list(course: Course) -> CommandResult:
 def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool, dry_run: bool) -> CommandResult:
     from autograder.course.gradebook.reader import released_chapters
     from autograder.course.lock import course_lock
+    from autograder.grading.reassign import reassign
     from autograder.intake.people.enrol import enrol
     from autograder.intake.people.worksheet import enrol_worksheet
 
@@ -111,6 +120,11 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
                 "timed": worksheet.timed,
                 "extended": worksheet.extended,
             }
+            if worksheet.revealed:
+                data["revealed"] = worksheet.revealed
+                lines.append(f"{len(worksheet.revealed)} participants have names now")
+            for participant, student in worksheet.revealed.items() if not dry_run else ():
+                reassign(course, participant, student)
             lines.append(_timed(worksheet))
             lines += [
                 f"extension of {name} until {until}: into course.toml" for name, until in worksheet.extended.items()
@@ -118,7 +132,7 @@ def _enrol(course: Course, file: Path, chapter: str | None, remove_missing: bool
         else:
             enrolment = enrol(course, file, remove_missing=remove_missing, dry_run=dry_run)
     data |= asdict(enrolment) | {"problems": [problem.to_dict() for problem in enrolment.problems], "dry_run": dry_run}
-    text = "\n".join([*lines, _changes(enrolment, dry_run)])
+    text = "\n".join([*lines, _changes(enrolment, dry_run, of_chapter=bool(chapter))])
     return CommandResult(data, text, EXIT_FAILED if enrolment.problems else 0)
 
 
@@ -144,9 +158,29 @@ def _decide(course: Course, decided: Mapping[str, Any]) -> CommandResult:
     return CommandResult({"decided": lines}, "\n".join(lines))
 
 
+def _erase(course: Course, typed: str) -> CommandResult:
+    from autograder.course.lock import course_lock
+    from autograder.grading.erase import erase
+    from autograder.intake.people.find_student import find_student
+
+    with course_lock(course):
+        student = find_student(course, typed)
+        if student != typed:
+            do = f"Write the id: {shell_command(course, 'students', '--erase', student)}"
+            raise CourseError(f"this would erase {student} for good", do=do)
+        removed, left = erase(course, student)
+    lines = [
+        f"{student}: erased from {', '.join(removed)}",
+        "report, exports and viva pages were removed; the commands make them anew",
+        "not erased: backups, the downloads that you collected from, and what the learning platform has",
+    ]
+    lines += [f"still named in {some(left)}: look there"] if left else []
+    return CommandResult({"removed": removed, "left": left}, "\n".join(lines), EXIT_FAILED if left else 0)
+
+
 def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:
     from autograder.course.gradebook.reader import released_chapters
-    from autograder.intake.people import decisions
+    from autograder.intake.people import standing
     from autograder.intake.people.find_student import called, find_student
 
     if option == "same":
@@ -157,12 +191,12 @@ def _carry_out(course: Course, option: str, student: str, other: str = "") -> st
         return f"{student} is {owner}; grade the work under this name: tfcourse autograde {' '.join(chapters)}"
     if option in ("excuse", "include"):
         (chapter,) = released_chapters(course, [other])
-        entry = decisions.excuse(course, student, chapter, excused=option == "excuse")
+        entry = standing.excuse(course, student, chapter, excused=option == "excuse")
         return f"{called(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
     if option == "joined":
-        entry = decisions.join(course, student, _day(other))
+        entry = standing.join(course, student, _day(other))
         return f"{called(entry)} joined on {entry.joined}: what was due before does not count"
-    change = {"add": decisions.add, "withdraw": decisions.withdraw, "ignore": decisions.ignore}[option]
+    change = {"add": standing.add, "withdraw": standing.withdraw, "ignore": standing.ignore}[option]
     return f"{called(change(course, student))}: {_EFFECTS[option]}"
 
 
@@ -220,21 +254,23 @@ def _standing(student: Student) -> str:
     return f"  ({'; '.join(filter(None, parts))})" if any(parts) else ""
 
 
-def _changes(enrolment: Enrolment, dry_run: bool) -> str:
+def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
     total = len(enrolment.added) + len(enrolment.updated) + len(enrolment.unchanged)
     lines = [
         f"{total} on this list: {len(enrolment.added)} new, {len(enrolment.updated)} updated, "
         f"{len(enrolment.unchanged)} unchanged"
     ]
+    if enrolment.added and total > len(enrolment.added):
+        lines.append(f"new: {some(enrolment.added)}")
     if enrolment.absent:
-        who = ", ".join(enrolment.absent)
-        lines.append(f"not on this list, and still in the class (--remove-missing takes them out): {who}")
+        hint = "is a teacher among them? --withdraw" if of_chapter else "--remove-missing takes them out"
+        lines.append(f"not on this list, and still in the class ({hint}): {some(enrolment.absent)}")
     if enrolment.departed:
-        lines.append(f"not on this list, withdrawn, with their work kept: {', '.join(enrolment.departed)}")
+        lines.append(f"not on this list, withdrawn, with their work kept: {some(enrolment.departed)}")
     if enrolment.removed:
-        lines.append(f"not on this list, removed without work: {', '.join(enrolment.removed)}")
+        lines.append(f"not on this list, removed without work: {some([*enrolment.removed])}")
     if enrolment.withdrawn:
-        who = ", ".join(enrolment.withdrawn)
+        who = some([*enrolment.withdrawn])
         lines.append(f"on this list, and withdrawn or ignored in this course (--add takes them back): {who}")
     for name, chapters in enrolment.kept_groups.items():
         lines.append(

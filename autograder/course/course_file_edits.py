@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,7 +12,7 @@ import tomlkit
 
 from autograder.atomic_files import write_atomically
 from autograder.course.chapter_names import matching_chapters
-from autograder.course.course_file import course_file_path
+from autograder.course.course_file import course_file_path, read_course_file
 
 TEMPLATE = """\
 # The plan of this course. Every command of tfcourse reads it; every key is optional. Uncomment what you need.
@@ -59,12 +60,32 @@ TEMPLATE = """\
 """
 
 
-def write_template(root: Path) -> bool:
-    """Write the file with every key as a comment, unless there is one; return whether it was written."""
+# What belongs to one year, in the file and in the table of a chapter: people, dates, and columns of a platform's gradebook.
+_OF_THE_YEAR = ("extensions", "deadlines", "due", "canvas")
+
+
+def write_template(root: Path, like: Path | None = None) -> bool:
+    """Write the file with every key as a comment, unless there is one; return whether it was written.
+
+    Args:
+        root: the course folder.
+        like: another course folder, of which the rules and choices are taken, without people, dates, columns and comments.
+
+    Raises:
+        CourseError: if the other course's file cannot be read.
+    """
     path = course_file_path(root)
     if path.exists():
         return False
-    write_atomically(path, TEMPLATE.encode())
+    text = TEMPLATE
+    if like is not None:
+        read_course_file(like)
+        rules = tomllib.loads(course_file_path(like).read_text(encoding="utf-8"))
+        for table in (rules, *rules.get("chapters", {}).values(), *rules.get("viva", {}).values()):
+            for key in _OF_THE_YEAR:
+                table.pop(key, None)
+        text += f"\n# Taken from {like.name}\n{tomlkit.dumps(rules)}"
+    write_atomically(path, text.encode())
     return True
 
 
@@ -108,6 +129,17 @@ def set_extension(root: Path, student: str, chapter: str, until: datetime) -> No
         del table[key]
     table[chapter] = until.replace(tzinfo=None) if str(until.tzinfo) == document.get("time_zone", "UTC") else until
     write_atomically(path, tomlkit.dumps(document).encode())
+
+
+def move_extensions(root: Path, student: str, other: str) -> None:
+    """Give the extensions of a student to another one, who keeps their own."""
+    path = course_file_path(root)
+    document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+    if moved := document.get("extensions", {}).pop(student, None):
+        table = document["extensions"].setdefault(other, tomlkit.table())
+        for chapter, until in moved.items():
+            table.setdefault(chapter, until)
+        write_atomically(path, tomlkit.dumps(document).encode())
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class Course:
 
         Args:
             root: the course folder.
-            create: make the folder and its configuration if they are missing.
+            create: make the folder, which its owner alone may read, and its configuration if they are missing.
 
         Raises:
             CourseError: if there is no course there and none is to be made, or the folder cannot be written.
@@ -71,7 +71,8 @@ class Course:
                     do="Release a chapter first: tfcourse assign CHAPTER. Or name the folder with --course.",
                 )
             try:
-                root.mkdir(parents=True, exist_ok=True)
+                root.parent.mkdir(parents=True, exist_ok=True)
+                root.mkdir(mode=0o700, exist_ok=True)
                 _write_once(root / CONFIG_NAME, _CONFIG)
             except OSError as error:
                 reason = error.strerror or str(error)

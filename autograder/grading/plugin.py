@@ -111,7 +111,8 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         if coursedir is not None:
             folder = coursedir.format_path(coursedir.source_directory, ".", metadata["assignment"])
             source = Path(folder) / f"{metadata['notebook']}.ipynb"
-        return read_manifest(metadata["db_url"], metadata["assignment"], source)
+        root = Path(coursedir.root) if coursedir is not None else None
+        return read_manifest(metadata["db_url"], metadata["assignment"], source, root)
 
 
 class _ExtraNotebooksOnly:

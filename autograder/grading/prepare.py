@@ -123,9 +123,11 @@ class Preparation:
         )
 
     def _is_in_books(self, stored: GradeResult) -> bool:
-        """Return whether the gradebook has the points of a result: it may have been recreated or restored from a backup."""
+        """Return whether the gradebook has a result's points and time: it may have been recreated, and a time may come later."""
         try:
             grades, _ = self.recorder.books.grades(stored.student)
+            if not self.recorder.books.has_time(stored.student):
+                return False
         except MissingEntry:
             return False
         points = {exercise_of(name): grade.auto_score for name, grade in grades.items()}

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from nbgrader.api import Gradebook, MissingEntry
 
+from autograder.course.course_file_edits import move_extensions
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.record.results import result_path
+from autograder.grading.record.results import read_result, result_path, write_result
 from autograder.intake.downloads.journal import rename_student
 from autograder.intake.people.find_student import called
 from autograder.intake.roster import Student, merged, read_roster, write_roster
@@ -19,7 +20,8 @@ from autograder.intake.roster import Student, merged, read_roster, write_roster
 def reassign(course: Course, stranger: str, student: str) -> list[str]:
     """Reassign all submissions of an unknown id to a student, and record the id's platform numbers for the student.
 
-    Manual points stay with the work. Results and pages are removed; the next run of ``tfcourse autograde`` regenerates them.
+    Manual points stay with the work. Results and pages of a stranger are removed, and the next run of ``tfcourse autograde`` regenerates
+    them; those of a participant of a blind assignment become the student's.
 
     Args:
         course: the course; the caller holds its lock.
@@ -39,8 +41,14 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
     entry = roster.get(stranger, Student(stranger))
     numbers = replace(entry, id=student, name="", state="")
     others = {name: other for name, other in roster.items() if name != stranger}
+    move_extensions(course.root, stranger, student)
     for chapter in chapters:
+        if entry.blind and (result := read_result(course, chapter, stranger)):
+            write_result(course, replace(result, student=student))
         for step in ("autograded", "feedback"):
+            if entry.blind and course.folder(step, stranger, chapter).is_dir():
+                course.folder(step, student).mkdir(parents=True, exist_ok=True)
+                course.folder(step, stranger, chapter).rename(course.folder(step, student, chapter))
             shutil.rmtree(course.folder(step, stranger, chapter), ignore_errors=True)
         result_path(course, chapter, stranger).unlink(missing_ok=True)
         rename_student(course, chapter, stranger, student)
@@ -58,7 +66,7 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
 
 def _refuse(course: Course, roster: dict[str, Student], stranger: str, student: str, chapters: Sequence[str]) -> None:
     one, other = roster.get(stranger, Student(stranger)), roster.get(student, Student(student))
-    if one.enrolled:
+    if one.enrolled and not one.blind:
         raise CourseError(
             f"{called(one)} is on the class list, so this work has an owner",
             do="Name the stranger first, then the student.",

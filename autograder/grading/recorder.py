@@ -34,7 +34,7 @@ from autograder.grading.record.journal import (
     Journal,
     SubmissionState,
 )
-from autograder.grading.record.manual_grades import manually_graded_cells, unchanged_cells
+from autograder.grading.record.manual_grades import blank_answers, manually_graded_cells, unchanged_cells
 from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.grading.record.signatures import write_signatures
@@ -101,7 +101,7 @@ class Recorder:
         student = execution.student
         manual = self._manual_cells(student, executed, digest)
         self.journal.begun(student, digest, manual)
-        recorded = self.books.record(student, executed, manual)
+        recorded = self.books.record(student, executed, manual, blank_answers(self.manifest, executed) - manual)
         notebook, grades = recorded.notebook, recorded.grades
         problems = tuple(problems_of(notebook))
         points = {name: float(grade.auto_score or 0.0) for name, grade in grades.items()}

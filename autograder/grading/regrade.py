@@ -10,7 +10,7 @@ from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerPool
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
 from autograder.grading.dispatch import MakeExecutor
@@ -85,7 +85,7 @@ class Regrade:
         for why, phrase in _LEFT.items():
             who = [student for student, reason in self.skipped if reason == why]
             if who:
-                yield f"{len(who)} {phrase}" + ("" if why == "current" else f": {', '.join(who)}")
+                yield f"{len(who)} {phrase}" + ("" if why == "current" else f": {some(who)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return this as plain data, ready for JSON."""

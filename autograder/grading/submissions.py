@@ -50,18 +50,15 @@ def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
 
 
 def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:
-    """Hash a submission: the notebook, its time stamp (for late penalties) and the files beside it.
+    """Hash a submission: the notebook and the files beside it. A time stamp that comes later makes no other submission of it.
 
     Args:
         files: the files beside it, as :func:`files_of` has them.
     """
     digest = hashlib.sha256()
-    for path in (notebook, notebook.with_name("timestamp.txt")):
-        exists = path.is_file()
-        digest.update((path.stat().st_size if exists else 0).to_bytes(8, "big"))
-        if exists:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+    if notebook.is_file():
+        with notebook.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     for name in sorted(files):
         digest.update(hashlib.sha256(f"{name}\0{files[name]}".encode("utf-8", "surrogateescape")).digest())
     for name, data in undecided_notebooks(notebook.parent, notebook.stem).items():

@@ -61,11 +61,6 @@ def listed_spelling(name: str, students: Iterable[Student]) -> str:
     return next(iter(spellings.values())) if len(spellings) == 1 else ""
 
 
-def likely_spelling(name: str, students: Iterable[Student]) -> str:
-    """Return the spelling of a name that students have, else the name as it is."""
-    return listed_spelling(name, students) or name
-
-
 def _encoded(text: str, encoding: str) -> bytes:
     try:
         return text.encode(encoding)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -59,6 +60,10 @@ class Student:
     state: str = ""
     excused: tuple[str, ...] = ()  # the chapters that do not count for this student
     drafts: tuple[str, ...] = ()  # the chapters that Moodle has as a draft, which the student has not handed in
+    # by chapter, the points that a person gave to work without a notebook, and why
+    decided: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    # whether only a number in a blind assignment is known, until a worksheet with names is read
+    blind: bool = False
     # the day on which the student joined the class (``2026-11-02``), or empty. Chapters that were due before do not count.
     joined: str = ""
 
@@ -75,10 +80,6 @@ class Student:
         """Return the student's number in a chapter's assignment on Moodle; empty if it is not known."""
         uploaded = self.uploads.get(chapter, "") if self.platform_of(chapter) == "moodle" else ""
         return self.participants.get(chapter) or (uploaded if uploaded.isdecimal() else "")
-
-    def team(self, chapter: str) -> str:
-        """Return the group that the student hands in a chapter with, as it is compared; empty for none."""
-        return folded_name(self.teams.get(chapter, self.group))
 
     @property
     def first_and_last_name(self) -> tuple[str, str]:
@@ -129,6 +130,20 @@ def is_called(student: Student, owner: str) -> bool:
 def groups_of(student: Student) -> set[str]:
     """Return a student's groups as they are compared: the cell as a whole, and its parts between commas, for Moodle lists several."""
     return {folded_name(group) for group in (student.group, *student.group.split(",")) if group.strip()}
+
+
+def hand_in_groups(roster: Mapping[str, Student], chapter: str) -> dict[str, str]:
+    """Return the group that each student hands in a chapter with, as it is compared; empty for none.
+
+    It is the chapter's own, from its worksheet or its first collection. Else it is the smallest of the student's groups: Moodle lists
+    teams and tutorials in one cell.
+    """
+    groups = {name: [folded_name(group) for group in student.group.split(",")] for name, student in roster.items()}
+    sizes = Counter(group for name, student in roster.items() if student.counts for group in {*groups[name]})
+    return {
+        name: folded_name(student.teams.get(chapter, min(groups[name], key=lambda group: (sizes[group], group))))
+        for name, student in roster.items()
+    }
 
 
 def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> list[str]:
@@ -234,6 +249,8 @@ def merged(roster: Mapping[str, Student], collected: Sequence[Student]) -> dict[
             participants={**entry.participants, **student.participants},
             teams={**entry.teams, **student.teams},
             other_platforms=others,
+            excused=tuple(sorted({*entry.excused, *student.excused})),
+            decided={**entry.decided, **student.decided},
         )
     return everyone
 

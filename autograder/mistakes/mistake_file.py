@@ -28,7 +28,7 @@ class Alteration:
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change of the reference without any effect, which no check can find (see ``autograder.mutation``)."""
+    """A change of the reference without any effect, which no check can find (see ``tools.quality``)."""
 
     line: str  # the changed line, without its margin
     before: str  # the original text in it

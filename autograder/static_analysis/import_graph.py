@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autograder.static_analysis.definitions import ModuleSource, module_source
 
-_PROJECT = ("tfcourse", "autograder")
+_PROJECT = ("tfcourse", "autograder", "tools")
 
 
 @cache

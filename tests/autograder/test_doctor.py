@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,10 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from autograder.commands.selftest import doctor
+from autograder.commands.selftest.doctor import Item, examine
+from autograder.course.folder import Course
 from autograder.engine.sandbox import isolation
 from autograder.engine.sandbox.lockdown import LAYERS
-from autograder.selftest import doctor
-from autograder.selftest.doctor import Item, examine
+from autograder.grading.record.results import GradeResult, write_result
 
 
 def found(name: str, items: list[Item]) -> Item:
@@ -143,3 +146,16 @@ def test_isolation_is_told_with_what_is_missing_and_what_to_do(
     item = found("isolation", examine())
     assert (item.state, "container" in item.remedy) == (state, state != "ok")
     assert all(word in item.detail for word in words)
+
+
+def test_a_course_that_others_can_read_is_noted_and_a_new_one_is_private(course_dir: Path, tmp_path: Path) -> None:
+    (course_dir / "students (conflicted copy 2026-11-03).json").touch()
+    assert "students (conflicted" in found("conflict copies", examine(course_dir)).detail
+    course_dir.chmod(0o755)
+    assert found("course privacy", examine(course_dir)).remedy == f"chmod 700 {course_dir}"
+    course_dir.chmod(0o750)
+    assert "course privacy" not in [item.name for item in examine(course_dir)]
+    new = Course.open(tmp_path / "a" / "b", create=True)
+    assert stat.S_IMODE(new.root.stat().st_mode) == 0o700
+    result = write_result(new, GradeResult("ada", "03", "graded", ()))
+    assert stat.S_IMODE(result.stat().st_mode) == 0o600

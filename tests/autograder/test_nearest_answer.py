@@ -6,7 +6,7 @@ import torch
 from autograder.checking import rows
 from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.selftest.nearest_answer import points_by_lookup
+from tools.quality.nearest_answer import points_by_lookup
 
 
 def reversed_word(word: str) -> list[str]:

@@ -92,7 +92,7 @@ def test_an_own_assignment_is_graded_reported_and_exported(course: Course, run: 
     for words in commands("own-exercises", "tfcourse"):
         result = run(*words)
         assert result.exit_code == 0, result.output
-    with (course.root / "export" / "grades.csv").open(encoding="utf-8") as file:
+    with (course.root / "export" / "grades.csv").open(encoding="utf-8-sig") as file:
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file) if row["assignment"] == NAME}
     assert scores == {"ada": 3, "bo": 0}
     assert (course.root / "feedback" / "bo" / NAME / f"{NAME}.html").is_file()

@@ -12,13 +12,13 @@ import pytest
 from nbformat.v4 import new_output
 
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
+from autograder.commands.selftest import solve as module
+from autograder.commands.selftest.solve import devices, solve
 from autograder.course.authoring.chapter import find_chapter
 from autograder.course.authoring.solution_notebook import solution_notebook
 from autograder.engine.jupyter.kernel_executor import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.selftest import solve as module
-from autograder.selftest.solve import devices, solve
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "04_multi_head"

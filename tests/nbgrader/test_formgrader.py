@@ -287,7 +287,7 @@ def test_points_and_a_comment_given_in_the_formgrader_reach_gradebook_export_rep
 def exported(course: Path, folder: Path, command: Callable[..., str]) -> dict[str, dict[str, str]]:
     """Return the rows of the export, by student."""
     command(course, "tfcourse", "export", "--format", "csv", "--to", str(folder / "export"))
-    with (folder / "export" / "grades.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "export" / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
         return {row["student_id"]: row for row in csv.DictReader(file)}
 
 

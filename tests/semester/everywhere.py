@@ -250,7 +250,10 @@ def _compare_csv(done: Comparison, places: Places, expected: Expected, folder: P
     places.run("export", "--to", folder)
     shown = {
         (row["assignment"], row["student_id"]): (
-            *(float(row[name]) for name in ("raw_score", "late_submission_penalty", "score", "max_score")),
+            *(
+                row[name] and float(row[name])
+                for name in ("raw_score", "late_submission_penalty", "score", "max_score")
+            ),
             *(row[name] for name in ("duedate", "timestamp", "needs_manual_grade")),
         )
         for row in _rows(folder / "grades.csv")
@@ -259,7 +262,9 @@ def _compare_csv(done: Comparison, places: Places, expected: Expected, folder: P
     rows = {key: row for key, row in expected.rows.items() if key[0] in begun}
     must = {
         key: (
-            *(row.raw, row.penalty, row.score, row.best, _moment(row.due)),
+            *("" if row.work and not row.graded else About(number) for number in (row.raw, row.penalty, row.score)),
+            About(row.best),
+            _moment(row.due),
             _moment(row.work.handed_in if row.work else None),
             str(bool(row.waiting) and row.submitter == key[1]),
         )
@@ -378,5 +383,5 @@ def _moment(moment: datetime | None) -> str:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         return list(csv.DictReader(file))

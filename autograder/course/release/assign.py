@@ -22,6 +22,7 @@ from autograder.course.authoring.selection import provided_exercises, require_na
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.authoring.sync import sync
 from autograder.course.course_file import CourseFile, course_file_path, read_course_file
+from autograder.course.earlier_releases import earlier_texts_path, with_replaced_texts
 from autograder.course.folder import Course
 from autograder.course.known_names import note_project_chapters
 from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
@@ -154,11 +155,17 @@ def _publish(course: Course, chapter: Chapter, files: dict[Path, bytes]) -> Assi
     source = course.folder("source", chapter=chapter.name) / name
     release = course.folder("release", chapter=chapter.name)
     ours = course.root / STUDENT_FOLDER / chapter.name
-    with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip")], course.root):
+    earlier = earlier_texts_path(course.root, chapter.name)
+    with _undone_on_failure([source.parent, release, ours, ours.with_suffix(".zip"), earlier], course.root):
         shutil.rmtree(ours, ignore_errors=True)
         # nbgrader copies files beside the source to students.
         remove_stale_temp_files([source, release / name, ours.with_suffix(".zip")])
         written = {course.root / path: content for path, content in files.items()}
+        if (release / name).is_file():
+            # Students have the release that is replaced now, and hand it in.
+            new = files[Path(STUDENT_FOLDER) / chapter.name / name]
+            if texts := with_replaced_texts(course.root, chapter.name, (release / name).read_bytes(), new):
+                written[earlier] = texts
         write_all_or_none({source: write_notebook(source_notebook(chapter)), **written})
         release.mkdir(parents=True, exist_ok=True)
         # The gradebook comes last: by now every folder has proved writable.

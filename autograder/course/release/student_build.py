@@ -174,7 +174,7 @@ def _engine_files(site: str) -> dict[str, bytes]:
     quizzes = folder / "quizzes"
     paths += [quizzes / "__init__.py"]
     paths += [path for path in sorted((quizzes / "questions").glob("*.py")) if path.name != _NOT_FOR_STUDENTS]
-    paths += [folder / "mutation" / f"{name}.py" for name in _OPERATORS]
+    paths += [quizzes / "mutation" / f"{name}.py" for name in _OPERATORS]
     files = {f"autograder/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
     files["autograder/checking/stamp.py"] = (
         '"""Which release of the checks this package has, and where the course\'s site is published."""\n\n'

@@ -126,6 +126,7 @@ class Page:
     problems: tuple[Problem, ...]  # what went otherwise than it should with the file
     # time between the student's own deadline and the submission, in seconds; 0 if it came in time
     seconds_late: float = 0.0
+    decision: str = ""  # why a person gave these points to a submission that could not be graded, or empty
     plain: bool = False  # whether texts are shown as they were written
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +13,11 @@ from nbformat.notebooknode import from_dict
 
 from autograder.checking.verdict import section_address
 from autograder.course.course_file import read_course_file
+from autograder.course.folder import Course
 from autograder.grading.feedback.counted_page import counted_page
 from autograder.grading.feedback.markup import duration_text, in_code, points_text
 from autograder.grading.feedback.page import feedback_page
+from autograder.intake.roster import Student, read_roster
 from autograder.limited_process import FailedCallError, LimitedProcess
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -63,6 +66,10 @@ def page_html(
     page = feedback_page(from_dict(notebook), resources, plain=plain)
     if course:
         page = counted_page(page, read_course_file(Path(course)))
+        student = read_roster(Course(Path(course))).get(page.student, Student(page.student))
+        if page.chapter in student.decided:
+            points, reason = student.decided[page.chapter]
+            page = replace(page, score=points, late_penalty=0.0, decision=reason)
     html: str = _template().render(page=page, site=site)
     return html
 

@@ -36,6 +36,7 @@ from autograder.course.course_file import read_course_file
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.grading.feedback.exporter import FeedbackExporter, LoadGrades
 from autograder.grading.record.marks_journal import marked_ticks
+from autograder.intake.roster import read_roster
 from autograder.site_address import site_address
 
 
@@ -73,6 +74,7 @@ class PageStamps:
             *(_hash_of(path) for path in (released, course.root / CONFIG_NAME)),
         ]
         self._common = _hash("\0".join(parts).encode())
+        self._decided = {name: one.decided.get(chapter) for name, one in read_roster(course).items()}
         self._known = self._read()
         self._now: dict[str, list[str]] = {}
 
@@ -108,8 +110,8 @@ class PageStamps:
         if any(published.get(other) != graded[other] for other in copies):
             return None
         ticks = self._ticks.get(student, [])
-        due = str(self._plan.due(self._chapter, student))
-        made_of = [self._common, self._marks[student], due, graded.get(name, ""), *ticks, *sorted(copies)]
+        settled = repr((self._plan.due(self._chapter, student), self._decided.get(student)))
+        made_of = [self._common, self._marks[student], settled, graded.get(name, ""), *ticks, *sorted(copies)]
         return [_hash("\0".join(made_of).encode("utf-8", "surrogateescape")), published[page.name]]
 
     def _read(self) -> dict[str, list[str]]:

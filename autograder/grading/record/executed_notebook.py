@@ -12,13 +12,12 @@ from nbgrader.utils import determine_grade
 from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.errors import some
 from autograder.grading.record.results import ExerciseResult, Notebook
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import Problem, shortened
 
 _LONGEST_ERROR = 500
-# The most submitted files that a message names.
-_NAMED = 5
 
 
 def exercise_results(
@@ -65,9 +64,10 @@ def no_notebook(folder: Path) -> Problem:
     problem = f"The folder submitted/{student}/{chapter} has no {chapter}.ipynb"
     names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
     if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        problem += f"; handed in was: {', '.join(names[:_NAMED])}{more}"
-    do = f"Rename the notebook to {chapter}.ipynb, or ask for it."
+        problem += f"; handed in was: {some(names, 5)}"
+    do = (
+        f"Rename the notebook to {chapter}.ipynb, or ask for it. An archive within a download has to be unpacked first."
+    )
     return Problem("no notebook", f"{problem}.", do=do, fatal=True)
 
 

@@ -241,7 +241,7 @@ class GradebookWriter:
         if self.manifest is not None:
             return self.manifest
         source = self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb"
-        return read_manifest(self.course.gradebook_url, self.chapter, source)
+        return read_manifest(self.course.gradebook_url, self.chapter, source, self.course.root)
 
     @cached_property
     def _zone(self) -> tzinfo:
@@ -344,12 +344,15 @@ class GradebookWriter:
             self._sanitised.popitem(last=False)
         return str(notebook)
 
-    def record(self, student: str, executed: Any, manual: Collection[str] = ()) -> Recorded:
+    def record(
+        self, student: str, executed: Any, manual: Collection[str] = (), emptied: Collection[str] = ()
+    ) -> Recorded:
         """Record an executed notebook.
 
         Args:
             executed: the parsed notebook; the graded one takes over its outputs.
             manual: manually graded cells that need no second look, although nbgrader requires one.
+            emptied: answers that are blank now: points that a person gave to a former answer are withdrawn.
 
         Returns:
             The submission in the gradebook.
@@ -364,6 +367,7 @@ class GradebookWriter:
             recorder.executed = executed
             with silence_warnings(), self._shared as gradebook:
                 forget_time(gradebook, self.chapter, student)
+                self._withdraw_points(gradebook, student, emptied)
                 recorder.start()
                 for name in manual:
                     gradebook.find_grade(name, self.chapter, self.chapter, student).needs_manual_grade = False
@@ -377,6 +381,12 @@ class GradebookWriter:
             raise self._as_error(cause, errors.cause(error)) from cause
         return Recorded(recorder.written, grades, penalty)
 
+    def _withdraw_points(self, gradebook: Any, student: str, emptied: Collection[str]) -> None:
+        with suppress(MissingEntry):
+            for name in emptied:
+                grade = gradebook.find_grade(name, self.chapter, self.chapter, student)
+                grade.manual_score, grade.extra_credit = None, None
+
     def record_zero(self, student: str) -> None:
         """Record a submission without a notebook as nbgrader records a missing file: 0 points and nothing to grade by hand.
 
@@ -385,11 +395,9 @@ class GradebookWriter:
         Raises:
             RecordError: as :meth:`gradebook` does.
         """
-        folder = self.course.folder("submitted", student, self.chapter)
-        handed_in = _Folders(config=self.config, zone=self._zone).get_existing_timestamp(str(folder))
         with self.gradebook() as gradebook:
             gradebook.update_or_create_student(student)
-            gradebook.update_or_create_submission(self.chapter, student, timestamp=handed_in)
+            gradebook.update_or_create_submission(self.chapter, student, timestamp=self._handed_in(student))
             for grade in gradebook.find_submission_notebook(self.chapter, self.chapter, student).grades:
                 grade.auto_score, grade.needs_manual_grade = 0, False
             gradebook.db.commit()
@@ -413,6 +421,21 @@ class GradebookWriter:
             for grade in notebook.grades:
                 grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
             gradebook.db.commit()
+
+    def _handed_in(self, student: str) -> datetime | None:
+        folder = self.course.folder("submitted", student, self.chapter)
+        return _Folders(config=self.config, zone=self._zone).get_existing_timestamp(str(folder))
+
+    def has_time(self, student: str) -> bool:
+        """Return whether the gradebook has the time at which a submission was handed in.
+
+        Raises:
+            nbgrader.api.MissingEntry: if it does not have the submission.
+            RecordError: as :meth:`gradebook` does.
+        """
+        with self.gradebook() as gradebook:
+            timestamp: datetime | None = gradebook.find_submission(self.chapter, student).timestamp
+            return timestamp == self._handed_in(student)
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
         """Return a submission's grades by cell and its late penalty from the gradebook.

@@ -52,6 +52,12 @@ def unchanged_cells(manifest: Manifest, graded: Path, executed: Mapping[str, Any
     return frozenset(graded_cells if before.written == now.written else same & answers)
 
 
+def blank_answers(manifest: Manifest, executed: Mapping[str, Any]) -> frozenset[str]:
+    """Return the answers in which the student has written nothing; nbgrader gives them 0 points."""
+    now = _sources(executed, manifest).named
+    return frozenset(cell.name for cell in manifest.cells if cell.is_answer and now.get(cell.name) == cell.source)
+
+
 class _Sources:
     """The texts of a notebook's student cells, in order and by name."""
 

@@ -71,7 +71,7 @@ class GradeResult:
     device: str = "cpu"  # where the checks ran
     seed: int = 0  # the seed of the hidden tests, which reveals them: results are only for instructors
     seconds: float = 0.0  # the running time of the submission, including the kernel
-    submission: str = ""  # hash of the submission, including its time stamp
+    submission: str = ""  # hash of the submission, without its time stamp
     source: str = ""  # hash of the chapter's cells in the gradebook, including tests
     provenance: Provenance = field(default_factory=Provenance)  # checks, environment, limits and isolation
     unchanged: bool = False  # whether this is an earlier result of the same submission
@@ -161,7 +161,8 @@ def _times_path(course: Course, chapter: str, student: str) -> Path:
 
 def _write(path: Path, text: str, *, durable: bool = False) -> None:
     # A folder's name may hold bytes that are no text. Backslash escapes give the text that JSON would write.
-    write_atomically(path, text.encode("utf-8", errors="backslashreplace"), durable=durable)
+    # It has the secret seed.
+    write_atomically(path, text.encode("utf-8", errors="backslashreplace"), durable=durable, mode=0o600)
 
 
 def read_result(course: Course, chapter: str, student: str) -> GradeResult | None:

@@ -38,7 +38,7 @@ class Work:
     @property
     def graded(self) -> bool:
         """Whether its score is valid: it was handed in and could be graded, and the grader did not fail."""
-        return self.grade.handed_in and self.recorded and self.grade.gradable is True and not self.grade.waits_for
+        return self.recorded and self.grade.graded
 
     @property
     def share(self) -> float:

@@ -16,18 +16,15 @@ from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
 from autograder.course.total_rule import TotalRule
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 from autograder.grading.reports.grades import Grade
-from autograder.grading.reports.spreadsheet import csv_text
+from autograder.grading.reports.moodle import IMPORT, moodle_tables
+from autograder.grading.reports.spreadsheet import Table, number_text
 from autograder.grading.reports.totals import Total, totals
 from autograder.intake.people.class_list import WorksheetForm
 
 FORMATS = ("csv", "canvas", "moodle")
-# Half a class may be missing; nobody reads all their names.
-_NAMED = 10
 
-# The beginning of the names of tables for the import of Moodle's gradebook.
-IMPORT = "moodle-import-"
 # Instructions for the import on each platform.
 HINTS = {
     "canvas": "In Canvas: Grades, Import, one file after the other: no file has an empty cell, which would delete a grade on Canvas. An "
@@ -35,7 +32,8 @@ HINTS = {
     "change before it is made.",
     "moodle": "In Moodle, in the language of the worksheet that was read: the assignment, Submissions (of all participants), Actions, "
     "Upload grading worksheet. The assignment's maximum grade must be the one in the file. To send grades a second time, tick 'Allow "
-    "updating records that have been modified more recently in Moodle than in the spreadsheet'.",
+    "updating records that have been modified more recently in Moodle than in the spreadsheet', and upload the file …-changed alone: "
+    "it has what has changed since the first export, so a grade that was changed in Moodle stays.",
     IMPORT: "A table moodle-import-… is for Moodle's gradebook: Grades, Import, CSV file; map email to Email address, and score to the "
     "assignment or grade item of the same name. These cells become overridden: an assignment's worksheet does not change them any more.",
 }
@@ -51,21 +49,6 @@ class Exported:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A file to write: its name, header, rows and grades."""
-
-    name: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    grades: Sequence[Grade]
-    left_out: Sequence[Grade] = ()
-
-    @property
-    def text(self) -> str:
-        return csv_text(self.header, self.rows)
-
-
 def export(
     grades: Sequence[Grade],
     form: str,
@@ -74,6 +57,7 @@ def export(
     columns: Mapping[str, str] = {},
     rule: TotalRule | None = None,
     forms: Mapping[str, WorksheetForm] = {},
+    first: Mapping[str, Mapping[str, str]] = {},
 ) -> list[Exported]:
     """Write grades and return the files.
 
@@ -88,6 +72,7 @@ def export(
         columns: Canvas's column headings that differ from the chapter's name, such as ``Chapter 01 (88121)``.
         rule: the rule that converts a total to a grade, for the file of totals.
         forms: by chapter, the form in which Moodle reads a worksheet.
+        first: by chapter and student, the points of the first worksheet. Then ``"moodle"`` has a second worksheet of those that differ.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
@@ -111,7 +96,7 @@ def export(
             do="Choose the other platform with --format.",
         )
     ordered = sorted(included, key=lambda grade: (grade.chapter, grade.student))
-    tables = _moodle(ordered, forms) if form == "moodle" else _WRITERS[form](ordered)
+    tables = moodle_tables(_graded(ordered), forms, first) if form == "moodle" else _WRITERS[form](ordered)
     if form == "csv" and weights:
         tables += _totals(included, weights, rule)
     if form == "canvas":
@@ -136,7 +121,11 @@ def _remove_earlier(folder: Path, form: str, written: Container[str], chapters: 
     """Remove the tables of an earlier export that this one does not have, so that nobody imports outdated grades beside the new ones."""
     names = {
         "canvas": ["canvas.csv", *(_canvas_name(chapter) for chapter in chapters)],
-        "moodle": [f"{kind}{chapter}.csv" for chapter in chapters for kind in ("moodle-", IMPORT)],
+        "moodle": [
+            name
+            for chapter in chapters
+            for name in (f"moodle-{chapter}.csv", f"moodle-{chapter}-changed.csv", f"{IMPORT}{chapter}.csv")
+        ],
     }
     for name in names.get(form, ()):
         if name not in written:
@@ -153,19 +142,7 @@ def _students(grades: Iterable[Grade]) -> tuple[str, ...]:
 
 def _graded(grades: Iterable[Grade]) -> list[Grade]:
     """Return the valid grades: of work that is graded, and not at 0 because it could not be graded."""
-    return [grade for grade in grades if grade.handed_in and grade.gradable and not grade.waits_for]
-
-
-def undecided(grades: Iterable[Grade]) -> str:
-    """Return a phrase for students at 0 because their work could not be graded, or an empty string."""
-    refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
-    if not refused:
-        return ""
-    who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in refused)
-    one = len(refused) == 1
-    return (
-        f"{len(refused)} submission{'' if one else 's'} could not be graded and stand{'s' if one else ''} at 0: {who}"
-    )
+    return [grade for grade in grades if grade.graded]
 
 
 def not_begun(grades: Iterable[Grade]) -> str:
@@ -175,17 +152,6 @@ def not_begun(grades: Iterable[Grade]) -> str:
         begun[grade.chapter] = begun.get(grade.chapter, False) or grade.handed_in
     empty = sorted(chapter for chapter, anything in begun.items() if not anything)
     return f"left out, because nothing was handed in: {', '.join(empty)}" if empty else ""
-
-
-def other_maxima(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[str]:
-    """Return a sentence for each chapter whose assignment on Moodle has another maximum than the chapter: Moodle scales nothing."""
-    ours = {grade.chapter: grade.best for grade in grades}
-    return [
-        f"{chapter} has {ours[chapter]:g} points and Moodle's assignment a maximum of {form.maximum:g}: set it to {ours[chapter]:g} there, "
-        "or these grades are taken as they are"
-        for chapter, form in forms.items()
-        if chapter in ours and form.maximum not in (None, ours[chapter])
-    ]
 
 
 def handed_in_nothing(grades: Iterable[Grade]) -> list[Grade]:
@@ -202,8 +168,7 @@ def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
     lines = []
     for chapter, several in groupby(ordered, key=lambda grade: grade.chapter):
         names = [grade.full_name for grade in several]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        lines.append(f"{chapter}: {len(names)} handed in nothing, {shown}: {', '.join(names[:_NAMED])}{more}")
+        lines.append(f"{chapter}: {len(names)} handed in nothing, {shown}: {some(names)}")
     return lines
 
 
@@ -212,7 +177,7 @@ def open_choices(grades: Iterable[Grade]) -> str:
     undecided = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
     if not undecided:
         return ""
-    who = ", ".join(f"{grade.student} ({grade.chapter})" for grade in undecided)
+    who = some([f"{grade.student} ({grade.chapter})" for grade in undecided])
     one = len(undecided) == 1
     return (
         f"to decide: {len(undecided)} submission{'' if one else 's'} of several notebooks {'has' if one else 'have'} no points before one "
@@ -221,16 +186,7 @@ def open_choices(grades: Iterable[Grade]) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "" if share is None else _number(100 * share)
-
-
-def _number(points: float) -> str:
-    return f"{points:.2f}"
-
-
-def _exact(points: float) -> float:
-    """Return points without the error of adding binary fractions: 55.02, not 55.019999999999996."""
-    return round(points, 6)
+    return "" if share is None else number_text(100 * share)
 
 
 def _moment(naive: datetime | None) -> str:
@@ -238,14 +194,15 @@ def _moment(naive: datetime | None) -> str:
     return "" if naive is None else naive.replace(tzinfo=UTC).isoformat(sep=" ", timespec="seconds")
 
 
-def _csv(grades: Sequence[Grade]) -> list[_Table]:
-    """Return a table with the columns of nbgrader's export, and whether a manual question still waits.
+def _csv(grades: Sequence[Grade]) -> list[Table]:
+    """Return a table with the columns of nbgrader's export, whether a manual question still waits, and why a person gave the points.
 
-    A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export. A missing conversation has no points.
+    A student who handed in nothing has 0 points and no timestamp, as in nbgrader's export. A missing conversation has no points, nor has
+    work without a grade.
     """
 
-    def points(grade: Grade, number: float) -> object:
-        return _exact(number) if not grade.waits_for and (grade.handed_in or not grade.viva) else ""
+    def points(grade: Grade, number: float) -> str:
+        return number_text(number) if grade.graded or not (grade.handed_in or grade.viva) else ""
 
     columns: dict[str, Callable[[Grade], object]] = {
         "assignment": lambda grade: grade.chapter,
@@ -258,14 +215,15 @@ def _csv(grades: Sequence[Grade]) -> list[_Table]:
         "raw_score": lambda grade: points(grade, grade.raw),
         "late_submission_penalty": lambda grade: points(grade, grade.penalty),
         "score": lambda grade: points(grade, grade.score),
-        "max_score": lambda grade: _exact(grade.best),
+        "max_score": lambda grade: number_text(grade.best),
         "needs_manual_grade": lambda grade: grade.pending > 0,
+        "decided_by_hand": lambda grade: grade.decision,
     }
     rows = [[read(grade) for read in columns.values()] for grade in grades]
-    return [_Table("grades.csv", list(columns), rows, grades)]
+    return [Table("grades.csv", list(columns), rows, grades)]
 
 
-def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRule | None) -> list[_Table]:
+def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRule | None) -> list[Table]:
     """Return shares of the points in percent, chapter by chapter and in all, and the chapters of which something is still open.
 
     With a rule, the total's points, its grade, whether it passes and the chapters that are dropped follow.
@@ -280,21 +238,21 @@ def _totals(grades: Sequence[Grade], weights: Mapping[str, float], rule: TotalRu
         [
             *(result.grade.student, result.grade.last_name, result.grade.first_name, result.grade.email),
             *(_percent(result.shares[chapter]) for chapter in chapters),
-            _number(100 * result.share),
+            number_text(100 * result.share),
             " ".join(result.open_chapters),
             *(_by_rule(result) if rule is not None else ()),
         ]
         for result in results
     ]
-    return [_Table("totals.csv", header, rows, [result.grade for result in results])]
+    return [Table("totals.csv", header, rows, [result.grade for result in results])]
 
 
 def _by_rule(total: Total) -> list[str]:
     passed = {True: "yes", False: "no", None: ""}[total.passed]
-    return [_number(total.points or 0.0), total.grade_name, passed, " ".join(total.dropped)]
+    return [number_text(total.points or 0.0), total.grade_name, passed, " ".join(total.dropped)]
 
 
-def _canvas(grades: Sequence[Grade]) -> list[_Table]:
+def _canvas(grades: Sequence[Grade]) -> list[Table]:
     """Return Canvas's tables without any empty cell: its own columns first, one column per assignment, and a row of points possible.
 
     Canvas finds a student by ID, then by SIS Login ID, then by name. An empty cell would delete a grade that was entered by hand. So a
@@ -314,9 +272,9 @@ def _canvas(grades: Sequence[Grade]) -> list[_Table]:
     return tables
 
 
-def _canvas_table(name: str, chapters: Sequence[str], by_student: Mapping[str, Mapping[str, Grade]]) -> _Table:
+def _canvas_table(name: str, chapters: Sequence[str], by_student: Mapping[str, Mapping[str, Grade]]) -> Table:
     grades = [scores[chapter] for scores in by_student.values() for chapter in chapters]
-    best = {grade.chapter: _number(grade.best) for grade in grades}
+    best = {grade.chapter: number_text(grade.best) for grade in grades}
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *chapters]
     rows: list[Sequence[object]] = [["    Points Possible", "", "", "", "", *(best[chapter] for chapter in chapters)]]
     for student, scores in by_student.items():
@@ -324,56 +282,9 @@ def _canvas_table(name: str, chapters: Sequence[str], by_student: Mapping[str, M
         shown = f"{one.last_name}, {one.first_name}".strip(", ") or student
         # An id that derives from the name in a download is no login.
         login = one.login or ("" if one.platform else student)
-        cells = [_number(scores[chapter].score) for chapter in chapters]
+        cells = [number_text(scores[chapter].score) for chapter in chapters]
         rows.append([shown, one.canvas_id, one.number, login, one.section, *cells])
-    return _Table(name, header, rows, grades)
+    return Table(name, header, rows, grades)
 
 
-def _moodle(grades: Sequence[Grade], forms: Mapping[str, WorksheetForm]) -> list[_Table]:
-    """Return Moodle's worksheets; Moodle requires Identifier, Grade and Last modified (grade).
-
-    The last is empty, so that Moodle overwrites existing grades only on request. There is no column for comments, because Moodle would
-    delete its own. A row without a participant number would break the import. Numbers come from the assignment's own worksheet alone:
-    numbers in a download of submissions may be of teams, and other students'. A chapter without any, and a conversation, which
-    has no assignment, get a table for the import of Moodle's gradebook.
-    """
-    tables = []
-    for chapter, group in groupby(_graded(grades), key=lambda grade: grade.chapter):
-        chapter_grades = list(group)
-        numbered = [grade for grade in chapter_grades if grade.moodle_id]
-        if numbered:
-            left_out = [grade for grade in chapter_grades if not grade.moodle_id]
-            form = forms.get(chapter, WorksheetForm())
-            header = [form.identifier, "Full name", "Email address", "Status", form.grade, "Maximum grade"]
-            header += ["Grade can be changed", "Last modified (submission)", form.changed]
-            rows = [_moodle_row(grade, form.prefix) for grade in numbered]
-            tables.append(_Table(f"moodle-{chapter}.csv", header, rows, numbered, left_out))
-            continue
-        reachable = [grade for grade in chapter_grades if grade.email or grade.number]
-        left_out = [grade for grade in chapter_grades if not (grade.email or grade.number)]
-        rows = [[grade.email, grade.number, _number(grade.score)] for grade in reachable]
-        tables.append(_Table(f"{IMPORT}{chapter}.csv", ["email", "idnumber", "score"], rows, reachable, left_out))
-    if not any(table.rows for table in tables):
-        raise CourseError(
-            "these students can be told apart neither by a number in Moodle's assignment nor by an address",
-            do="Read the assignment's grading worksheet (Submissions, Actions, Download grading worksheet): "
-            "tfcourse students WORKSHEET.csv --chapter CHAPTER",
-        )
-    return tables
-
-
-def _moodle_row(grade: Grade, prefix: str) -> list[object]:
-    return [
-        f"{prefix}{grade.moodle_id}",
-        grade.full_name,
-        grade.email,
-        "Submitted for grading",
-        _number(grade.score),
-        _number(grade.best),
-        "Yes",
-        "",
-        "",
-    ]
-
-
-_WRITERS: dict[str, Callable[[Sequence[Grade]], list[_Table]]] = {"csv": _csv, "canvas": _canvas}
+_WRITERS: dict[str, Callable[[Sequence[Grade]], list[Table]]] = {"csv": _csv, "canvas": _canvas}

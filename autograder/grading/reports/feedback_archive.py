@@ -18,13 +18,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.converters import GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
 
 from autograder.atomic_files import write_all_or_none
 from autograder.course.folder import Course
-from autograder.errors import CourseError
-from autograder.grading.reports.member_pages import member_pages
-from autograder.intake.people.attendance import group_submitters
-from autograder.intake.people.strangers import is_no_student
+from autograder.course.gradebook.reader import open_gradebook
+from autograder.errors import CourseError, some
+from autograder.grading.feedback.exporter import FeedbackExporter, with_gradebook
+from autograder.grading.reports.grades import Grade, read_grades
+from autograder.intake.people.standing import group_submitters, is_outside
 from autograder.intake.roster import Student, read_roster, safe_id
 
 PLATFORMS = ("canvas", "moodle")
@@ -52,14 +58,14 @@ class FeedbackArchive:
     paths: tuple[Path, ...]  # the archives; several if one would be too large for an upload
     students: tuple[str, ...]  # the students whose pages are in them
     left_out: tuple[str, ...] = ()  # students with a page but without a number on the platform
-    # the ids of pages that go to nobody, because their submissions are not on the class list, or no student's
+    # the ids of pages that go to nobody, because they have withdrawn, are not on the class list, or are no student's
     strangers: tuple[str, ...] = ()
 
 
 def export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, *, max_bytes: int = MAX_BYTES
 ) -> list[FeedbackArchive]:
-    """Write the feedback of some chapters in a platform's format, and return the archives. Strangers get no page.
+    """Write the feedback of some chapters in a platform's format, and return the archives. Strangers and withdrawn students get no page.
 
     Args:
         chapters: names of chapters. A chapter without pages for students of the platform gets no archive.
@@ -102,7 +108,7 @@ def _reason_for_no_archive(archives: Iterable[FeedbackArchive], platform: str) -
     without = sorted({student for archive in archives for student in archive.left_out})
     if not without:
         return "there are no feedback pages yet"
-    return f"nobody's number on {platform.capitalize()} is known; feedback waits for {', '.join(without)}"
+    return f"nobody's number on {platform.capitalize()} is known; feedback waits for {some(without)}"
 
 
 def _pages(
@@ -116,7 +122,7 @@ def _pages(
     everyone = {
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
     }
-    unlisted = [name for name in everyone if is_no_student(name, roster)]
+    unlisted = [name for name in everyone if is_outside(name, roster)]
     by_name = {name: page for name, page in everyone.items() if name not in unlisted}
     members: dict[str, list[str]] = defaultdict(list)
     for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):
@@ -134,6 +140,52 @@ def _pages(
             else:
                 left_out.append(student.id)
     return pages, left_out, unlisted
+
+
+def member_pages(course: Course, chapter: str, members: Iterable[str]) -> dict[str, bytes]:
+    """Return the pages of group members who did not hand in themselves, by student, with their own name, points and lateness.
+
+    A member has none if the group's notebook is not graded.
+
+    Args:
+        members: ids of students whose group has handed in for them.
+    """
+    member_ids = frozenset(members)
+    if not member_ids:
+        return {}
+    # The page applies the rules of course.toml for single exercises itself.
+    everyone = read_grades(course, [chapter], by_rules=False)
+    grades = [grade for grade in everyone if grade.handed_in_by and grade.student in member_ids]
+    config = course.config()
+    coursedir = CourseDirectory(config=config, assignment_id=chapter)
+    converter = GenerateFeedback(coursedir=coursedir, config=config)
+    exporter = FeedbackExporter(parent=converter, config=config)
+    pages = {}
+    with open_gradebook(course) as gradebook:
+        step = with_gradebook(gradebook)(config=config)
+        for grade in grades:
+            path = course.folder("autograded", grade.handed_in_by, chapter) / f"{chapter}.ipynb"
+            if path.is_file():
+                notebook: Any = nbformat.read(path, as_version=4)
+                metadata = {"assignment": chapter, "notebook": chapter, "student": grade.handed_in_by}
+                metadata["db_url"] = course.gradebook_url
+                step.preprocess(notebook, {"nbgrader": metadata})
+                page, _ = exporter.from_notebook_node(notebook, {"nbgrader": metadata | _member_data(grade, metadata)})
+                pages[grade.student] = page.encode()
+    return pages
+
+
+def _member_data(grade: Grade, submitter: dict[str, Any]) -> dict[str, Any]:
+    """Return what differs between a member's page and that of the member who handed in."""
+    named = grade.first_name or grade.last_name
+    return {
+        "student": grade.student,
+        "handed_in_by": grade.handed_in_by,
+        "name": grade.full_name if named else "",
+        "score": max(0.0, submitter["score"] + submitter["late_penalty"] - grade.penalty),
+        "late_penalty": grade.penalty,
+        "seconds_late": grade.late_by.total_seconds(),
+    }
 
 
 def _with_upload_of(submitter: Student, member: Student, chapter: str) -> Student:

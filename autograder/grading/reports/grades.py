@@ -21,8 +21,7 @@ from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
 from autograder.grading.reports.counting import counted, ruled_cells
-from autograder.intake.people.attendance import enrolled_students, group_submitters, submitters
-from autograder.intake.people.standing import counts_for
+from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
 
 WaitsFor = Literal["", "choice", "grading", "hand-in"]
@@ -56,6 +55,9 @@ class Grade:
     # why there are no points yet, or empty. ``"choice"``: there are several notebooks, and none has been chosen. ``"grading"``: the work is
     # in ``submitted/`` or in a download, and has not been graded. ``"hand-in"``: Moodle has a draft alone.
     waits_for: WaitsFor = ""
+    decision: str = (
+        ""  # why a person gave these points to work without a notebook (``tfcourse decide``); empty if nobody did
+    )
     in_place: bool = True  # False if a submission in the gradebook is no longer in ``submitted/``
     handed_in_by: str = ""  # the group member whose submission this is; empty for the student's own submission
     number: str = ""  # the student's number at the institution, from the class list, or empty
@@ -68,6 +70,11 @@ class Grade:
     def decided(self) -> bool:
         """Whether no notebook has to be chosen among several."""
         return self.waits_for != "choice"
+
+    @property
+    def graded(self) -> bool:
+        """Whether the points are those of work that was handed in: graded, or decided by a person."""
+        return self.handed_in and bool(self.gradable) and not self.waits_for
 
     @property
     def score(self) -> float:
@@ -115,7 +122,9 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
         enrolled = enrolled_students(roster)
         in_gradebook = {student.id: student for student in gradebook.students}
         present = {chapter: submitters(course, chapter) for chapter in chapters or released}
-        everybody = enrolled.keys() | set().union(*present.values())
+        everybody = (
+            enrolled.keys() | set().union(*present.values()) | {one.id for one in roster.values() if one.decided}
+        )
         unseen = {name: GradebookStudent(id=name) for name in everybody - in_gradebook.keys()}
         students = [student for _, student in sorted((in_gradebook | unseen).items())]
         if not students:
@@ -154,7 +163,8 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                         has_result=status is not None,
                         in_place=(submitted / student.id / chapter).is_dir(),
                     )
-                grades.append(counted(_with_own_deadline(grade, plan), submission, cells, plan))
+                grade = counted(_with_own_deadline(grade, plan), submission, cells, plan)
+                grades.append(_decided(grade, *known_as.decided[chapter]) if chapter in known_as.decided else grade)
     shared = [
         grade
         for grade in _shared_within_groups(course, grades, roster)
@@ -162,6 +172,24 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
     ]
     _refuse_shared_numbers(course, shared)
     return shared
+
+
+def _decided(grade: Grade, points: float, reason: str) -> Grade:
+    """Return a grade with the points that a person gave; the reason names a notebook that was graded since."""
+    if grade.graded:
+        reason += f"; a notebook that was handed in since has {grade.score:g} points (tfcourse decide --undo counts it)"
+    return replace(
+        grade,
+        raw=points,
+        penalty=0.0,
+        pending=0,
+        handed_in=True,
+        gradable=True,
+        has_result=True,
+        waits_for="",
+        in_place=True,
+        decision=reason,
+    )
 
 
 def _shared_within_groups(course: Course, grades: Sequence[Grade], roster: Mapping[str, Student]) -> list[Grade]:

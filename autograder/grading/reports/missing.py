@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
+from autograder.errors import some
 from autograder.grading.record.results import read_results
 from autograder.grading.reports.grades import Grade
 from autograder.intake.downloads.journal import (
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 # Why it is open how late a submission is.
 _REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late", DOUBTFUL: "its time cannot be true"}
-# A whole class may be missing: long lists of students are truncated.
-_NAMED = 10
 
 
 def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
@@ -50,6 +49,8 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
         *_drafts(grades),
         *without_result(course, grades),
         *failed(course, grades),
+        *_not_gradable(course, grades),
+        *_decided_by_hand(grades),
         *filter(None, [removed_submissions(grades)]),
         *_open_time_messages(course, grades),
         *_unowned_messages(course, grades),
@@ -63,6 +64,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
         "gone": _lacking_submission(grades),
         "not_graded_yet": _waiting(grades),
         "not_gradable": [grade for grade in grades if grade.handed_in and not grade.gradable],
+        "decided_by_hand": [grade for grade in grades if grade.decision],
         "to_decide": [grade for grade in grades if not grade.decided],
     }
     absent = not_brought_in(course, grades)
@@ -87,10 +89,14 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
     }
 
 
-def not_brought_in(course: Course, grades: Iterable[Grade]) -> dict[str, list[PendingSubmission]]:
+def not_brought_in(course: Course, grades: Sequence[Grade]) -> dict[str, list[PendingSubmission]]:
     """Return the submissions that a collection should have brought in and has not, for the chapters that have any."""
-    chapters = sorted({grade.chapter for grade in grades})
-    return {chapter: pending for chapter in chapters if (pending := missing(course, chapter))}
+    decided = {(grade.chapter, grade.student) for grade in grades if grade.decision}
+    pending = {
+        chapter: [item for item in missing(course, chapter) if (chapter, item.student) not in decided]
+        for chapter in _chapters(grades)
+    }
+    return {chapter: items for chapter, items in pending.items() if items}
 
 
 def _chapters(grades: Iterable[Grade]) -> list[str]:
@@ -188,11 +194,32 @@ def _without_result(chapter: str, students: Sequence[str], again: str) -> str:
     )
 
 
+def _not_gradable(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence on students at 0 because their work could not be graded, and how to give them points."""
+    refused = [grade for grade in grades if grade.handed_in and grade.gradable is False and not grade.handed_in_by]
+    if not refused:
+        return []
+    stand, them = ("stands", "it") if len(refused) == 1 else ("stand", "them")
+    names = some([f"{grade.full_name} ({grade.chapter})" for grade in refused])
+    return [
+        f"{_count(refused)} could not be graded and {stand} at 0, and in no file for a platform: {names}. "
+        f"Give {them} points: {shell_command(course, 'decide', 'STUDENT', 'CHAPTER', 'POINTS', 'REASON')}"
+    ]
+
+
+def _decided_by_hand(grades: Iterable[Grade]) -> list[str]:
+    return [
+        f"decided by hand: {grade.full_name} ({grade.chapter}) has {grade.score:g} of {grade.best:g} points: {grade.decision}"
+        for grade in grades
+        if grade.decision and not grade.handed_in_by
+    ]
+
+
 def failed(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per chapter on the students for whom the last grading failed."""
     return [
         _failed(chapter, students, shell_command(course, "autograde", chapter))
-        for chapter in sorted({grade.chapter for grade in grades})
+        for chapter in _chapters(grades)
         if (students := _failed_students(course, chapter))
     ]
 
@@ -236,7 +263,7 @@ def unclear(grades: Iterable[Grade]) -> str:
     if not unclear_grades:
         return ""
     stand, they = ("stands", "it") if len(unclear_grades) == 1 else ("stand", "they")
-    who = ", ".join(f"{grade.full_name} ({grade.chapter})" for grade in unclear_grades)
+    who = some([f"{grade.full_name} ({grade.chapter})" for grade in unclear_grades])
     return f"{_count(unclear_grades)} {stand} at 0, and without a result it is not known whether {they} could be graded: {who}"
 
 
@@ -246,9 +273,3 @@ def _count(submissions: Sequence[object]) -> str:
 
 def _named(grades: Sequence[Grade]) -> str:
     return some([f"{grade.student} ({grade.chapter})" for grade in grades])
-
-
-def some(names: Sequence[str]) -> str:
-    """Return the first ten names, and the number of the others."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

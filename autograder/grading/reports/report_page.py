@@ -16,7 +16,7 @@ from autograder.grading.feedback.page_html import html_environment
 from autograder.grading.reports.class_report import ChapterSummary, score_level
 from autograder.grading.reports.course_overview import course_overview
 from autograder.grading.reports.totals import Total, in_each_grade
-from autograder.intake.people.not_counted import NotCounted
+from autograder.intake.people.standing import NotCounted
 
 
 def render(

@@ -54,6 +54,8 @@ def _with_points_by_hand(course: Course, chapter: str, results: Iterable[GradeRe
 def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
     page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
     waits = grade.waits_for in ("grading", "hand-in")
+    if grade.decision:
+        return Work(grade, remarks=(f"Decided by hand: {grade.decision}",), feedback=page)
     if result is None:
         return Work(grade, recorded=grade.gradable is not None and not waits, feedback=page)
     gradable = result.status != "not gradable"

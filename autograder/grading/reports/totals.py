@@ -92,7 +92,7 @@ def _is_missing(grade: Grade) -> bool:
 
 
 def _is_open(grade: Grade) -> bool:
-    return grade.handed_in and (grade.pending > 0 or bool(grade.waits_for) or not grade.gradable)
+    return grade.handed_in and (grade.pending > 0 or not grade.graded)
 
 
 def in_each_grade(overall: Sequence[Total]) -> str:

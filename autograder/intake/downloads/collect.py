@@ -174,12 +174,13 @@ class _Intake:
             message += " An archive within an archive is not looked into."
             do = f"Unpack it yourself and collect again. Or: {do}"
         path = submitted_notebook(self.course, self.chapter, student)
-        if os.path.lexists(path) or other_notebooks(path.parent, self.chapter):
+        alone = not (os.path.lexists(path) or other_notebooks(path.parent, self.chapter))
+        if not alone:
             message += " The notebook that was handed in before still counts."
         else:
             message += _copied(path.parent, uploads)
             collected.append(_student_of(student, uploads[-1], self.chapter))
-        self.collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do))
+        self.collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do, fatal=alone))
         return collected
 
     def _choose(self, student: str, all_uploads: Sequence[Upload]) -> Chosen | None:

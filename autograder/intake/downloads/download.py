@@ -149,7 +149,7 @@ def _of_chapter(
     if plain > nbgraders:
         # The layout is not nbgrader's: who has made a folder of the chapter's name for it has written the time into it as well.
         uploads = [replace(one, platform="", folder=None) if one.platform == "nbgrader" else one for one in uploads]
-    owners = {safe_id(upload.owner) for upload in uploads}
+    owners = set(map(_person, uploads))
     strays = [(entry, other, layout.owned(entry, other)) for entry, other in elsewhere]
     absent = [
         Problem(
@@ -159,21 +159,26 @@ def _of_chapter(
             f"Rename it if it is of {chapter} after all.",
         )
         for entry, other, file in strays
-        if isinstance(file, Upload) and safe_id(file.owner) not in owners
+        if isinstance(file, Upload) and _person(file) not in owners
     ]
     ownerless = [Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in unowned]
-    with_notebook = owners | {safe_id(file.owner) for _, _, file in strays if isinstance(file, Upload)}
+    with_notebook = owners | {_person(file) for _, _, file in strays if isinstance(file, Upload)}
     return Download(
         source,
         manifest,
         entries,
         uploads,
-        [file for file in files if safe_id(file.owner) not in with_notebook],
-        [file for file in files if safe_id(file.owner) in with_notebook],
+        [file for file in files if _person(file) not in with_notebook],
+        [file for file in files if _person(file) in with_notebook],
         unowned,
         elsewhere,
         [*refused, *absent, *ownerless],
     )
+
+
+def _person(upload: Upload) -> tuple[str, str]:
+    """Return what one student's files have in common: in blind marking everybody has one name."""
+    return safe_id(upload.owner), upload.upload if upload.platform in ("moodle", "brightspace") else upload.user
 
 
 def other_chapters(course: Course, manifest: Manifest) -> frozenset[str]:

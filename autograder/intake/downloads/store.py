@@ -22,7 +22,7 @@ from autograder.intake.downloads.journal import Choice, IntakeJournal, PendingSu
 from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.attached_files import KIND, MAX_BYTES, MAX_DEPTH, MAX_FILES, file_names, is_skipped
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import Student, read_roster, roster_path, write_roster
+from autograder.intake.roster import Student, hand_in_groups, read_roster, roster_path, write_roster
 
 # Canvas counts a file that was handed in again: helpers-1.py.
 _AGAIN = re.compile(r"-(\d{1,3})(?=\.[^.]+$)")
@@ -258,10 +258,10 @@ def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> 
 
     In a chapter in which groups hand in, students keep the group that they have at the first collection.
     """
-    groups = read_course_file(course.root).chapter(chapter).groups
+    groups = hand_in_groups(roster, chapter) if read_course_file(course.root).chapter(chapter).groups else {}
     with_groups = {
-        name: replace(student, teams={**student.teams, chapter: student.group})
-        if groups and student.enrolled and student.group and chapter not in student.teams
+        name: replace(student, teams={**student.teams, chapter: groups[name]})
+        if student.enrolled and groups.get(name) and chapter not in student.teams
         else student
         for name, student in roster.items()
     }

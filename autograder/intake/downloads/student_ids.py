@@ -5,11 +5,9 @@ Protects against:
 - two students with the same id, even if their names differ only in case, accents or Unicode normalisation;
 - a name that yields another student's id (``Bob Builder 42`` and the id ``bob-builder-42``, which contains a number);
 - one number under two names: neither student gets the other's work, unless the course knows the owner of the number;
-- a name that several students on the class list share: none of them gets the work, and all are reported;
-- several names that match one student on the class list: the student's work is not silently stored under another id.
+- a name that several students on the class list share, and several names of one student on it: nobody gets the work, and all are reported.
 
-Numbers have priority over ids, logins and email addresses on the class list, and these over names. With a class list, a student may hand in
-one chapter on Canvas and another on Moodle.
+With a class list, a student may hand in one chapter on Canvas and another on Moodle.
 
 Does not protect against:
 
@@ -21,23 +19,58 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from autograder.intake.downloads.uploads import Upload
+from autograder.intake.identity import CANVAS, Identity, identity_of, match, on_moodle, platform_for
 from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.roster import (
-    Student,
-    folded_name,
-    groups_of,
-    is_called,
-    is_safe,
-    names_of,
-    safe_id,
-    team_members,
-)
+from autograder.intake.roster import Student, folded_name, is_called, is_safe, safe_id, team_members
 
-# What makes two uploads one student's: a platform and its number, or a spelling of a name and the id that it would be by itself.
-Identity = tuple[str, str]
+_ON_PLATFORMS = ("moodle", "canvas", "brightspace")
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """Who some files of a download are of: one number on a platform, or one name."""
+
+    name: str = field(compare=False)
+    platform: str = ""  # the platform that numbers its students, or empty
+    number: str = ""
+    words: str = ""  # the name, where there is no number
+    plain: str = field(default="", compare=False)  # the id of somebody who is alone with it
+    anonymous: bool = field(
+        default=False, compare=False
+    )  # whether the name stands for everybody's, as in blind marking
+
+    @classmethod
+    def of(cls, upload: Upload, hidden: frozenset[str] = frozenset()) -> _Owner:
+        """Return the owner of an upload.
+
+        Args:
+            hidden: words that stand for every name.
+        """
+        name, platform = upload.owner, upload.platform if upload.platform in _ON_PLATFORMS else ""
+        number = upload.user if platform == "canvas" else upload.upload
+        if platform and (number or platform == "moodle"):
+            plain = f"{safe_id(name) or 'student'}-{number}" if platform == "canvas" else safe_id(name)
+            return cls(name, platform, number, "", plain, platform == "moodle" and folded_name(name) in hidden)
+        # nbgrader's folder and Blackboard's login are ids, not names.
+        usable = upload.platform in ("nbgrader", "blackboard") and is_safe(name)
+        return cls(name, words=name, plain=name if usable else safe_id(name))
+
+    def identity(self, chapter: str, respelled: str) -> Identity:
+        """Return what the download says of them; ``respelled`` is the name in another encoding, or empty."""
+        if not self.platform:
+            texts = frozenset({self.name.casefold(), folded_name(self.name)})
+            return Identity({}, texts, self.name, texts | {folded_name(respelled)} - {""})
+        numbers = {platform_for(chapter): self.platform}
+        if self.platform != "brightspace" and self.number:
+            numbers[CANVAS if self.platform == "canvas" else on_moodle(chapter)] = self.number
+        if self.anonymous:
+            return Identity(numbers)
+        names = {self.name.casefold(), folded_name(self.name), folded_name(respelled)} - {""}
+        return Identity(numbers, spelling=self.name, names=frozenset(names))
 
 
 def by_student(
@@ -52,268 +85,155 @@ def by_student(
     Returns:
         The uploads of each student, and what was refused or should be known.
     """
-    uploads, problems = _without_contradictions(uploads, roster, chapter)
-    matched, ambiguous = _matched(uploads, roster, chapter)
-    problems += [
-        _ambiguous(upload, ambiguous[_identity(upload)], chapter)
-        for upload in uploads
-        if _identity(upload) in ambiguous
-    ]
-    uploads = [upload for upload in uploads if _identity(upload) not in ambiguous]
-    ids, why = _ids(uploads, matched, roster, chapter)
+    hidden = _hidden_words(uploads, roster)
+    listed = [student for student in roster.values() if student.enrolled]
+    known = _known(roster, chapter)
+    accepted, problems = _without_contradictions(
+        [(_Owner.of(one, hidden), one) for one in uploads], known, roster, chapter
+    )
+    asking = {
+        owner: owner.identity(chapter, "" if owner.name.isascii() else listed_spelling(owner.name, listed))
+        for owner, _ in accepted
+    }
+    teams = {
+        owner: members[0]
+        for owner in asking
+        if owner.platform == "moodle" and (members := team_members(roster, owner.name, chapter))
+    }
+    matched, doubts = match(asking, known, teams)
+    ids = _ids({owner: asking[owner] for owner in asking if owner not in doubts}, matched, roster)
     owned: dict[str, list[Upload]] = defaultdict(list)
-    for upload in uploads:
-        identity = _identity(upload)
-        student = ids[identity]
-        if not is_safe(student):
-            message = f"No student id can be made of {upload.owner!r}."
-            problems.append(
-                Problem("unknown owner", message, str(upload.entry.path), "Name the file after the student.")
-            )
-            continue
-        owned[student].append(upload)
-        if identity in why:
-            message, do = why[identity]
-            problems.append(Problem("same name", message, str(upload.entry.path), do))
+    for owner, upload in accepted:
+        where = str(upload.entry.path)
+        if owner in doubts:
+            problems.append(_ambiguous(owner, doubts[owner], chapter, where))
+        elif not is_safe(ids[owner]):
+            message = f"No student id can be made of {owner.name!r}."
+            problems.append(Problem("unknown owner", message, where, "Name the file after the student."))
+        else:
+            owned[ids[owner]].append(upload)
+            if owner not in matched and ids[owner] not in (owner.plain, owner.name):
+                problems.append(_same_name(owner, ids[owner], chapter, where))
     return owned, problems
 
 
-def _identity(upload: Upload) -> Identity:
-    if upload.platform == "moodle":
-        return "moodle", upload.upload
-    if upload.platform == "brightspace":
-        return "brightspace", upload.upload
-    if upload.user:
-        return "canvas", upload.user
-    # nbgrader's folder and Blackboard's login are ids, not names.
-    usable = upload.platform in ("nbgrader", "blackboard") and is_safe(upload.owner)
-    return upload.owner if usable else safe_id(upload.owner), upload.owner
+def _hidden_words(uploads: Sequence[Upload], roster: Mapping[str, Student]) -> frozenset[str]:
+    """Return the words that stand for every name in blind marking: those of a worksheet, or the only one, with several numbers."""
+    words = {
+        folded_name(student.name.removesuffix(number))
+        for student in roster.values()
+        for number in student.participants.values()
+        if student.blind
+    }
+    on_it = {(folded_name(upload.owner), upload.upload) for upload in uploads if upload.platform == "moodle"}
+    only = {word for word, _ in on_it}
+    if len(only) == 1 < len(on_it) and not any(is_called(one, *only) for one in roster.values() if one.enrolled):
+        words |= only
+    return frozenset(words)
+
+
+def _known(roster: Mapping[str, Student], chapter: str) -> dict[str, Identity]:
+    """Return the people with whom a download is compared.
+
+    Who is only known by submissions has no other key than the number, and the spelling of a name that no platform has written: names that
+    differ in case or accents are different students'. A worksheet knows better than a download whose number a number is.
+    """
+    numbered = {student.participants[chapter] for student in roster.values() if chapter in student.participants}
+    known = {}
+    for name, student in roster.items():
+        identity = identity_of(student)
+        numbers = dict(identity.numbers)
+        if chapter not in student.participants and numbers.get(on_moodle(chapter)) in numbered:
+            del numbers[on_moodle(chapter)]
+        known[name] = replace(identity, numbers=numbers)
+        if not student.enrolled:
+            numbers[platform_for(chapter)] = student.platform_of(chapter) or "none"
+            known[name] = Identity(numbers, spelling="" if student.platform else student.name)
+    return known
 
 
 def _without_contradictions(
-    uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
-) -> tuple[list[Upload], list[Problem]]:
+    uploads: Sequence[tuple[_Owner, Upload]], known: Mapping[str, Identity], roster: Mapping[str, Student], chapter: str
+) -> tuple[list[tuple[_Owner, Upload]], list[Problem]]:
     """Drop the files of a number with two names, except those under the name that the course has for it."""
-    names: dict[Identity, set[str]] = defaultdict(set)
-    for upload in uploads:
-        names[_identity(upload)].add(upload.owner)
-    ids = _ids_by_number(roster, chapter)
+    names: dict[_Owner, set[str]] = defaultdict(set)
+    for owner, upload in uploads:
+        names[owner].add(upload.owner)
     accepted, problems = [], []
-    for upload in uploads:
-        identity = _identity(upload)
-        student = roster.get(ids.get(identity, ""))
-        if len(names[identity]) == 1 or (student is not None and is_called(student, upload.owner)):
-            accepted.append(upload)
+    for owner, upload in uploads:
+        place = CANVAS if owner.platform == "canvas" else on_moodle(chapter)
+        holders = [roster[name] for name, one in known.items() if one.numbers.get(place) == owner.number]
+        if len(names[owner]) == 1 or any(is_called(holder, upload.owner) for holder in holders):
+            accepted.append((owner, upload))
             continue
-        message = f"Number {identity[1]} has {len(names[identity])} names here: {', '.join(sorted(names[identity]))}."
+        message = f"Number {owner.number} has {len(names[owner])} names here: {', '.join(sorted(names[owner]))}."
         do = "See on the platform whose it is, rename the others, and collect again."
         problems.append(Problem("same number", message, str(upload.entry.path), do))
     return accepted, problems
 
 
-def _ids_by_number(roster: Mapping[str, Student], chapter: str) -> dict[Identity, str]:
-    """Return the ids of those whose number the course knows."""
-    ids: dict[Identity, str] = {}
-    for student in roster.values():
-        if student.user:
-            ids["canvas", student.user] = student.id
-        if number := student.number_on_moodle(chapter):
-            ids["moodle", number] = student.id
-    # The worksheet knows better than a download, whose number may be a team's.
-    worksheet = {("moodle", s.participants[chapter]): s.id for s in roster.values() if chapter in s.participants}
-    return ids | worksheet
-
-
 def _ids(
-    uploads: Sequence[Upload], matched: Mapping[Identity, str], roster: Mapping[str, Student], chapter: str
-) -> tuple[dict[Identity, str], dict[Identity, tuple[str, str]]]:
-    """Return an id for each identity, and messages about identities that did not get their first choice."""
-    owners = {_identity(upload): upload.owner for upload in uploads}
-    ids, why = dict(matched), dict[Identity, tuple[str, str]]()
-    taken = {student.casefold() for student in matched.values()}
-    for identity, owner in sorted(owners.items(), key=lambda item: _precedence(*item)):
-        if identity in matched:
+    asking: Mapping[_Owner, Identity], matched: Mapping[_Owner, str], roster: Mapping[str, Student]
+) -> dict[_Owner, str]:
+    """Return an id for each owner; those first who are spelled like the id that they would have."""
+    ids, taken = dict(matched), {student.casefold() for student in matched.values()}
+    shared = Counter(owner.plain for owner in asking if owner.platform in ("moodle", "brightspace"))
+    order = sorted(asking, key=lambda one: (not one.plain, one.plain, one.name != one.plain, one.name, one.number))
+    for owner in order:
+        if owner in matched:
             continue
-        several = sum(safe_id(other) == safe_id(owner) for other in _moodle_names(owners)) > 1
-        wishes = list(_wishes(identity, owner, several, roster, chapter))
-        ids[identity] = next(wish for wish in wishes if wish.casefold() not in taken or not wish)
-        taken.add(ids[identity].casefold())
-        if ids[identity] not in (_plain(identity, owner), owner):
-            why[identity] = _same_name_message(identity, owner, ids[identity])
-    return ids, why
+        several = owner.anonymous or shared[owner.plain] > 1
+        ids[owner] = next(
+            wish
+            for wish in _wishes(owner, several)
+            if not wish or (wish.casefold() not in taken and _is_free(roster.get(wish), owner, asking[owner]))
+        )
+        taken.add(ids[owner].casefold())
+    return ids
 
 
-def _matched(
-    uploads: Sequence[Upload], roster: Mapping[str, Student], chapter: str
-) -> tuple[dict[Identity, str], dict[Identity, list[str]]]:
-    """Return the ids of those whom the roster has, and the students of those for whom it has several."""
-    owners = {_identity(upload): upload.owner for upload in uploads}
-    matched: dict[Identity, str] = {}
-    ambiguous: dict[Identity, list[str]] = {}
-    for identity, numbered in _ids_by_number(roster, chapter).items():
-        # The number of a team may be that of a participant, too, who need not be one of its members.
-        if identity in owners and _is_numbered_so(roster[numbered], identity, owners[identity]):
-            matched[identity] = numbered
-    for identity, owner in owners.items():
-        if identity[0] == "moodle" and identity not in matched and (members := team_members(roster, owner, chapter)):
-            matched[identity] = members[0]
-    listed = [student for student in roster.values() if student.enrolled]
-    respelled = {owner: listed_spelling(owner, listed) for owner in set(owners.values()) if not owner.isascii()}
-    for keys in (_words, _spelling, _listed_names):
-        index: dict[str, list[Student]] = defaultdict(list)
-        for student in roster.values():
-            for key in keys(student):
-                index[key].append(student)
-        taken = frozenset(matched.values())
-        candidates: dict[Identity, list[str]] = {}
-        for identity, owner in owners.items():
-            # What a platform writes before a file is a name; a student may be called like another's login.
-            if identity not in matched and not (keys is _words and _on_platform(identity)):
-                spellings = {owner} if keys is _spelling else {owner.casefold(), folded_name(owner)}
-                if keys is _listed_names and (text := respelled.get(owner)):
-                    spellings.add(folded_name(text))
-                several = _candidates(index, identity, spellings, chapter)
-                candidates[identity] = [name for name in several if name not in taken]
-        claims = Counter(name for several in candidates.values() for name in several)
-        for identity, several in candidates.items():
-            if len(several) == 1 and claims[several[0]] == 1:
-                matched[identity] = several[0]
-            elif len(several) > 1 or (several and _on_platform(identity)):
-                # Also somebody on the class list whom several display names claim: one of them is borrowed.
-                ambiguous[identity] = several
-    return matched, {identity: several for identity, several in ambiguous.items() if identity not in matched}
-
-
-def _is_numbered_so(student: Student, identity: Identity, owner: str) -> bool:
-    """Return whether an upload with a student's number is called like the student, if the name of the student is known."""
-    return identity[0] != "moodle" or not student.name or owner == "Participant" or is_called(student, owner)
-
-
-def _candidates(
-    index: Mapping[str, Sequence[Student]], identity: Identity, spellings: set[str], chapter: str
-) -> list[str]:
-    """Return the ids of the students that an owner may be, in order.
-
-    A platform's download is compared with the class list only: an earlier download's name may be another student's.
-    """
-    students = {student.id: student for key in spellings for student in index.get(key, ())}
-    if identity[0] == "moodle":
-        students |= {student.id: student for owner in spellings for student in _group_members(index, owner)}
-    return sorted(
-        name
-        for name, student in students.items()
-        if (student.enrolled or not (student.platform or _on_platform(identity)))
-        and _may_be(student, identity, chapter)
-    )
-
-
-def _group_members(index: Mapping[str, Sequence[Student]], owner: str) -> Iterator[Student]:
-    """Yield the students whose group and name an owner has: where groups hand in, Moodle writes ``Group-Full name``."""
-    parts = owner.split("-")
-    for number in range(1, len(parts)):
-        group, name = "-".join(parts[:number]), "-".join(parts[number:])
-        for student in index.get(folded_name(name), ()):
-            if folded_name(group) in groups_of(student):
-                yield student
-
-
-def _on_platform(identity: Identity) -> bool:
-    return identity[0] in ("moodle", "canvas", "brightspace")
-
-
-def _words(student: Student) -> set[str]:
-    """Return what a file or folder of somebody on the class list may be called, beside their name."""
-    texts = (student.id, student.login, student.number, student.email) if student.enrolled else ()
-    return {text.casefold() for text in texts if text}
-
-
-def _spelling(student: Student) -> set[str]:
-    """Return a student's name as it is spelled: without a class list, names that differ in case or accents are different students'."""
-    return {student.name} if student.name else set()
-
-
-def _listed_names(student: Student) -> set[str]:
-    """Return the names of somebody on the class list, however they are spelled."""
-    return names_of(student) if student.enrolled else set()
-
-
-def _may_be(student: Student, identity: Identity, chapter: str) -> bool:
-    """Return whether no number assigns an upload to another student."""
-    if not _on_platform(identity):
-        return True
-    # A chapter is handed in on one platform. Another chapter may be on another one.
-    if chapter in student.uploads and student.platform_of(chapter) not in ("", identity[0]):
-        return False
-    if identity[0] == "brightspace":
-        return True
-    number = student.number_on_moodle(chapter) if identity[0] == "moodle" else student.user
-    return number in ("", identity[1])
-
-
-def _ambiguous(upload: Upload, students: Sequence[str], chapter: str) -> Problem:
-    others = "" if len(students) > 1 else ", and so may another name here"
-    message = f"{upload.owner} may be {' or '.join(students)}{others}, so nobody gets this."
-    do = "Rename it to the id of the right one, and collect again."
-    if upload.platform == "moodle":
-        do = f'See on Moodle who it is, write "uploads": {{"{chapter}": "{upload.upload}"}} for them into students.json, and collect again.'
-    elif upload.user:
-        do = f'See on Canvas who it is, write "user": "{upload.user}" for them into students.json, and collect again.'
-    return Problem("ambiguous name", message, str(upload.entry.path), do)
-
-
-def _moodle_names(owners: Mapping[Identity, str]) -> list[str]:
-    return [owner for identity, owner in owners.items() if identity[0] in ("moodle", "brightspace")]
-
-
-def _precedence(identity: Identity, owner: str) -> tuple[bool, str, bool, str, str]:
-    """Sort those first who are spelled like the id that they would have."""
-    plain = _plain(identity, owner)
-    return (not plain, plain, owner != plain, owner, identity[1])
-
-
-def _plain(identity: Identity, owner: str) -> str:
-    """Return the id that somebody has who is alone with it."""
-    if identity[0] == "canvas":
-        return f"{safe_id(owner) or 'student'}-{identity[1]}"
-    return safe_id(owner) if _on_platform(identity) else identity[0]
-
-
-def _wishes(
-    identity: Identity, owner: str, several: bool, roster: Mapping[str, Student], chapter: str
-) -> Iterator[str]:
-    """Yield the candidate ids of a student, the simplest first.
+def _wishes(owner: _Owner, several: bool) -> Iterator[str]:
+    """Yield the ids that an owner may have, the simplest first.
 
     Args:
-        identity: the key that distinguishes the student from others.
-        owner: the student's name.
-        several: whether several students in the download have that name on Moodle.
-        roster: the students that the course knows.
+        several: whether others in the download have that name on the platform.
     """
-    plain = _plain(identity, owner)
-    if not plain:
+    if not owner.plain:
         yield ""
-    numbered = f"{plain}-{identity[1]}" if identity[0] in ("moodle", "brightspace") else plain
-    for wish in (plain, numbered) if not several else (numbered,):
-        if _may_have(roster.get(wish), identity, owner, chapter):
-            yield wish
-    digest = hashlib.sha256("\0".join((*identity, owner)).encode("utf-8", "replace")).hexdigest()
-    spelled = hashlib.sha256(owner.encode("utf-8", "replace")).hexdigest()
-    yield from (f"{plain}-{spelled[:6]}", f"{plain}-{digest[:6]}", f"{plain}-{digest[:16]}")
+    if not several:
+        yield owner.plain
+    if owner.number and owner.platform != "canvas":
+        yield f"{owner.plain}-{owner.number}"
+    for text, length in ((owner.name, 6), (f"{owner.platform}\0{owner.number}\0{owner.name}", 16)):
+        yield f"{owner.plain}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:length]}"
 
 
-def _may_have(student: Student | None, identity: Identity, owner: str, chapter: str) -> bool:
+def _is_free(student: Student | None, owner: _Owner, identity: Identity) -> bool:
     """Return whether an id is free or, to our knowledge, belongs to the same student."""
-    if student is None or not _on_platform(identity):
+    if student is None or not owner.platform:
         return True
-    if identity[0] == "canvas":
-        return student.platform in ("", "canvas") and student.user in ("", identity[1])
-    same_name = not student.name or safe_id(student.name) == safe_id(owner)
-    return student.platform != "canvas" and same_name and student.number_on_moodle(chapter) in ("", identity[1])
+    same_name = not student.name or owner.anonymous or safe_id(student.name) == safe_id(owner.name)
+    return same_name and not identity.contradicts(identity_of(student), by_name=True)
 
 
-def _same_name_message(identity: Identity, owner: str, student: str) -> tuple[str, str]:
-    if identity[0] in ("moodle", "brightspace"):
-        message = f"More than one student is called {owner}; {identity[0].capitalize()}'s number tells them apart in this chapter only."
-        return message, "Map the ids by hand in students.json."
-    message = f"{owner!r} would be {_plain(identity, owner)}, as another name here would; so it became {student}."
-    return message, "If both are one student's, remove the file that does not count and collect again."
+def _ambiguous(owner: _Owner, students: Sequence[str], chapter: str, where: str) -> Problem:
+    others = "" if len(students) > 1 else ", and so may another name here"
+    message = f"{owner.name} may be {' or '.join(students)}{others}, so nobody gets this."
+    do = "Rename it to the id of the right one, and collect again."
+    if owner.platform == "moodle":
+        do = f"Read the assignment's grading worksheet, and collect again: tfcourse students WORKSHEET.csv --chapter {chapter}"
+    elif owner.platform == "canvas":
+        do = "Read Canvas's gradebook, which has the numbers, and collect again: tfcourse students GRADEBOOK.csv"
+    return Problem("ambiguous name", message, where, do)
+
+
+def _same_name(owner: _Owner, student: str, chapter: str, where: str) -> Problem:
+    if owner.platform in ("moodle", "brightspace"):
+        message = f"More than one student is called {owner.name}; their numbers tell them apart in this chapter only."
+        do = "Map the ids by hand in students.json."
+        if owner.platform == "moodle":
+            do = f"Read the assignment's grading worksheet: tfcourse students WORKSHEET.csv --chapter {chapter}"
+        return Problem("same name", message, where, do)
+    message = f"{owner.name!r} would be {owner.plain}, as another name here would; so it became {student}."
+    do = "If both are one student's, remove the file that does not count and collect again."
+    return Problem("same name", message, where, do)

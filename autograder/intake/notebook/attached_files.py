@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import base64
 import os
-import stat
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
 
+from autograder.intake.notebook.notebook_reader import open_regular
 from autograder.intake.notebook.problem import Problem
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -43,11 +44,6 @@ class CompanionFiles:
     problems: tuple[Problem, ...] = ()  # what was left out, and why
 
 
-def attached_files(folders: Sequence[Path]) -> dict[str, str]:
-    """Return the files of :func:`companion_files` without its problems."""
-    return companion_files(folders).files
-
-
 def companion_files(folders: Sequence[Path]) -> CompanionFiles:
     """Read the files in some folders, and report files beyond the limits on size, number and depth.
 
@@ -60,22 +56,23 @@ def companion_files(folders: Sequence[Path]) -> CompanionFiles:
     for folder in folders:
         if folder.is_symlink() or folder.parent.is_symlink():
             continue
-        names, reasons = file_names(folder, is_skipped)
+        names, reasons = file_names(folder)
         why += reasons
         for name in names:
-            data, reason = _read(folder / name, remaining) if len(files) < MAX_FILES else (None, _too_many())
-            if data is not None:
+            if len(files) == MAX_FILES:
+                why.append(
+                    f"More than {MAX_FILES} files lie beside the notebook; it found the first {MAX_FILES} of them."
+                )
+                break
+            with suppress(OSError), open_regular(folder / name) as file:
+                if os.fstat(file.fileno()).st_size > remaining:
+                    most = f"{MAX_BYTES // 1024**2} MB"
+                    why.append(f"The files beside the notebook have more than {most}; it did not find all of them.")
+                    continue
+                data = file.read(remaining)
                 remaining -= len(data)
                 files[name] = base64.b64encode(data).decode("ascii")
-            elif reason:
-                why.append(reason)
-    return CompanionFiles(
-        files, tuple(Problem(KIND, reason_text, do="Hand in less.") for reason_text in dict.fromkeys(why))
-    )
-
-
-def _too_many() -> str:
-    return f"More than {MAX_FILES} files lie beside the notebook; it found the first {MAX_FILES} of them."
+    return CompanionFiles(files, tuple(Problem(KIND, reason, do="Hand in less.") for reason in dict.fromkeys(why)))
 
 
 def is_skipped(name: str) -> bool:
@@ -83,11 +80,11 @@ def is_skipped(name: str) -> bool:
     return name in _SKIPPED_NAMES or PurePath(name).suffix.lower() in _SKIPPED_SUFFIXES
 
 
-def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Return the paths of the files in a folder, its own files before its folders', and sentences about skipped files.
+def file_names(folder: Path, skipped: Callable[[str], bool] = is_skipped) -> tuple[list[str], list[str]]:
+    """Return the paths of the files in a folder, its own files before its folders', and sentences about files that were left out.
 
     Args:
-        skipped: returns whether to skip a file or folder by its name.
+        skipped: returns whether to skip a file or folder by its name; by default those that a notebook does not see.
     """
     paths: list[str] = []
     why: list[str] = []
@@ -99,7 +96,8 @@ def file_names(folder: Path, skipped: Callable[[str], bool]) -> tuple[list[str],
         count += len(files) + len(folders)
         if count > MAX_SEEN:
             return [], [f"More than {MAX_SEEN} files and folders lie beside the notebook; it found none of them."]
-        plain = [name for name in (*files, *folders) if name.isascii() or _is_utf8(name)]
+        # Names that are no UTF-8 hold lone surrogates.
+        plain = [name for name in (*files, *folders) if name.encode("utf-8", "ignore").decode() == name]
         if len(plain) < len(files) + len(folders):
             why.append("Files whose names are not UTF-8 lie beside the notebook; it did not find them.")
         admitted = frozenset(name for name in plain if not skipped(name))
@@ -121,29 +119,3 @@ def _listed(folder: Path, limit: int) -> tuple[list[str], list[str]]:
     except OSError:
         return [], []
     return sorted({entry.name for entry in some} - folders), sorted(folders)
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _read(path: Path, limit: int) -> tuple[bytes | None, str]:
-    """Return a file's content, or None and the reason to report, if any."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
-        return None, ""
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            return None, ""
-        if status.st_size > limit:
-            return (
-                None,
-                f"The files beside the notebook have more than {MAX_BYTES // 1024**2} MB; it did not find all of them.",
-            )
-        return file.read(limit), ""

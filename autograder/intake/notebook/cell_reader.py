@@ -1,8 +1,12 @@
-"""Parse the cells of one notebook, each text once and within a budget."""
+"""Parse and compare the cells of one notebook, each text once and within a budget."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import Any
 
 from autograder.static_analysis.cell_names import Outline, definitions_in_text, outline
 from autograder.static_analysis.limited_parse import LONGEST
@@ -11,6 +15,11 @@ from autograder.static_analysis.limited_parse import LONGEST
 BUDGET = 1_000_000
 # Longer cells are not kept for the next notebook.
 _SHORT = 5_000
+# Texts with at least this similarity count as the same prompt.
+ALIKE = 0.9
+# Comparing two texts takes as many steps as the product of their lengths. After this many steps of a notebook, further cells are
+# identified by name only.
+STEPS = 5_000_000
 
 
 @lru_cache(maxsize=2_048)
@@ -20,24 +29,21 @@ def _outline_of_short_cell(source: str, bodies: frozenset[str], *, parse: bool) 
 
 
 class CellReader:
-    """Parses the cells of one notebook, each text once and within a budget.
+    """Parses the cells of one notebook.
 
     Restoring a notebook needs the same cells again and again. A cache of a fixed size would drop all of them if a notebook had one cell
     more than the cache holds, and then every lookup would parse again.
 
     Args:
         bodies: the definitions that need a digest.
-        budget: how many characters Python's parser may read; later cells are searched line by line.
-
-    Attributes:
-        skipped: how many different cells were not parsed, because they were too long or the budget was used up.
     """
 
-    def __init__(self, bodies: frozenset[str] = frozenset(), budget: int = BUDGET) -> None:
+    def __init__(self, bodies: frozenset[str] = frozenset()) -> None:
         self._bodies = bodies
-        self._left = budget
+        self._left = BUDGET
         self._outlines: dict[str, Outline] = {}
         self._mentioned: dict[str, frozenset[str]] = {}
+        # How many different cells were not parsed, because they were too long or the budget was used up.
         self.skipped = 0
 
     def outline(self, source: str) -> Outline:
@@ -60,3 +66,50 @@ class CellReader:
         self._left -= len(source) if allowed else 0
         self.skipped += not allowed
         return allowed
+
+
+class TextComparison:
+    """Compares texts of one notebook: each text is normalised once, and slow comparisons have a budget."""
+
+    def __init__(self) -> None:
+        self._squeezed: dict[str, str] = {}
+        self._steps = STEPS
+
+    def same(self, a: str, b: str) -> bool:
+        """Return whether two texts are equal apart from empty lines and white space at the ends of lines."""
+        if a == b:
+            return True
+        if abs(len(a) - len(b)) > max(len(a), len(b)) // 2 + 100:
+            return False
+        # Most texts already differ in their first words.
+        if a[:200].split(None, 2)[:2] != b[:200].split(None, 2)[:2]:
+            return False
+        return self._squeeze(a) == self._squeeze(b)
+
+    def same_as_one(self, text: str, others: Sequence[str]) -> bool:
+        """Return whether a text is the same as one of some others."""
+        return any(self.same(text, other) for other in others)
+
+    def _squeeze(self, text: str) -> str:
+        if text not in self._squeezed:
+            lines = (line.rstrip() for line in text.strip().splitlines() if line.strip())
+            self._squeezed[text] = "\n".join(lines)
+        return self._squeezed[text]
+
+    def first_alike(self, cells: Sequence[Any], text: str) -> Any:
+        """Return the first cell whose text differs from this one in a few words, or None."""
+        text_parts = text.split()
+        for cell in cells:
+            if self._steps <= 0:
+                return None
+            if len(cell["source"]) >= 2 * len(text):
+                continue
+            others = cell["source"].split()
+            self._steps -= len(text_parts) + len(others)
+            common = sum((Counter(text_parts) & Counter(others)).values())
+            if 2 * common < ALIKE * (len(text_parts) + len(others)):
+                continue
+            self._steps -= len(text_parts) * len(others)
+            if SequenceMatcher(None, text_parts, others, autojunk=False).ratio() >= ALIKE:
+                return cell
+        return None

@@ -29,16 +29,11 @@ _KINDS: dict[type, str] = {dict: "{", list: "[", str: '"'}
 
 
 class MalformedError(Exception):
-    """The parsed part of the text is not valid JSON.
-
-    Args:
-        position: the first invalid byte.
-        cut: whether the text is truncated.
-    """
+    """The parsed part of the text is not valid JSON."""
 
     def __init__(self, position: int, *, cut: bool = False) -> None:
-        self.position = position
-        self.cut = cut
+        self.position = position  # the first invalid byte
+        self.cut = cut  # whether the text is truncated
         super().__init__(f"byte {position}")
 
 
@@ -47,27 +42,17 @@ class LazyValue:
 
     The end of a list or an object is searched on demand, and is known once its parts have been iterated: a large text is read once, not
     once per level.
-
-    Args:
-        data: the text.
-        start: its first byte.
-        end: the byte after it, if known.
     """
 
     __slots__ = ("_end", "data", "start")
 
     def __init__(self, data: bytes, start: int, end: int | None = None) -> None:
-        self.data = data
-        self.start = start
-        self._end = end
+        self.data, self.start = data, start
+        self._end = end  # the byte after it, if known
 
     @property
     def end(self) -> int:
-        """The byte behind it.
-
-        Raises:
-            MalformedError: if it does not end.
-        """
+        """The byte behind it. Here and below, damage raises MalformedError."""
         if self._end is None:
             self._end = _closing(self.data, self.start)
         return self._end
@@ -100,21 +85,13 @@ class LazyValue:
         return self.data[self.end : self.end + most]
 
     def members(self) -> Iterator[tuple[str, Value]]:
-        """Yield an object's keys and values, in order; nothing if it is no object.
-
-        Raises:
-            MalformedError: if they are not set out as JSON has it.
-        """
+        """Yield an object's keys and values, in order; nothing if it is no object."""
         if self.kind == "{":
             for key, value in self._children(b"}"):
                 yield str(key), value
 
     def items(self) -> Iterator[Value]:
-        """Yield a list's values, in order; nothing if it is no list.
-
-        Raises:
-            MalformedError: if they are not set out as JSON has it.
-        """
+        """Yield a list's values, in order; nothing if it is no list."""
         if self.kind == "[":
             for _, value in self._children(b"]"):
                 yield value
@@ -139,7 +116,8 @@ class LazyValue:
             if closing == b"}":
                 name = _NAME.match(data, position)
                 if name is None:
-                    raise _no_name(data, position)
+                    value = value_at(data, position)
+                    raise _wrong(data, position if value.kind != '"' else _after_space(data, value.end))
                 key, position = LazyValue(data, name.start(1), name.end(1)).value(), name.end()
             value = value_at(data, position)
             yield key, value
@@ -152,29 +130,15 @@ class LazyValue:
 
 
 class ParsedValue:
-    """A value from a small valid text, parsed by Python's parser.
+    """A value from a small valid text, parsed by Python's parser."""
 
-    Args:
-        value: the value.
-        size: an upper bound of its size in bytes: the size of the text.
-    """
-
-    __slots__ = ("_value", "size")
+    __slots__ = ("_value", "end", "kind", "size")
     is_utf8 = True
 
     def __init__(self, value: Any, size: int) -> None:
         self._value = value
-        self.size = size
-
-    @property
-    def end(self) -> int:
-        """The byte behind it, at most."""
-        return self.size
-
-    @property
-    def kind(self) -> str:
-        """As of a span; of a number or a word it is a 0."""
-        return _KINDS.get(type(self._value), "0")
+        self.size = self.end = size  # an upper bound in bytes: the size of the text
+        self.kind = _KINDS.get(type(value), "0")
 
     def raw(self, most: int) -> str:
         """Return how a number or a word is written, and of longer ones the beginning."""
@@ -205,15 +169,7 @@ Value = LazyValue | ParsedValue
 
 
 def top_level(data: bytes, at_once: int) -> Value:
-    """Return the object or the list at the beginning of a text.
-
-    Args:
-        data: the text.
-        at_once: Python's parser reads texts up to this many bytes, if it can.
-
-    Raises:
-        MalformedError: if none begins there.
-    """
+    """Return the object or the list at the beginning of a text; Python's parser reads texts of up to ``at_once`` bytes, if it can."""
     if len(data) <= at_once:
         try:
             value = json.loads(data.decode("utf-8"), strict=False)
@@ -228,11 +184,7 @@ def top_level(data: bytes, at_once: int) -> Value:
 
 
 def value_at(data: bytes, position: int) -> LazyValue:
-    """Return the value that begins at a position, after white space.
-
-    Raises:
-        MalformedError: if none begins there, or it is a string that does not end.
-    """
+    """Return the value that begins at a position, after white space."""
     start = _after_space(data, position)
     first = data[start : start + 1]
     if first == b'"':
@@ -268,12 +220,6 @@ def _closing(data: bytes, start: int) -> int:
 def _after_space(data: bytes, position: int) -> int:
     match = _SPACE.match(data, position)
     return match.end() if match else position
-
-
-def _no_name(data: bytes, position: int) -> MalformedError:
-    """Return the error for a position without a name and a colon."""
-    value = value_at(data, position)
-    return _wrong(data, position if value.kind != '"' else _after_space(data, value.end))
 
 
 def _wrong(data: bytes, position: int) -> MalformedError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,12 +13,14 @@ from typing import Any
 
 import nbformat
 
+from autograder.course.earlier_releases import Texts, earlier_texts
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import NoGradebookError, read_only
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 
 SCHEMA_VERSION = 3
+_HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?^### END HIDDEN TESTS[^\n]*\n?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ class SourceCell:
     solution: bool  # whether the student writes in it
     task: bool  # whether it is one of nbgrader's task cells
     points: float  # its points, if it carries any
+
+    @property
+    def visible(self) -> str:
+        """Its text without hidden tests, as students have it."""
+        return _HIDDEN.sub("", self.source + "\n") if "### BEGIN HIDDEN TESTS" in self.source else self.source
 
     @property
     def is_stub(self) -> bool:
@@ -77,6 +85,7 @@ class Manifest:
     # the kernel in the released notebook's metadata; empty if it is missing
     kernelspec: Mapping[str, Any] = field(default_factory=dict)
     plain_texts: tuple[str, ...] = ()  # the sources of its unnamed cells; empty if the source notebook is unknown
+    earlier: Texts = field(default_factory=dict)  # the texts of its cells in earlier releases, where they were others
 
     @cached_property
     def by_name(self) -> dict[str, SourceCell]:
@@ -94,6 +103,17 @@ class Manifest:
         return frozenset(cell.name for cell in self.cells if cell.grade or cell.solution or cell.task)
 
     @cached_property
+    def wordings(self) -> dict[str, tuple[str, ...]]:
+        """The texts of each cell in all releases, as students have them: the present one first."""
+        return {cell.name: (cell.visible, *self.earlier.get(cell.name, ())) for cell in self.cells}
+
+    @cached_property
+    def former_texts(self) -> tuple[str, ...]:
+        """The texts of earlier releases that are the course's wherever they stand, because students do not write in their cells."""
+        written = {cell.name for cell in self.cells if cell.solution}
+        return tuple(text for name, texts in self.earlier.items() if name not in written for text in texts)
+
+    @cached_property
     def digest(self) -> str:
         """A hash of everything in the manifest that decides a grade."""
         text = json.dumps([vars(cell) for cell in self.cells], sort_keys=True)
@@ -104,13 +124,14 @@ class NotReleasedError(LookupError):
     """The gradebook does not know the chapter."""
 
 
-def read_manifest(db_url: str, chapter: str, source: Path | None = None) -> Manifest:
+def read_manifest(db_url: str, chapter: str, source: Path | None = None, root: Path | None = None) -> Manifest:
     """Read a chapter's manifest from the gradebook.
 
     Args:
         db_url: the gradebook's database.
         chapter: the chapter; its notebook has the same name.
         source: the source notebook, for the order of cells, which a database does not guarantee, and for the texts without a name.
+        root: the course folder, for the texts of earlier releases.
 
     Raises:
         NotReleasedError: if the gradebook has no such chapter.
@@ -136,7 +157,8 @@ def read_manifest(db_url: str, chapter: str, source: Path | None = None) -> Mani
         for other, source_cells in names.items()
         if other != chapter
     }
-    return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {}, texts)
+    earlier = earlier_texts(root, chapter) if root else {}
+    return Manifest(chapter, cells, elsewhere, json.loads(kernel or "{}") or {}, texts, earlier)
 
 
 def _source_cells(source: Path | None) -> tuple[list[str], tuple[str, ...]]:
@@ -157,7 +179,7 @@ def released_manifest(course: Course, chapter: str) -> Manifest:
     """
     source = course.folder("source", ".", chapter) / f"{chapter}.ipynb"
     try:
-        return read_manifest(course.gradebook_url, chapter, source)
+        return read_manifest(course.gradebook_url, chapter, source, course.root)
     except NotReleasedError:
         raise CourseError(
             f"chapter {chapter} is not released here",

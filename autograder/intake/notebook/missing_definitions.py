@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograder.checking.similar_names import similar
@@ -26,23 +26,23 @@ def explain_missing(
     silent: frozenset[str],
     cells: Sequence[tuple[int, Any]],
     manifest: Manifest,
-    reader: CellReader | None = None,
+    reader: CellReader,
 ) -> list[Problem]:
-    """Explain, for exercises without a definition where it counts, what the notebook holds instead.
+    """Explain, for exercises without a definition where it counts, what the notebook holds instead; nothing for untouched exercises.
 
     Args:
         missing: the exercises, each with the student's cell that carries its name, or None.
         silent: those whose cell does not define them at all; the others have their empty stub.
         cells: the student's cells, with their numbers in the file.
-        manifest: the chapter's cells.
-        reader: parses the cells; by default a new reader.
-
-    Returns:
-        A problem for every exercise that is defined elsewhere, or whose cell holds something else; none for an untouched exercise.
     """
     released = {name for cell in manifest.cells for name in (cell.name, *defined_names(cell.source))}
-    reader = reader or CellReader()
-    own_names = list(_own_names(cells, released, reader))
+    own_names = []
+    remaining = _COMPARED
+    for number, cell in cells:
+        written = reader.outline(cell["source"]).written if cell["cell_type"] == "code" else frozenset()
+        if names := sorted(written - released)[:remaining]:
+            own_names.append((number, cell, names))
+            remaining -= len(names)
     problems = []
     for name, claimed in missing.items():
         empty = name not in silent
@@ -78,19 +78,6 @@ def _in_text(name: str, cells: Sequence[tuple[int, Any]], reader: CellReader) ->
             message = f"{name} stands in cell {number}, which begins with {magic}: its text is not run as Python."
             return Problem(KIND, message, name, f"Take the line {magic} away.")
     return None
-
-
-def _own_names(
-    cells: Sequence[tuple[int, Any]], released: set[str], reader: CellReader
-) -> Iterator[tuple[int, Any, list[str]]]:
-    """Yield the code cells that define names of the student's own, with these names, up to a limit."""
-    remaining = _COMPARED
-    for number, cell in cells:
-        if cell["cell_type"] == "code" and (
-            names := sorted(reader.outline(cell["source"]).written - released)[:remaining]
-        ):
-            yield number, cell, names
-            remaining -= len(names)
 
 
 def _misnamed(

@@ -6,10 +6,12 @@ import codecs
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
 from nbformat.notebooknode import from_dict
 
@@ -65,14 +67,10 @@ _NAME = 1_000
 
 
 class UnreadableError(Exception):
-    """The file is no notebook.
-
-    Args:
-        problem: names its actual kind.
-    """
+    """The file is no notebook."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem = problem  # names its actual kind
         super().__init__(str(problem))
 
 
@@ -85,8 +83,6 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
     Raises:
         UnreadableError: if it is something else; then nothing is read from it.
     """
-    # Non-blocking: opening a pipe without a writer would block for ever.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         status = path.lstat()
         if any(entry.is_symlink() for entry in (path, *path.parents[:above])):
@@ -94,14 +90,21 @@ def read_file(path: Path, *, above: int = 0) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no file but a pipe, a socket or a device"
             raise _unreadable("file refused", f"It is {kind}.")
-        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise _unreadable("file refused", "It was replaced while it was looked at.")
-            data = file.read(MAX_BYTES + 1)
+        with open_regular(path) as file:
+            return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise _unreadable("file refused", f"It cannot be read ({reason}).") from None
-    return data
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file unless it is a link, a pipe or a device; raise OSError then. Opening a pipe without a writer would block for ever."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError("it is no regular file")
+    return file
 
 
 def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
@@ -109,9 +112,6 @@ def read_notebook(data: bytes) -> tuple[Any, list[Problem]]:
 
     The result is rebuilt from the sources and names of the cells and the images pasted into texts. Outputs, other attachments and unknown
     fields are dropped, regardless of their size.
-
-    Args:
-        data: the file.
 
     Returns:
         The notebook, format 4, and its problems.
@@ -137,19 +137,12 @@ def _unreadable(kind: str, message: str, do: str = _AGAIN) -> UnreadableError:
     return UnreadableError(Problem(kind, message, do=do, fatal=True))
 
 
-class _Cell(NamedTuple):
-    kind: str
-    source: str
-    mark: str
-    pictures: dict[str, dict[str, str]]
-
-
 @dataclass
 class _Found:
     """The cells and problems of a file."""
 
     problems: list[Problem]
-    cells: list[_Cell] = field(default_factory=list)
+    cells: list[dict[str, Any]] = field(default_factory=list)
     written: int = 0
     damaged: list[int] = field(default_factory=list)
     characters: int = 0
@@ -161,7 +154,9 @@ class _Found:
     def take(self, top: Value) -> None:
         """Read the cells of a notebook's outermost object."""
         parts = dict(top.members())
-        self.stamp = _stamp(parts.get("metadata"))
+        with suppress(ValueError):
+            stamp = _mark(parts.get("metadata"), METADATA_KEY, "checks")
+            self.stamp = stamp if re.fullmatch(r"[0-9.]{1,20}\+[0-9a-f]{8}", stamp) else ""
         lists = [parts["cells"]] if "cells" in parts else []
         if not lists and "worksheets" in parts:
             sheets = (dict(sheet.members()) for sheet in parts["worksheets"].items())
@@ -171,7 +166,7 @@ class _Found:
             )
         if not lists or any(cells.kind != "[" for cells in lists):
             raise _unreadable("not a notebook", "The file is JSON, but it is not a notebook: it has no list of cells.")
-        for number, item in enumerate(_chained(lists), start=1):
+        for number, item in enumerate(chain.from_iterable(cells.items() for cells in lists), start=1):
             if number > MAX_ITEMS:
                 raise _unreadable("too many cells", f"The notebook has more than {MAX_ITEMS} cells.")
             self._take_cell(number, item)
@@ -183,7 +178,8 @@ class _Found:
             kind = _plain(fields.get("cell_type"))
             # Formats 2 and 3 call a code cell's text its input.
             source = fields.get("source") or fields.get("input")
-            mark = _grade_id(fields.get("metadata"))
+            # Other metadata belong to the editor.
+            mark = _mark(fields.get("metadata"), "nbgrader", "grade_id")
             text = self._source(number, source, mark)
             if kind not in _KINDS:
                 raise ValueError("this is no cell")
@@ -192,7 +188,14 @@ class _Found:
         except ValueError:
             self.damaged.append(number)
             return
-        self.cells.append(_Cell(kind, text, mark, self._pictures(number, fields.get("attachments"))))
+        metadata = {"nbgrader": {"grade_id": mark}} if mark else {}
+        cell: dict[str, Any] = {"cell_type": _KINDS[kind], "metadata": metadata, "source": text}
+        pictures = self._pictures(number, fields.get("attachments"))
+        if kind == "code":
+            cell |= {"execution_count": None, "outputs": []}
+        elif pictures:
+            cell["attachments"] = pictures
+        self.cells.append(cell)
         self.written += bool(text.strip())
         if self.written > MAX_CELLS:
             message = f"The notebook has more than {MAX_CELLS} cells with something in them."
@@ -266,31 +269,13 @@ class _Found:
         if len(self.cells) > MAX_CELLS:
             message = f"{len(self.cells) - self.written} empty cells were left out."
             self.problems.append(Problem("empty cells", message, remark=True))
-            self.cells = [cell for cell in self.cells if cell.source.strip()]
-        cells = []
-        for number, contents in enumerate(self.cells):
-            metadata = {"nbgrader": {"grade_id": contents.mark}} if contents.mark else {}
-            # Ids depend on the position only: two graders build the same notebook from the same file.
-            cell: dict[str, Any] = {
-                "cell_type": _KINDS[contents.kind],
-                "id": f"cell-{number:04d}",
-                "metadata": metadata,
-                "source": contents.source,
-            }
-            if contents.kind == "code":
-                cell |= {"execution_count": None, "outputs": []}
-            elif contents.pictures:
-                cell["attachments"] = contents.pictures
-            cells.append(cell)
+            self.cells = [cell for cell in self.cells if cell["source"].strip()]
+        # Ids depend on the position only: two graders build the same notebook from the same file.
+        cells = [cell | {"id": f"cell-{number:04d}"} for number, cell in enumerate(self.cells)]
         # Every submission runs on the course's kernel, whatever kernel the student used.
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
         metadata = {"kernelspec": kernel} | ({METADATA_KEY: {"checks": self.stamp}} if self.stamp else {})
         return from_dict({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
-
-
-def _chained(lists: Sequence[Value]) -> Iterator[Value]:
-    for cells in lists:
-        yield from cells.items()
 
 
 def _plain(span: Value | None) -> str:
@@ -304,20 +289,10 @@ def _level(span: Value | None) -> int:
     return int(written) if written in set("123456") else 1
 
 
-def _grade_id(metadata: Value | None) -> str:
-    """Return the cell's nbgrader name if it is plausible; other metadata belong to the editor."""
-    mark = dict(metadata.members()).get("nbgrader") if metadata is not None else None
-    return _plain(dict(mark.members()).get("grade_id")) if mark is not None else ""
-
-
-def _stamp(metadata: Value | None) -> str:
-    """Return the release of the checks in the notebook's metadata, or an empty string."""
-    try:
-        mark = dict(metadata.members()).get(METADATA_KEY) if metadata is not None else None
-        stamp = _plain(dict(mark.members()).get("checks")) if mark is not None else ""
-    except ValueError:
-        return ""
-    return stamp if re.fullmatch(r"[0-9.]{1,20}\+[0-9a-f]{8}", stamp) else ""
+def _mark(metadata: Value | None, tool: str, key: str) -> str:
+    """Return a short string that a tool has written into metadata, or an empty one."""
+    mark = dict(metadata.members()).get(tool) if metadata is not None else None
+    return _plain(dict(mark.members()).get(key)) if mark is not None else ""
 
 
 def _printable(text: str) -> str:

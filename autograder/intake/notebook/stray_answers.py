@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from autograder.intake.notebook.cell_reader import TextComparison
 from autograder.intake.notebook.manifest import Manifest, SourceCell
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.notebook.text_comparison import TextComparison
 from autograder.static_analysis.cell_names import is_python
 from autograder.static_analysis.limited_parse import LONGEST
 
@@ -40,12 +40,26 @@ _WORDS = 3
 class Layout:
     """A notebook whose named cells are identified."""
 
+    manifest: Manifest  # the chapter's cells
     cells: Sequence[Any]  # its cells in order
     named: Mapping[str, Any]  # the cells with a name in the chapter, by name
-    claims: Mapping[str, Sequence[Any]]  # all cells that had a name in their metadata, by name
-    untouched: frozenset[int]  # identities of cells whose text is that of their release, maybe an older one
+    claims: Mapping[int, str]  # the names in the cells' metadata, by identity of the cell
     label: Callable[[Any], str]  # returns what a cell is called for people
     texts: TextComparison  # compares texts, within the notebook's budget
+    _originals: dict[int, str | None] = field(default_factory=dict)
+
+    def original(self, cell: Any) -> str | None:
+        """Return the course's text without a name that a cell holds or was made of; None if the cell is the student's own."""
+        if id(cell) not in self._originals:
+            known, source = self.manifest.plain_texts, cell["source"]
+            exact = (text for text in (*known, *self.manifest.former_texts) if self.texts.same(source, text))
+            alike = (text for text in known if self.texts.first_alike([cell], text) or _resembles(source, text))
+            self._originals[id(cell)] = next(exact, None) or next(alike, None)
+        return self._originals[id(cell)]
+
+    def is_students(self, cell: Any) -> bool:
+        """Return whether a cell without a name in the chapter is the student's own; unknown if the course has no source notebook."""
+        return bool(self.manifest.plain_texts) and self.original(cell) is None
 
 
 @dataclass
@@ -54,61 +68,34 @@ class _Answer:
 
     question: SourceCell
     cell: Any
-    own_text: str
+    own_text: str  # what the cell says; nothing if it is untouched
     strays: list[tuple[Any, str]] = field(default_factory=list)
 
 
-def gather_answers(layout: Layout, manifest: Manifest) -> list[Problem]:
-    """Add what stands outside of an answer's cell to the answer, and return what was found as problems.
-
-    Args:
-        layout: the notebook; the cells of its answers are changed in place.
-        manifest: the chapter's cells.
-    """
-    answers = [
-        _Answer(question, layout.named[question.name], _own_text(layout.named[question.name], question, layout.texts))
-        for question in manifest.cells
-        if question.is_answer and question.cell_type == "markdown" and question.name in layout.named
-    ]
-    if not answers:
-        return []
-    course = _CourseTexts(manifest, layout)
+def gather_answers(layout: Layout) -> list[Problem]:
+    """Add what stands outside of an answer's cell to the answer, in place, and return what was found as problems."""
+    answers = []
+    for question in layout.manifest.cells:
+        if question.is_answer and question.cell_type == "markdown" and question.name in layout.named:
+            cell = layout.named[question.name]
+            untouched = layout.texts.same_as_one(cell["source"], layout.manifest.wordings[question.name])
+            if untouched:
+                cell["source"] = question.source
+            answers.append(_Answer(question, cell, "" if untouched else str(cell["source"]).strip()))
     used: set[int] = set()
     for answer in answers:
-        for cell, text in _strays(answer, layout, course, manifest):
+        for cell, text in _strays(answer, layout):
             if id(cell) not in used and text.strip() and text.strip() != answer.own_text:
                 used.add(id(cell))
                 answer.strays.append((cell, text.strip()))
-    problems = list(_unplaced(answers, used, layout, course))
+    problems = list(_unplaced(answers, used, layout))
     for answer in answers:
         if answer.strays:
-            problems.append(_added(answer, layout))
+            labels = ", ".join(layout.label(cell) for cell, _ in answer.strays)
+            message = f"Text outside of the answer's cell is shown with the answer: {labels}."
+            problems.append(Problem(KIND, message, answer.question.name, remark=True))
             _write(answer, layout)
     return problems
-
-
-class _CourseTexts:
-    """Tells the course's text cells without a name from the students'."""
-
-    def __init__(self, manifest: Manifest, layout: Layout) -> None:
-        self._known = manifest.plain_texts
-        self._layout = layout
-        self._original: dict[int, str | None] = {}
-
-    def original(self, cell: Any) -> str | None:
-        """Return the course's text that a cell holds or was made of; None if the cell is the student's own."""
-        if id(cell) not in self._original:
-            texts, source = self._layout.texts, cell["source"]
-            exact = (text for text in self._known if texts.same(source, text))
-            alike = (
-                text for text in self._known if texts.first_alike([cell], text) is not None or _resembles(source, text)
-            )
-            self._original[id(cell)] = next(exact, None) or next(alike, None)
-        return self._original[id(cell)]
-
-    def is_students(self, cell: Any) -> bool:
-        """Return whether a cell without a name in the chapter is the student's own; unknown if the course has no source notebook."""
-        return bool(self._known) and self.original(cell) is None
 
 
 def _resembles(text: str, original: str) -> bool:
@@ -117,67 +104,53 @@ def _resembles(text: str, original: str) -> bool:
     return 2 * counts.total() >= others.total() and 5 * (counts & others).total() >= 3 * counts.total()
 
 
-def _own_text(cell: Any, question: SourceCell, texts: TextComparison) -> str:
-    """Return what the answer's own cell says; nothing if it is untouched."""
-    return "" if texts.same(cell["source"], question.source) else str(cell["source"]).strip()
-
-
-def _strays(answer: _Answer, layout: Layout, course: _CourseTexts, manifest: Manifest) -> Iterator[tuple[Any, str]]:
+def _strays(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
     """Yield the cells that hold parts of an answer outside of its cell, with these parts, in the order of the notebook."""
-    parts: dict[int, tuple[Any, str]] = {}
-    for cell in layout.claims.get(answer.question.name, ()):
-        if cell is not answer.cell and not layout.texts.same(cell["source"], answer.question.source):
-            parts[id(cell)] = cell, _shown(cell)
-    for cell, text in _around(answer, layout, course):
-        parts.setdefault(id(cell), (cell, text))
-    before = manifest.cells[: manifest.cells.index(answer.question)]
-    if before and before[-1].locked and before[-1].cell_type == "markdown" and before[-1].name in layout.named:
-        prompt = layout.named[before[-1].name]
-        if id(prompt) not in layout.untouched:
-            parts[id(prompt)] = prompt, added_text(before[-1].source, prompt["source"])
-    yield from (parts[id(cell)] for cell in layout.cells if id(cell) in parts)
+    parts: dict[int, str] = {}
+    for cell in layout.cells:
+        claims_name = layout.claims.get(id(cell)) == answer.question.name and cell is not answer.cell
+        if claims_name and not layout.texts.same_as_one(cell["source"], layout.manifest.wordings[answer.question.name]):
+            parts[id(cell)] = _shown(cell)
+    for cell, text in _around(answer, layout):
+        parts.setdefault(id(cell), text)
+    cells = layout.manifest.cells
+    before = cells[cells.index(answer.question) - 1] if answer.question is not cells[0] else None
+    if before and before.locked and before.cell_type == "markdown" and before.name in layout.named:
+        prompt = layout.named[before.name]
+        # In what was made of an earlier release, the least is the student's.
+        added = (added_text(text, prompt["source"]) for text in layout.manifest.wordings[before.name])
+        parts[id(prompt)] = min(added, key=len)
+    yield from ((cell, parts[id(cell)]) for cell in layout.cells if id(cell) in parts)
 
 
-def _around(answer: _Answer, layout: Layout, course: _CourseTexts) -> Iterator[tuple[Any, str]]:
+def _around(answer: _Answer, layout: Layout) -> Iterator[tuple[Any, str]]:
     """Yield a student's cells beside an answer's cell, up to the next cell of the course in both directions."""
     course_cells = {id(cell) for cell in layout.named.values()}
-    claimed = {id(cell) for cells in layout.claims.values() for cell in cells}
-    at = _position(layout.cells, answer.cell)
+    at = next(i for i, cell in enumerate(layout.cells) if cell is answer.cell)
     for above, side in ((True, layout.cells[:at][::-1]), (False, layout.cells[at + 1 :])):
         for cell in side:
             if id(cell) in course_cells:
                 break
-            if id(cell) in claimed:
+            if id(cell) in layout.claims:
                 continue
-            original = course.original(cell)
-            if original is not None and cell["cell_type"] == "markdown":
+            is_text, original = cell["cell_type"] == "markdown", layout.original(cell)
+            if original is not None and is_text:
                 # The question itself, if it has no name; below an answer it is the next question.
-                if above and id(cell) not in layout.untouched:
+                if above:
                     yield cell, added_text(original, cell["source"])
                 break
-            if course.is_students(cell) and (
-                cell["cell_type"] == "markdown" or (not answer.own_text and has_words(cell))
-            ):
+            if layout.is_students(cell) and (is_text or (not answer.own_text and has_words(cell))):
                 yield cell, _shown(cell)
 
 
-def _position(cells: Sequence[Any], cell: Any) -> int:
-    return next(i for i, other in enumerate(cells) if other is cell)
-
-
-def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout, course: _CourseTexts) -> Iterator[Problem]:
+def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout) -> Iterator[Problem]:
     """Place texts that stand near no question: under the only question without an answer, or else in a problem."""
     open_ = [answer for answer in answers if not answer.own_text and not answer.strays]
     if not open_:
         return
-    taken = used | {id(cell) for cell in layout.named.values()}
-    taken |= {id(cell) for cells in layout.claims.values() for cell in cells}
-    unplaced = [
-        cell
-        for cell in layout.cells
-        if cell["cell_type"] == "markdown" and id(cell) not in taken and course.is_students(cell)
-        and len(cell["source"].split()) >= _WORDS
-    ]  # fmt: skip
+    taken = used | layout.claims.keys() | {id(cell) for cell in layout.named.values()}
+    texts = [cell for cell in layout.cells if cell["cell_type"] == "markdown" and id(cell) not in taken]
+    unplaced = [cell for cell in texts if layout.is_students(cell) and len(cell["source"].split()) >= _WORDS]
     if len(open_) == 1:
         open_[0].strays += [(cell, cell["source"].strip()) for cell in unplaced]
     elif unplaced:
@@ -185,12 +158,6 @@ def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout, course
         names = ", ".join(answer.question.name for answer in open_)
         message = f"Text that the student added may answer one of the questions without an answer ({names}): {labels}."
         yield Problem(KIND, message, do="Read it in the notebook, and give points by hand.")
-
-
-def _added(answer: _Answer, layout: Layout) -> Problem:
-    labels = ", ".join(layout.label(cell) for cell, _ in answer.strays)
-    message = f"Text outside of the answer's cell is shown with the answer: {labels}."
-    return Problem(KIND, message, answer.question.name, remark=True)
 
 
 def _write(answer: _Answer, layout: Layout) -> None:

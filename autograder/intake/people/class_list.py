@@ -1,19 +1,13 @@
-"""Read a class list: the people export of Canvas or Moodle, or a plain CSV table.
+"""Read a class list: the people export of Canvas or Moodle, Moodle's grading worksheet, or a plain CSV table.
 
-What is read:
-
-- Canvas: the gradebook's export, with ``Student, ID, SIS User ID, SIS Login ID, Section``, or first and last name in separate columns,
-  and the export of its groups, with ``name, canvas_user_id, user_id, login_id, sections, group_name,
-  canvas_group_id``;
-- Moodle: the participants as CSV, with headings in English, German, French or Polish;
-- Moodle's grading worksheet, with a participant's number and the time of the submission beside name, ID number and address;
+- Canvas: the gradebook's export (``Student, ID, SIS User ID, SIS Login ID, Section``), and the export of its groups;
+- Moodle: the participants, with headings in several languages, and an assignment's grading worksheet in any language: a participant's
+  number, state and time of the submission, beside name, ID number and address, or without these three in blind marking;
 - a table of submission times, with ``student`` and ``time``;
-- nbgrader's CSV of students, with ``id, first_name, last_name, email``;
-- any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``.
+- any other table with a column ``id`` or ``name``, and perhaps ``email``, ``number`` and ``group``, such as nbgrader's.
 
-Columns are separated by commas, semicolons or tabs. The text is UTF-8 with or without a byte order mark, or UTF-16 with one.
-
-What is not read: workbooks of a spreadsheet program, and encodings such as Windows-1250, which nothing in a file tells from Windows-1252.
+Columns are separated by commas, semicolons or tabs. The text is UTF-8 with or without a byte order mark, or UTF-16 with one. Workbooks are
+not read, nor encodings such as Windows-1250, which nothing in a file tells from Windows-1252.
 """
 
 from __future__ import annotations
@@ -23,7 +17,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -35,7 +29,6 @@ from autograder.intake.roster import Student, folded_name, is_safe
 
 _POINTS = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
 _NUMBER = re.compile(r"[0-9]+$")
-_PARTICIPANT = re.compile(r"\s*[0-9]+$")
 _LARGEST = 20_000_000
 _SAVE_AS_CSV = "In your spreadsheet program, choose Save as, CSV UTF-8; or export the list from the platform once more."
 _COLUMNS = "The first line names the columns: those of Canvas's gradebook or of Moodle's participants, or id,name,email,number,group."
@@ -60,6 +53,7 @@ _HEADINGS = {
     "group": ("group", "groups", "group_name", "gruppe", "gruppen", "groupe", "groupes", "grupa", "grupy"),
     "group number": ("canvas_group_id",),
     "section": ("section", "sections"),
+    "role": ("role", "roles", "rolle", "rollen", "rôle", "rôles", "ruolo", "ruoli"),
     # In a grading worksheet columns are found by their cells, too, whatever their headings: see _worksheet_fields.
     "participant": ("identifier",),
     "status": ("status", "statut", "estado", "stato"),
@@ -128,41 +122,38 @@ def read_class_list(path: Path) -> ClassList:
         raise CourseError("the file is empty", where=path, do=_COLUMNS)
     (_, header), *lines = rows
     headings = [_heading(cell) for cell in header]
-    platform = _platform(headings)
-    worksheet = _worksheet_fields(headings, [cells for _, cells in lines])
-    platform = "moodle" if worksheet else platform
+    worksheet, form = _worksheet(header, [cells for _, cells in lines])
+    platform = "moodle" if worksheet else _platform(headings)
     fields = worksheet or _columns(path, header, headings)
-    form = _form(header, [cells for _, cells in lines], fields)
-    if "participant" in fields and "name" not in fields:
-        raise CourseError(
-            "this worksheet is anonymous: it has participants' numbers and no names",
-            where=path,
-            do="In Moodle, reveal the students' identities (the assignment, Actions), and download it again.",
-        )
+    named = {
+        line: {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
+        for line, cells in lines
+    }
+    roles = Counter(role for values in named.values() for role in _roles(values))
+    students_role = max(roles, key=lambda role: roles[role], default="")
     members: dict[int, Student] = {}
     problems: list[Problem] = []
-    groups: dict[str, dict[str, int]] = defaultdict(dict)
-    participants: dict[int, str] = {}
-    times: dict[int, str] = {}
-    statuses: dict[int, str] = {}
-    for line, cells in lines:
-        values = {name: _plain_text(cell) for name, cell in zip(fields, cells, strict=False) if name}
+    for line, values in named.items():
         if not any(values.values()) or _is_no_person(platform, values):
             continue
         member = _student(platform, values)
-        if problem := _problem(path, line, member):
+        if problem := _problem(f"{path.name}, line {line}", member, values, students_role):
             problems.append(problem)
         elif member not in members.values() or "participant" in fields:
             members[line] = member
-            participants |= {line: number[0]} if (number := _NUMBER.findall(values.get("participant", ""))) else {}
-            times |= {line: values["time"]} if values.get("time", "-") != "-" else {}
-            statuses[line] = values.get("status", "")
-            groups[folded_name(member.group)].setdefault(values.get("group number", ""), line)
-    _refuse_shared_ids(path, members)
-    _refuse_shared_groups(path, groups)
+    _refuse_shared(path, members, named)
     if not members and not problems:
         raise CourseError("there is no student in this list", where=path, do=_COLUMNS)
-    return ClassList(platform, members, frozenset(fields) - {""}, problems, participants, times, statuses, form)
+    return ClassList(
+        platform,
+        members,
+        frozenset(fields) - {""},
+        problems,
+        {line: number[0] for line in members if (number := _NUMBER.findall(named[line].get("participant", "")))},
+        {line: time for line in members if (time := named[line].get("time", "-")) not in ("", "-")},
+        {line: named[line].get("status", "") for line in members},
+        form,
+    )
 
 
 def _read(path: Path) -> bytes:
@@ -240,64 +231,39 @@ def _columns(path: Path, header: Sequence[str], headings: Sequence[str]) -> list
     return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
 
 
-def _worksheet_fields(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the field of each column of Moodle's grading worksheet, which is in the language of whoever downloaded it; else nothing.
+def _worksheet(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], WorksheetForm | None]:
+    """Return the field of each column of Moodle's grading worksheet, and its words; nothing if the table is none.
 
-    Its first column numbers the participants (``Participant 95``, ``Teilnehmer/in95``). Name, address and ID number come next, unless the
-    students are anonymous. Grade and maximum, of which every row has the same, are followed by two dates whose headings begin alike: of the
-    submission, and of the grade.
+    It is in the language of whoever downloaded it. Its first column numbers the participants (``Participant 95``, ``Teilnehmer/in95``).
+    Name, address and ID number come next, unless the students are anonymous. Grade and maximum, of which every row has the same, are
+    followed by two dates whose headings begin alike: of the submission, and of the grade.
     """
-    columns = [
-        [_plain_text(row[number]) if number < len(row) else "" for row in rows] for number in range(len(headings))
-    ]
-    dates = [number for number, heading in enumerate(headings) if "(" in heading]
-    pairs = [
-        (one, two) for one, two in pairwise(dates) if headings[one].partition("(")[0] == headings[two].partition("(")[0]
-    ]
-    if not (
-        rows
-        and pairs
-        and len({_PARTICIPANT.sub("", cell) for cell in columns[0]}) == 1
-        and all(map(_NUMBER.search, columns[0]))
-    ):
-        return []
+    headings = [_heading(cell) for cell in header]
+    columns = [[_plain_text(row[number]) if number < len(row) else "" for row in rows] for number in range(len(header))]
+    begins = {number: heading.partition("(")[0] for number, heading in enumerate(headings) if "(" in heading}
+    time, changed = next((pair for pair in pairwise(begins) if begins[pair[0]] == begins[pair[1]]), (0, 0))
+    if not rows or not changed or len({_NUMBER.sub("", cell) for cell in columns[0]} | {""}) != 2:
+        return [], None
     fields = [_FIELDS.get(heading, "") for heading in headings]
-    states = [number for number, cells in enumerate(columns) if all(" - " in cell for cell in cells)]
-    fields[0], fields[pairs[0][0]], fields[pairs[0][1]] = "participant", "time", ""
-    for number in states[:1]:
-        fields[number] = "status"
-        for column in range(1, number):
-            fields[column] = (
-                "email" if any("@" in cell for cell in columns[column]) else "name" if column == 1 else fields[column]
-            )
-    return [name if name not in fields[:number] else "" for number, name in enumerate(fields)]
-
-
-def _form(header: Sequence[str], rows: Sequence[Sequence[str]], fields: Sequence[str]) -> WorksheetForm | None:
-    """Return the words of a worksheet: the grade's column comes before that of the maximum, which is the same in every row."""
-    if "participant" not in fields or "time" not in fields:
-        return None
-    columns = [{_plain_text(row[number]) for row in rows if number < len(row)} for number in range(len(header))]
-    maximum = next(
-        (
-            number
-            for number in range(2, len(header))
-            if len(columns[number]) == 1 and _POINTS.fullmatch(next(iter(columns[number])))
-        ),
-        0,
-    )
-    begin = header[fields.index("time")].partition("(")[0]
-    changed = [heading for heading in header if heading.partition("(")[0] == begin]
-    if not maximum or len(changed) != 2:
-        return None
-    first = fields.index("participant")
-    return WorksheetForm(
-        identifier=_plain_text(header[first]),
-        prefix=_NUMBER.sub("", rows[0][first].strip()),
+    state = next((number for number, cells in enumerate(columns) if all(" - " in cell for cell in cells)), 0)
+    for column in range(1, state):
+        address = any("@" in cell for cell in columns[column])
+        fields[column] = "email" if address else "name" if column == 1 else fields[column]
+    if state:
+        fields[state] = "status"
+    fields[0], fields[time], fields[changed] = "participant", "time", ""
+    alike = [number for number in range(2, len(header)) if len(set(columns[number])) == 1]
+    maximum = next((number for number in alike if _POINTS.fullmatch(columns[number][0])), 0)
+    form = WorksheetForm(
+        identifier=_plain_text(header[0]),
+        prefix=_NUMBER.sub("", rows[0][0].strip()),
         grade=_plain_text(header[maximum - 1]),
-        changed=_plain_text(changed[1]),
-        maximum=float(next(iter(columns[maximum])).replace(",", ".")),
+        changed=_plain_text(header[changed]),
+        maximum=float(columns[maximum][0].replace(",", ".")) if maximum else None,
     )
+    return [
+        name if name not in fields[:number] else "" for number, name in enumerate(fields)
+    ], form if maximum else None
 
 
 def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:
@@ -310,9 +276,10 @@ def _is_no_person(platform: str, values: Mapping[str, str]) -> bool:
 def _student(platform: str, values: Mapping[str, str]) -> Student:
     name, surname = _name(values)
     number = values.get("id", "")
+    blind = bool(values.get("participant")) and "name" not in values
     return Student(
         id="" if platform == "canvas" else number,
-        name=name,
+        name=values["participant"] if blind else name,
         platform=platform,
         user=number if platform == "canvas" else "",
         surname=surname,
@@ -322,6 +289,7 @@ def _student(platform: str, values: Mapping[str, str]) -> Student:
         group=values.get("group", ""),
         section=values.get("section", ""),
         enrolled=True,
+        blind=blind,
     )
 
 
@@ -331,13 +299,12 @@ def _name(values: Mapping[str, str]) -> tuple[str, str]:
         first, last = values.get("first name", ""), values.get("last name", "")
     else:
         last, comma, first = values.get("name", "").partition(", ")
-        if not comma:
-            return last, ""
+        if not comma or "participant" in values:  # Moodle writes "John Smith, Jr." as it is
+            return values.get("name", ""), ""
     return f"{first} {last}".strip(), last
 
 
-def _problem(path: Path, line: int, member: Student) -> Problem | None:
-    where = f"{path.name}, line {line}"
+def _problem(where: str, member: Student, values: Mapping[str, str], students_role: str) -> Problem | None:
     if not member.id and not member.name:
         return Problem("no name", "This line has neither an id nor a name, so it was left out.", where, "Complete it.")
     if member.id and not is_safe(member.id):
@@ -345,38 +312,34 @@ def _problem(path: Path, line: int, member: Student) -> Problem | None:
         return Problem("unsafe id", message, where, "Write an id of letters, digits, dots, hyphens and underscores.")
     if member.platform == "canvas" and not (member.user.isascii() and member.user.isdecimal()):
         return Problem("no number", f"{member.user!r} is no number of Canvas's.", where, "Export the list once more.")
+    if students_role and students_role not in _roles(values):
+        role = values.get("role", "")
+        message = f"{member.name or member.id} has the role {role!r}, and most have {students_role!r}, so this line was left out."
+        return Problem("other role", message, where, "If this is a student, change the role on Moodle.")
     return None
 
 
-def _refuse_shared_ids(path: Path, members: Mapping[int, Student]) -> None:
-    """Refuse a list in which an id, or a number of the platform, is two students'."""
-    lines: dict[tuple[str, str], list[int]] = defaultdict(list)
+def _roles(values: Mapping[str, str]) -> list[str]:
+    return [role.strip() for role in values.get("role", "").split(",") if role.strip()]
+
+
+def _refuse_shared(path: Path, members: Mapping[int, Student], named: Mapping[int, Mapping[str, str]]) -> None:
+    """Refuse a list in which an id or a number of the platform is two students', or two groups of Canvas are called alike.
+
+    Students may name their group, and would share another's grade.
+    """
+    lines: dict[str, list[int]] = defaultdict(list)
+    groups: dict[str, dict[str, int]] = defaultdict(dict)
     for line, member in members.items():
         for kind, value in (("id", member.id), ("number", member.user)):
             if value:
-                lines[kind, value.casefold()].append(line)
-    for (kind, value), several in lines.items():
+                lines[f"give the {kind} {value.casefold()!r} to different students"].append(line)
+        if member.group:
+            groups[folded_name(member.group)].setdefault(named[line].get("group number", ""), line)
+    lines |= {f"are of different groups called {name!r}": [*numbers.values()] for name, numbers in groups.items()}
+    for fault, several in lines.items():
         if len(several) > 1:
-            who = " and ".join(str(line) for line in several)
+            message = f"lines {' and '.join(map(str, several))} {fault}"
             raise CourseError(
-                f"lines {who} give the {kind} {value!r} to different students",
-                where=path,
-                do="Correct one of them. Nothing was changed.",
-            )
-
-
-def _refuse_shared_groups(path: Path, groups: Mapping[str, Mapping[str, int]]) -> None:
-    """Refuse a list in which two groups of Canvas are called alike: students may name their group, and would share another's grade.
-
-    Args:
-        path: the list.
-        groups: by the name of a group as it is compared, the first line of each number that Canvas has for it.
-    """
-    for name, lines in groups.items():
-        if name and len(lines) > 1:
-            who = " and ".join(map(str, sorted(lines.values())))
-            raise CourseError(
-                f"lines {who} are of different groups called {name!r}",
-                where=path,
-                do="Rename one of them on Canvas, and export the groups once more. Nothing was changed.",
+                message, where=path, do="Correct one of them, and read the list again. Nothing was changed."
             )

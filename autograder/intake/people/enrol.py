@@ -1,30 +1,18 @@
-"""Enrol a class: merge a class list into the roster, and list what each student has handed in.
+"""Enrol a class: merge a class list into the roster.
 
-A member of the list is matched to a known student by the platform's number, then by an id, login, institution's number or
-email address, then by the exact name. Each step takes only what is unique on both sides. Ambiguous matches are reported.
-
-Protects against:
-
-- two students of one name: neither gets the other's work, and both are named;
-- a student who hands in under another's login or address as display name, before the course has a list;
-- a list that is read twice, or in another order: the ids stay.
-
-- a list of a part of the class: a list adds and updates; it removes only with ``remove_missing``.
-
-Does not protect against:
-
-- a list of another course: its students are added, and the summary names how many.
+A list adds and updates; it removes only with ``remove_missing``. A list that is read twice, or in another order, changes no id. A list of
+another course adds its students, whom the summary names.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.intake.identity import identity_of, match
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, read_class_list
 from autograder.intake.roster import (
@@ -38,9 +26,6 @@ from autograder.intake.roster import (
     submitted_folders,
     write_roster,
 )
-
-# Returns the texts by which an entry can be matched.
-Keys = Callable[[Student], Iterable[str]]
 
 
 @dataclass(frozen=True)
@@ -65,17 +50,6 @@ class Enrolment:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True)
-class Merge:
-    """A list that is matched to the students of a course."""
-
-    ids: Mapping[int, str]  # the student of each line
-    entries: Mapping[str, Student]  # their entries, by id
-    people: frozenset[str]  # the ids that the course knew before
-    # lines that were left out, and students whose submissions could not be determined
-    problems: tuple[Problem, ...] = ()
-
-
 def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: bool = False) -> Enrolment:
     """Merge a class list into the roster, and return what has changed.
 
@@ -96,8 +70,7 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
             do="Name its chapter with --chapter.",
         )
     before, folders = read_roster(course), submitted_folders(course)
-    merge = merge_list(course, class_list, path.name)
-    entries = merge.entries
+    _, enrolment, entries = merge_list(course, class_list, path.name)
     absent = {name: student for name, student in before.items() if student.counts and name not in entries}
     leaving = absent if remove_missing else {}
     departed = {
@@ -107,45 +80,47 @@ def enrol(course: Course, path: Path, *, remove_missing: bool = False, dry_run: 
     if not dry_run:
         save_roster(course, {**others, **departed, **entries})
     return replace(
-        summary(class_list, merge, before),
+        enrolment,
         absent=tuple(sorted(absent.keys() - leaving.keys())),
         departed=tuple(sorted(departed)),
         removed={name: leaving[name].name for name in sorted(leaving.keys() - departed.keys())},
     )
 
 
-def merge_list(course: Course, class_list: ClassList, file: str) -> Merge:
-    """Match a list to the students that the course knows, and return their updated entries. Nothing is written.
+def merge_list(
+    course: Course, class_list: ClassList, file: str
+) -> tuple[dict[int, str], Enrolment, dict[str, Student]]:
+    """Match a list to the students that the course knows; return the student of each line, what changes, and the updated entries.
+
+    Nothing is written.
 
     Args:
         class_list: the list.
         file: its name, for messages.
     """
-    before = read_roster(course)
+    before, members = read_roster(course), class_list.members
     people = before | {name: Student(name) for name in submitted_folders(course) - before.keys()}
-    matched, doubts = _match(class_list.members, people)
+    matched, open_ = match(
+        {line: identity_of(member) for line, member in members.items()},
+        {name: identity_of(student) for name, student in people.items()},
+    )
+    doubts = [_doubt(members[line], names) for line, names in sorted(open_.items())]
     ids, unnamed = _with_new_ids(class_list, matched, people, file)
     entries = {
-        name: _merged(people.get(name, Student(name)), class_list.members[line], class_list.fields)
-        for line, name in ids.items()
+        name: _merged(people.get(name, Student(name)), members[line], class_list.fields) for line, name in ids.items()
     }
-    return Merge(ids, entries, frozenset(people), (*doubts, *unnamed))
-
-
-def summary(class_list: ClassList, merge: Merge, before: Mapping[str, Student]) -> Enrolment:
-    """Return the changes of a list to the entries of its students."""
-    entries, people = merge.entries, merge.people
-    return Enrolment(
+    enrolment = Enrolment(
         class_list.platform,
-        added=tuple(sorted(entries.keys() - people)),
+        added=tuple(sorted(entries.keys() - people.keys())),
         updated=tuple(sorted(name for name in entries if name in people and entries[name] != before.get(name))),
         unchanged=tuple(sorted(name for name in entries if entries[name] == before.get(name))),
         withdrawn=tuple(sorted(name for name in entries if entries[name].state)),
         kept_groups={
             name: chapters for name in sorted(entries) if (chapters := _kept_groups(entries[name], before.get(name)))
         },
-        problems=(*class_list.problems, *merge.problems),
+        problems=(*class_list.problems, *doubts, *unnamed),
     )
+    return ids, enrolment, entries
 
 
 def _kept_groups(student: Student, before: Student | None) -> tuple[str, ...]:
@@ -156,86 +131,14 @@ def _kept_groups(student: Student, before: Student | None) -> tuple[str, ...]:
     return tuple(sorted(chapter for chapter, team in student.teams.items() if folded_name(team) not in now))
 
 
-def _match(members: Mapping[int, Student], people: Mapping[str, Student]) -> tuple[dict[int, str], list[Problem]]:
-    """Return the ids of the members whom the course knows, by line, and a problem for each ambiguous member."""
-    ids: dict[int, str] = {}
-    ambiguous: dict[int, list[str]] = {}
-    for keys in (_by_number, _by_text, _by_participant, _by_name):
-        open_members = {line: member for line, member in members.items() if line not in ids}
-        taken = frozenset(ids.values())
-        free = [student for student in people.values() if student.id not in taken]
-        unique, doubtful = _unique((line, student.id) for line, student in _pairs(open_members, free, keys))
-        ids |= unique
-        ambiguous |= doubtful
-    return ids, [_doubt(members[line], names) for line, names in sorted(ambiguous.items()) if line not in ids]
-
-
-def _pairs(members: Mapping[int, Student], students: Sequence[Student], keys: Keys) -> Iterator[tuple[int, Student]]:
-    """Yield each pair of a member and a student that share a key and do not contradict each other."""
-    by_key: dict[str, list[Student]] = defaultdict(list)
-    for student in students:
-        for key in set(keys(student)):
-            by_key[key].append(student)
-    for line, member in members.items():
-        candidates = {student.id: student for key in set(keys(member)) for student in by_key.get(key, ())}
-        yield from ((line, student) for student in candidates.values() if not _contradict(member, student))
-
-
-def _by_number(student: Student) -> Iterable[str]:
-    return [f"{student.platform}:{student.user}"] if student.user else []
-
-
-def _by_text(student: Student) -> Iterable[str]:
-    texts = (student.id, student.login, student.number, student.email)
-    return [text.casefold() for text in texts if text]
-
-
-def _by_participant(student: Student) -> Iterable[str]:
-    chapters = {*student.participants, *student.uploads}
-    return [f"{chapter}:{number}" for chapter in chapters if (number := student.number_on_moodle(chapter))]
-
-
-def _by_name(student: Student) -> Iterable[str]:
-    return [folded_name(student.name)] if student.name else []
-
-
-def _contradict(member: Student, student: Student) -> bool:
-    """Whether two entries cannot be one person: their numbers or listed ids differ, or only a display name agrees."""
-    numbers = ((member.user, student.user), (member.number, student.number))
-    other_number = any(one and other and one.casefold() != other.casefold() for one, other in numbers)
-    other_id = bool(member.id) and student.enrolled and not {*_by_text(member)} & {*_by_text(student)}
-    return other_number or other_id or (bool(member.name) and _is_called_otherwise(member, student))
-
-
-def _is_called_otherwise(member: Student, student: Student) -> bool:
-    """Whether a submission's display name is all that is known of a student, and not the member's: anybody may be called like a login."""
-    only_name = student.platform and not (student.enrolled or student.login or student.number or student.email)
-    return (
-        bool(only_name)
-        and student.id == safe_id(student.name)
-        and folded_name(member.name) != folded_name(student.name)
-    )
-
-
-def _unique(pairs: Iterable[tuple[int, str]]) -> tuple[dict[int, str], dict[int, list[str]]]:
-    """Return the pairs in which neither side stands twice, and the candidates of the other members."""
-    by_line: dict[int, list[str]] = defaultdict(list)
-    by_student: dict[str, list[int]] = defaultdict(list)
-    for line, student in pairs:
-        by_line[line].append(student)
-        by_student[student].append(line)
-    unique = {
-        line: students[0]
-        for line, students in by_line.items()
-        if len(students) == 1 and len(by_student[students[0]]) == 1
-    }
-    return unique, {line: students for line, students in by_line.items() if line not in unique}
-
-
 def _doubt(member: Student, candidates: Sequence[str]) -> Problem:
     identified_by = member.number or member.email or member.id or "no number"
     message = f"It is open whether {member.name or member.id} ({identified_by}) is {' or '.join(sorted(candidates))}."
-    do = "Compare them on the platform, and write number or login of the right one into students.json; then read the list again."
+    do = (
+        "Read the grading worksheet of a chapter that they handed in: tfcourse students WORKSHEET.csv --chapter CHAPTER"
+    )
+    if member.platform != "moodle":
+        do = "Write number or login of the right one into students.json, and read the list again."
     return Problem("same name", message, "students.json", do)
 
 
@@ -296,15 +199,18 @@ def _merged(student: Student, member: Student, fields: frozenset[str]) -> Studen
     if student.platform and student.uploads:
         # The numbers of the uploads are that platform's, whichever one the list comes from.
         texts["platform"] = student.platform
-    surname = member.surname
+    surname, blind = member.surname, member.blind and (student.blind or not student.enrolled)
     first, last = member.first_and_last_name
     # Worksheets and Canvas's list of groups have whole names, which do not tell surnames, nor that "Smith, Jr." is one.
-    if (
-        folded_name(student.name) in {folded_name(name) for name in (member.name, f"{last}, {first}")}
+    whole = "participant" in fields and bool(student.surname)
+    if not blind and (
+        whole
+        or member.blind
         or not member.name
+        or folded_name(student.name) in {folded_name(member.name), folded_name(f"{last}, {first}")}
     ):
         texts["name"], surname = student.name, student.surname or surname
-    return replace(student, **texts, surname=surname, enrolled=True)
+    return replace(student, **texts, surname=surname, enrolled=True, blind=blind)
 
 
 def save_roster(course: Course, roster: Mapping[str, Student]) -> None:

@@ -7,10 +7,8 @@ from difflib import get_close_matches
 
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 from autograder.intake.roster import Student, folded_name, read_roster, safe_id, submitted_folders
-
-_NAMED = 8
 
 
 def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
@@ -32,9 +30,8 @@ def find_student(course: Course, typed: str, also: Iterable[str] = ()) -> str:
         return matches[0]
     listing = shell_command(course, "students")
     if matches:
-        shown = ", ".join(called(people[name]) for name in matches[:_NAMED])
-        more = f" and {len(matches) - _NAMED} more" if len(matches) > _NAMED else ""
-        raise CourseError(f"{typed!r} may be several students: {shown}{more}", do="Write the id of one of them.")
+        shown = some([called(people[name]) for name in matches])
+        raise CourseError(f"{typed!r} may be several students: {shown}", do="Write the id of one of them.")
     raise CourseError(
         f"no student of this course is called {typed!r}.{_suggestion(typed, people)}".rstrip("."),
         where=course.root,

@@ -1,12 +1,44 @@
-"""Determine whether a chapter counts for a student: not if the student has withdrawn, is excused, or joined after it was due."""
+"""Decide who counts in which chapter, and who has handed in: on the class list, withdrawn, ignored, excused, joined later, or a stranger.
+
+What a person decided about a student is written into the roster here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Any
 
-from autograder.course.course_file import CourseFile
-from autograder.intake.roster import Student
+from autograder.course.course_file import CourseFile, read_course_file
+from autograder.course.folder import Course
+from autograder.errors import CourseError
+from autograder.intake.downloads.journal import missing
+from autograder.intake.roster import Student, hand_in_groups, read_roster, write_roster
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """A student and the chapters for which they have handed in something."""
+
+    student: Student
+    chapters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotCounted:
+    """A student, or the id of a submission, with the chapters that do not count."""
+
+    student: str  # the id
+    name: str  # the name; the id if it is unknown
+    chapters: tuple[str, ...]
+    reason: str  # why they do not count
+    is_decided: bool = True  # False for a stranger, about whom a person has still to decide
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this as plain data, ready for JSON."""
+        return {"student": self.student, "name": self.name, "chapters": self.chapters, "reason": self.reason}
 
 
 def is_excused(student: Student, chapter: str, due: datetime | None, *, handed_in: bool = False) -> bool:
@@ -26,7 +58,8 @@ def is_excused(student: Student, chapter: str, due: datetime | None, *, handed_i
 def counts_for(roster: Mapping[str, Student], student: str, chapter: str, plan: CourseFile, *, handed_in: bool) -> bool:
     """Return whether a student has a grade in a chapter.
 
-    With a class list, only its students have one. Without a list, everybody has one who is in the gradebook.
+    With a class list, only its students have one. Without a list, everybody has one who is in the gradebook. A chapter that is marked
+    blindly counts for its participants, and for nobody by name before their names are known.
 
     Args:
         roster: the students that the course knows.
@@ -37,4 +70,183 @@ def counts_for(roster: Mapping[str, Student], student: str, chapter: str, plan: 
     has_list = any(other.enrolled for other in roster.values())
     if entry.state or (has_list and not entry.enrolled):
         return False
+    if not handed_in and chapter not in entry.participants:
+        blind = any(other.blind and chapter in other.participants for other in roster.values())
+        if entry.blind or blind:
+            return False
     return not is_excused(entry, chapter, plan.due(chapter, student), handed_in=handed_in)
+
+
+def is_stranger(student: str, roster: Mapping[str, Student]) -> bool:
+    """Return whether an id is not on the class list of a course that has one, and nobody has decided about it."""
+    entry = roster.get(student, Student(student))
+    has_list = any(other.enrolled for other in roster.values())
+    return has_list and not (entry.enrolled or entry.state)
+
+
+def is_outside(student: str, roster: Mapping[str, Student]) -> bool:
+    """Return whether an id is a stranger's, or somebody's who has withdrawn or is ignored, such as a test account."""
+    return is_stranger(student, roster) or bool(roster.get(student, Student(student)).state)
+
+
+def enrolled_students(roster: Mapping[str, Student]) -> dict[str, Student]:
+    """Return the students on the class list who have not withdrawn, by id; none if the course has no list."""
+    return {name: student for name, student in roster.items() if student.counts}
+
+
+def group_submitters(
+    course: Course, chapter: str, roster: Mapping[str, Student], submitters: Iterable[str]
+) -> dict[str, str]:
+    """Return, for each listed student without a submission, the group member who handed in.
+
+    Empty unless the chapter has ``groups = true`` in ``course.toml``. Groups with two submissions are left out.
+
+    Args:
+        roster: the students that the course knows.
+        submitters: the ids of the students who handed in something themselves.
+    """
+    if not read_course_file(course.root).chapter(chapter).groups:
+        return {}
+    present, groups = frozenset(submitters), hand_in_groups(roster, chapter)
+    by_group: dict[str, list[str]] = defaultdict(list)
+    for name in present & groups.keys():
+        by_group[groups[name]].append(name)
+    return {
+        name: by_group[group][0]
+        for name in enrolled_students(roster)
+        if (group := groups.get(name)) and name not in present and len(by_group[group]) == 1
+    }
+
+
+def submitters(course: Course, chapter: str) -> set[str]:
+    """Return the ids of the students who have handed in a chapter, also if the work is in a download and not in the course folder."""
+    folders = {path.parent.name for path in course.folder("submitted").glob(f"*/{chapter}") if path.is_dir()}
+    return folders | {item.student for item in missing(course, chapter)}
+
+
+def nothing_handed_in(course: Course, chapter: str) -> list[str]:
+    """Return the ids of those on the class list who have handed in nothing for a chapter that counts for them, in order.
+
+    The work of a student's group counts as handed in.
+    """
+    present = submitters(course, chapter)
+    roster, plan = read_roster(course), read_course_file(course.root)
+    absent = enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
+    return sorted(name for name in absent if counts_for(roster, name, chapter, plan, handed_in=False))
+
+
+def attendance(course: Course) -> list[Attendance]:
+    """Return every student of the roster and of ``submitted/``, with the chapters that they or their group handed in, ordered by id."""
+    roster = read_roster(course)
+    folders: dict[str, set[str]] = defaultdict(set)
+    for path in course.folder("submitted").glob("*/*/"):
+        if path.is_dir():
+            folders[path.name].add(path.parent.name)
+    present = {
+        chapter: {*names, *group_submitters(course, chapter, roster, names)} for chapter, names in folders.items()
+    }
+    return [
+        Attendance(
+            roster.get(name, Student(name)),
+            tuple(chapter for chapter in sorted(present) if name in present[chapter]),
+        )
+        for name in sorted({*roster, *(name for students in present.values() for name in students)})
+    ]
+
+
+def not_counted(course: Course, chapters: Iterable[str]) -> list[NotCounted]:
+    """Return who does not count in some chapters, ordered by id."""
+    roster, plan, names = read_roster(course), read_course_file(course.root), sorted(chapters)
+    return [
+        NotCounted(entry.student.id, entry.student.name or entry.student.id, tuple(several), reason, decided)
+        for entry in attendance(course)
+        for several, reason, decided in _reasons(entry, names, plan, roster)
+        if several
+    ]
+
+
+def _reasons(
+    entry: Attendance, chapters: list[str], plan: CourseFile, roster: Mapping[str, Student]
+) -> Iterator[tuple[list[str], str, bool]]:
+    """Yield the chapters that do not count for somebody, the reason, and whether a person has decided."""
+    student, handed_in = entry.student, [chapter for chapter in chapters if chapter in entry.chapters]
+    if is_stranger(student.id, roster):
+        yield handed_in, "not on the class list", False
+    elif student.state == "ignored":
+        yield handed_in, "ignored: not a student", True
+    elif student.state:
+        yield chapters, student.state, True
+    elif student.enrolled:
+        excused = [chapter for chapter in chapters if chapter in student.excused]
+        yield excused, "excused", True
+        before = [
+            chapter
+            for chapter in chapters
+            if chapter not in excused
+            and is_excused(student, chapter, plan.due(chapter, student.id), handed_in=chapter in entry.chapters)
+        ]
+        yield before, f"joined on {student.joined}, after the deadline", True
+
+
+def add(course: Course, student: str) -> Student:
+    """Put a student on the class list, or take one back who had withdrawn or was ignored."""
+    return _change(course, student, lambda entry: replace(entry, enrolled=True, state=""))
+
+
+def withdraw(course: Course, student: str) -> Student:
+    """Take a student of the class list out of averages, totals, exports and the list of missing work. Submissions and grades are kept."""
+    return _change(course, _listed(course, student), lambda entry: replace(entry, state="withdrawn"))
+
+
+def ignore(course: Course, student: str) -> Student:
+    """Say that a submission is not a student's, such as a test account's.
+
+    Raises:
+        CourseError: if it is the submission of a student on the class list.
+    """
+    if read_roster(course).get(student, Student(student)).enrolled:
+        raise CourseError(
+            f"{student} is on the class list", do=f"To take a student out of the class: --withdraw {student}"
+        )
+    return _change(course, student, lambda entry: replace(entry, state="ignored"))
+
+
+def excuse(course: Course, student: str, chapter: str, *, excused: bool = True) -> Student:
+    """Let a chapter not count for a student of the class list, or count again."""
+    added = {chapter} if excused else set()
+    return _change(
+        course,
+        _listed(course, student),
+        lambda entry: replace(entry, excused=tuple(sorted({*entry.excused} - {chapter} | added))),
+    )
+
+
+def decide(course: Course, student: str, chapter: str, decision: tuple[float, str] | None) -> Student:
+    """Give points to a student's work in a chapter, with the reason; ``None`` takes them back."""
+    new = {} if decision is None else {chapter: decision}
+    return _change(
+        course,
+        student,
+        lambda entry: replace(
+            entry, decided={name: old for name, old in entry.decided.items() if name != chapter} | new
+        ),
+    )
+
+
+def join(course: Course, student: str, day: date | None) -> Student:
+    """Say on which day a student of the class list joined; ``None`` for the first."""
+    text = day.isoformat() if day else ""
+    return _change(course, _listed(course, student), lambda entry: replace(entry, joined=text))
+
+
+def _listed(course: Course, student: str) -> str:
+    if not read_roster(course).get(student, Student(student)).enrolled:
+        raise CourseError(f"{student} is not on the class list", do=f"Put the student there first: --add {student}")
+    return student
+
+
+def _change(course: Course, student: str, change: Callable[[Student], Student]) -> Student:
+    roster = read_roster(course)
+    entry = change(roster.get(student, Student(student)))
+    write_roster(course, {**roster, student: entry})
+    return entry

@@ -1,20 +1,8 @@
-"""Name the strangers: submissions of ids that are not on the class list.
+"""Name the strangers: submissions of ids that are not on the class list, and count nowhere.
 
-A stranger is a test account, a student whom the list does not have yet, or a listed student whose name a download spells otherwise. A
-stranger counts in no average, total or export until the lecturer decides with an option of ``tfcourse students``:
-
-- ``--same`` gives the work to a listed student;
-- ``--add`` puts the stranger on the class list;
-- ``--ignore`` marks a test account.
-
-Protects against:
-
-- a student with two ids, of which one "handed in nothing" and the other has the grade;
-- a test account or a stranger that changes the averages of a class.
-
-Does not protect against:
-
-- strangers in a course without a class list: there, each submission is a student's.
+A stranger is a test account, a student whom the list does not have yet, or a listed student whose name a download spells otherwise. The
+lecturer decides with ``tfcourse students``: ``--same`` gives the work to a listed student, ``--add`` puts the stranger on the list,
+``--ignore`` marks a test account. Without a class list, each submission is a student's.
 """
 
 from __future__ import annotations
@@ -25,9 +13,11 @@ from difflib import SequenceMatcher
 
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.intake.name_spellings import likely_spelling
+from autograder.errors import some
+from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
-from autograder.intake.people.attendance import enrolled_students, nothing_handed_in
+from autograder.intake.people.find_student import called, name_words
+from autograder.intake.people.standing import enrolled_students, is_stranger, nothing_handed_in
 from autograder.intake.roster import Student, read_roster, safe_id
 
 KIND = "not on the class list"
@@ -49,18 +39,6 @@ class Stranger:
     def to_dict(self) -> dict[str, str]:
         """Return this as plain data, ready for JSON."""
         return {"student": self.student, "name": self.name, "chapter": self.chapter, "proposed": self.proposed}
-
-
-def is_stranger(student: str, roster: Mapping[str, Student]) -> bool:
-    """Return whether an id is not on the class list of a course that has one, and nobody has decided about it."""
-    entry = roster.get(student, Student(student))
-    has_list = any(other.enrolled for other in roster.values())
-    return has_list and not (entry.enrolled or entry.state)
-
-
-def is_no_student(student: str, roster: Mapping[str, Student]) -> bool:
-    """Return whether an id is a stranger's, or somebody's who is ignored, such as a test account."""
-    return is_stranger(student, roster) or roster.get(student, Student(student)).state == "ignored"
 
 
 def strangers(course: Course, chapters: Iterable[str]) -> list[Stranger]:
@@ -93,19 +71,15 @@ def propose_pairs(unlisted: Sequence[Student], absent: Sequence[Student]) -> dic
 
 def _likeness(stranger: Student, student: Student) -> float:
     """Return how much two names agree, from 0 to 1; words may appear in another order, or run together."""
-    spelled = likely_spelling(stranger.name or stranger.id, [student])
-    seen_texts = {"".join(sorted_words(spelled)), _letters(spelled), _letters(stranger.id)}
+    name = stranger.name or stranger.id
+    spelled = listed_spelling(name, [student]) or name
+    seen_texts = {"".join(name_words(spelled)), _letters(spelled), _letters(stranger.id)}
     first, last = student.first_and_last_name
-    texts = {_letters(f"{first}{last}"), _letters(f"{last}{first}"), "".join(sorted_words(student.name))}
+    texts = {_letters(f"{first}{last}"), _letters(f"{last}{first}"), "".join(name_words(student.name))}
     texts |= {_letters(text) for text in (student.id, student.login, student.number)}
     return max(
         SequenceMatcher(None, one, other, autojunk=False).ratio() for one in seen_texts for other in texts if other
     )
-
-
-def sorted_words(name: str) -> list[str]:
-    """Return the words of a name as an id spells them, in alphabetical order."""
-    return sorted(filter(None, safe_id(name).split("-")))
 
 
 def _letters(text: str) -> str:
@@ -114,29 +88,22 @@ def _letters(text: str) -> str:
 
 def problems(course: Course, unlisted: Iterable[Stranger]) -> list[Problem]:
     """Return a problem for each stranger, with both names and the command that decides."""
-    return [_problem(course, stranger) for stranger in unlisted]
-
-
-def _problem(course: Course, stranger: Stranger) -> Problem:
     roster = read_roster(course)
-    message = f"{_called(roster, stranger.student)} handed in {stranger.chapter} and is not on the class list, so this counts nowhere."
-    same = shell_command(course, "students", "--same", stranger.student, stranger.proposed or "STUDENT")
-    others = f"--add {stranger.student} puts them on the class list, --ignore {stranger.student} says that this is no student"
+    return [_problem(course, roster, stranger) for stranger in unlisted]
+
+
+def _problem(course: Course, roster: Mapping[str, Student], stranger: Stranger) -> Problem:
+    one, chapter = roster.get(stranger.student, Student(stranger.student)), stranger.chapter
+    message = f"{called(one)} handed in {chapter} and is not on the class list, so this counts nowhere."
+    same = shell_command(course, "students", "--same", one.id, stranger.proposed or "STUDENT")
+    others = f"--add {one.id} puts them on the class list, --ignore {one.id} says that this is no student"
     if stranger.proposed:
-        message += f" {_called(roster, stranger.proposed)} is on the list and handed in nothing."
+        message += f" {called(roster[stranger.proposed])} is on the list and handed in nothing."
         do = f"If they are one student: {same}. If not, {others}."
     else:
         if stranger.absent:
-            message += f" On the list, {len(stranger.absent)} handed in nothing: {_some(stranger.absent)}."
+            message += f" On the list, {len(stranger.absent)} handed in nothing: {some(stranger.absent)}."
         do = f"Give the work to a student: {same}. Or {others}."
-    return Problem(KIND, message, f"submitted/{stranger.student}/{stranger.chapter}", do)
-
-
-def _called(roster: Mapping[str, Student], student: str) -> str:
-    name = roster.get(student, Student(student)).name
-    return f"{name} ({student})" if name and name != student else student
-
-
-def _some(students: Sequence[str], named: int = 5) -> str:
-    more = len(students) - named
-    return ", ".join(students[:named]) + (f" and {more} more" if more > 0 else "")
+    if one.number_on_moodle(chapter):
+        do = f"Read the grading worksheet, which says who it is: tfcourse students WORKSHEET.csv --chapter {chapter}. Or: {do}"
+    return Problem(KIND, message, f"submitted/{one.id}/{chapter}", do)

@@ -7,7 +7,7 @@ the journal of the chapter's intake until the next collection brings one; then i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,12 +15,18 @@ from zoneinfo import ZoneInfo
 from autograder.atomic_files import write_atomically
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
+from autograder.errors import CourseError
 from autograder.intake.downloads.journal import read_journal, write_journal
 
 # How Moodle writes a time in the languages whose lists are read: 24 October 2026, 6:00 PM; Samstag, 24. Oktober 2026, 18:00;
 # sábado, 24 de octubre de 2026, 18:00.
 _MOODLE = re.compile(
     r"(?:[^\W\d]+\.?,? )?(?P<day>\d{1,2})\.? (?:de )?(?P<month>[^\W\d]+)\.? (?:de )?(?P<year>\d{4}),? "
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))? ?(?P<half>[AaPp][Mm])?"
+)
+# How Brightspace does: 13/10/2026 14:05, or 10/13/2026 2:05 PM.
+_NUMBERS = re.compile(
+    r"(?P<one>\d{1,2})/(?P<other>\d{1,2})/(?P<year>\d{4}),? "
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))? ?(?P<half>[AaPp][Mm])?"
 )
 _MONTHS = (
@@ -49,7 +55,7 @@ def platform_time(text: str, zone: str) -> datetime | None:
         text: ISO 8601, or as Moodle writes it in English, German, French, Spanish, Italian, Dutch or Polish.
         zone: the time zone of a time without an offset.
     """
-    plain = " ".join(text.replace("\u202f", " ").split())
+    plain = _plain(text)
     try:
         time = datetime.fromisoformat(plain.removesuffix(" UTC") + ("+00:00" if plain.endswith(" UTC") else ""))
     except ValueError:
@@ -61,16 +67,44 @@ def platform_time(text: str, zone: str) -> datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))
 
 
+def column_times(texts: Mapping[int, str], zone: str, path: Path) -> dict[int, datetime | None]:
+    """Return the times of a column, by line; None for what is no time.
+
+    Where dates are numbers, such as 13/10/2026 14:05, the whole column tells whether the day or the month comes first.
+
+    Raises:
+        CourseError: if it does not tell.
+    """
+    numbers = {line: match for line, text in texts.items() if (match := _NUMBERS.fullmatch(_plain(text)))}
+    day_first, month_first = (any(int(match[part]) > 12 for match in numbers.values()) for part in ("one", "other"))
+    if numbers and day_first == month_first:
+        message = f"it cannot be told whether the dates begin with the day or the month, such as {next(iter(numbers.values()))[0]}"
+        raise CourseError(message, where=path, do="Write the times like 2026-10-24 18:00. Nothing was changed.")
+    times = {line: platform_time(text, zone) for line, text in texts.items()}
+    for line, match in numbers.items():
+        day, month = (match["one"], match["other"]) if day_first else (match["other"], match["one"])
+        time = _written(match, int(month), int(day))
+        times[line] = time and time.replace(tzinfo=ZoneInfo(zone))
+    return times
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("\u202f", " ").split())
+
+
 def _of_moodle(match: re.Match[str]) -> datetime | None:
-    month, hour, half = _MONTH_OF.get(match["month"].casefold()), int(match["hour"]), (match["half"] or "").upper()
-    if month is None or (half and not 1 <= hour <= 12):
+    month = _MONTH_OF.get(match["month"].casefold())
+    return None if month is None else _written(match, month, int(match["day"]))
+
+
+def _written(match: re.Match[str], month: int, day: int) -> datetime | None:
+    hour, half = int(match["hour"]), (match["half"] or "").upper()
+    if half and not 1 <= hour <= 12:
         return None
     if half:
         hour = hour % 12 + 12 * (half == "PM")
     try:
-        return datetime(
-            int(match["year"]), month, int(match["day"]), hour, int(match["minute"]), int(match["second"] or 0)
-        )
+        return datetime(int(match["year"]), month, day, hour, int(match["minute"]), int(match["second"] or 0))
     except ValueError:
         return None
 
@@ -80,7 +114,7 @@ def extension_in(status: str, zone: str) -> datetime | None:
 
     No other status has one: work that is late or missing has a duration. The date is read in the languages of :func:`platform_time`.
     """
-    match = _MOODLE.search(" ".join(status.replace("\u202f", " ").split()))
+    match = _MOODLE.search(_plain(status))
     time = _of_moodle(match) if match else None
     return None if time is None else time.replace(tzinfo=ZoneInfo(zone))
 
@@ -90,41 +124,22 @@ def is_draft(status: str) -> bool:
     return status.casefold().startswith(_DRAFT)
 
 
-def record_times(course: Course, chapter: str, times: Mapping[str, datetime]) -> list[str]:
-    """Write submission times of a chapter, or keep them for submissions that are still to come; return the students whose time is written.
+def apply_times(course: Course, chapter: str, times: Mapping[str, datetime] | None = None) -> list[str]:
+    """Write submission times of a chapter, and those that were kept for submissions that have come since; return those students.
 
     Args:
         course: the course; the caller holds its lock.
-        times: by student.
+        times: new times by student, which are kept where the submission is still to come.
     """
-    waiting = {
-        **read_journal(course, chapter).times,
-        **{student: time.isoformat(" ") for student, time in times.items()},
-    }
-    return _apply(course, chapter, waiting)
-
-
-def apply_times(course: Course, chapter: str) -> list[str]:
-    """Write the times that were kept for submissions that have come since; return those students."""
-    return _apply(course, chapter, read_journal(course, chapter).times)
-
-
-def _apply(course: Course, chapter: str, waiting: Mapping[str, str]) -> list[str]:
-    applied = [student for student, _ in _present(course, chapter, waiting)]
-    for _, path in _present(course, chapter, waiting):
-        write_atomically(path, waiting[path.parents[1].name].encode())
     journal = read_journal(course, chapter)
+    waiting = {**journal.times, **{name: time.isoformat(" ") for name, time in (times or {}).items()}}
+    folders = {student: course.folder("submitted", student, chapter) for student in sorted(waiting)}
+    applied = [student for student, folder in folders.items() if folder.is_dir() and not folder.is_symlink()]
+    for student in applied:
+        write_atomically(folders[student] / "timestamp.txt", waiting[student].encode())
     journal.times = {student: time for student, time in waiting.items() if student not in applied}
     write_journal(course, chapter, journal)
     return applied
-
-
-def _present(course: Course, chapter: str, students: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield the students of some who have a submission, with the file of its time."""
-    for student in sorted(students):
-        folder = course.folder("submitted", student, chapter)
-        if folder.is_dir() and not folder.is_symlink():
-            yield student, folder / "timestamp.txt"
 
 
 def course_zone(course: Course) -> str:

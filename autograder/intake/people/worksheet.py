@@ -18,11 +18,12 @@ from autograder.course.course_file_edits import set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
+from autograder.intake.identity import identity_of, match
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
-from autograder.intake.people.enrol import Enrolment, merge_list, save_roster, summary
-from autograder.intake.people.find_student import called, matching_students
-from autograder.intake.people.times import course_zone, extension_in, is_draft, platform_time, record_times
+from autograder.intake.people.enrol import Enrolment, merge_list, save_roster
+from autograder.intake.people.find_student import called
+from autograder.intake.people.times import apply_times, column_times, course_zone, extension_in, is_draft
 from autograder.intake.roster import Student, folded_name, merged, read_roster, submitted_folders
 
 
@@ -37,6 +38,8 @@ class Worksheet:
     timed: tuple[str, ...] = ()
     # the students to whom Moodle has granted an extension that ``course.toml`` did not have, with its end
     extended: Mapping[str, str] = field(default_factory=dict)
+    # the ids of participants of a blind assignment whose name it has, with the students whom they are
+    revealed: Mapping[str, str] = field(default_factory=dict)
 
 
 def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool = False) -> Worksheet:
@@ -57,14 +60,26 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             where=path,
             do="Read it without --chapter. Moodle's worksheet: the assignment, Submissions, Actions, Download grading worksheet.",
         )
+    read = column_times(class_list.times, course_zone(course), path)
+    revealed: Mapping[str, str] = {}
     if class_list.only_times:
         ids: Mapping[int, str]
         ids, problems = _listed(course, class_list, path.name)
         enrolment = Enrolment(class_list.platform, problems=(*class_list.problems, *problems))
     else:
-        ids, enrolment = _enrolled(course, class_list, chapter, path.name, dry_run)
-    times, unread = _times(course, class_list, ids, path.name)
-    timed = [] if dry_run or not times else record_times(course, chapter, times)
+        ids, enrolment, revealed = _enrolled(course, class_list, chapter, path, dry_run)
+    times = {ids[line]: time for line, time in read.items() if time is not None and line in ids}
+    unread = [
+        Problem(
+            "no time",
+            f"{class_list.times[line]!r} is no time that can be read, so this submission has none.",
+            f"{path.name}, line {line}",
+            "Write it like 2026-10-24 18:00.",
+        )
+        for line, time in read.items()
+        if time is None
+    ]
+    timed = [] if dry_run or not times else apply_times(course, chapter, times)
     if class_list.form is not None and not dry_run:
         write_atomically(
             _form_path(course, chapter),
@@ -76,7 +91,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             set_extension(course.root, student, chapter, until)
     enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
     spelled = [{name: time.isoformat(" ") for name, time in table.items()} for table in (times, extended)]
-    return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1])
+    return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1], revealed)
 
 
 def worksheet_form(course: Course, chapter: str) -> WorksheetForm:
@@ -111,9 +126,9 @@ def _extensions(course: Course, class_list: ClassList, ids: Mapping[int, str], c
 
 
 def _enrolled(
-    course: Course, class_list: ClassList, chapter: str, file: str, dry_run: bool
-) -> tuple[Mapping[int, str], Enrolment]:
-    """Merge a worksheet into the roster; return the student of each line, and what has changed."""
+    course: Course, class_list: ClassList, chapter: str, path: Path, dry_run: bool
+) -> tuple[Mapping[int, str], Enrolment, Mapping[str, str]]:
+    """Merge a worksheet into the roster; return the student of each line, what has changed, and whose names are known now."""
     before = read_roster(course)
     numbers = class_list.participants
     members = {
@@ -121,7 +136,8 @@ def _enrolled(
         for line, member in class_list.members.items()
     }
     # The column says with whom a student hands in here; a class list may name other groups.
-    merge = merge_list(course, replace(class_list, members=members, fields=class_list.fields - {"group"}), file)
+    listed = replace(class_list, members=members, fields=class_list.fields - {"group"})
+    ids, enrolment, entries = merge_list(course, listed, path.name)
     in_chapter = [
         Student(
             name,
@@ -129,19 +145,28 @@ def _enrolled(
             participants={chapter: numbers[line]} if line in numbers else {},
             teams={chapter: class_list.members[line].group} if "group" in class_list.fields else {},
         )
-        for line, name in merge.ids.items()
+        for line, name in ids.items()
     ]
-    roster = merged({**before, **merge.entries}, in_chapter)
-    for line, name in merge.ids.items() if numbers else ():
+    roster = merged({**before, **entries}, in_chapter)
+    for line, name in ids.items() if numbers else ():
         open_ = {*roster[name].drafts} - {chapter} | ({chapter} if is_draft(class_list.statuses[line]) else set())
         roster[name] = replace(roster[name], drafts=tuple(sorted(open_)))
-    merge = replace(merge, entries={name: roster[name] for name in merge.entries})
+    entries = {name: roster[name] for name in entries}
     if not dry_run:
         save_roster(course, roster)
-    enrolment = summary(class_list, merge, before)
-    shared = _shared_numbers(course, chapter, roster, merge.entries)
-    drafts = _drafts(course, chapter, merge.entries)
-    return merge.ids, replace(enrolment, problems=(*enrolment.problems, *shared, *drafts))
+    same = {name for name in entries if entries[name] == before.get(name)}
+    updated = tuple(sorted(entries.keys() - same - {*enrolment.added}))
+    revealed, shared = _shared_numbers(course, chapter, roster, entries)
+    problems = (*enrolment.problems, *shared, *_drafts(course, chapter, entries))
+    blind = any(student.blind for student in entries.values())
+    absent = [
+        name
+        for name, student in roster.items()
+        if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
+    ]
+    unchanged, missing = tuple(sorted(same)), tuple(sorted(absent))
+    enrolment = replace(enrolment, problems=problems, updated=updated, unchanged=unchanged, absent=missing)
+    return ids, enrolment, revealed
 
 
 def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
@@ -160,14 +185,21 @@ def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> lis
 
 def _shared_numbers(
     course: Course, chapter: str, roster: Mapping[str, Student], entries: Mapping[str, Student]
-) -> list[Problem]:
-    """Name the submissions that were collected under another id before the worksheet said whose they are."""
+) -> tuple[dict[str, str], list[Problem]]:
+    """Return the participants of a blind assignment whose names a worksheet has, with the students whom they are.
+
+    Also name the submissions that were collected under another id before the worksheet said whose they are.
+    """
     owners = {student.participants[chapter]: student for student in entries.values() if chapter in student.participants}
-    teams = {student.team(chapter) for student in entries.values()}
-    problems = []
+    teams = {folded_name(student.teams.get(chapter, "")) for student in entries.values()} - {""}
+    revealed, problems = {}, []
     for other in roster.values():
         owner = owners.get(other.number_on_moodle(chapter))
         if owner is None or other.id in entries:
+            continue
+        folders = [course.folder("submitted", name, chapter) for name in (other.id, owner.id)]
+        if other.blind and not owner.blind and not all(folder.exists() for folder in folders):
+            revealed[other.id] = owner.id
             continue
         message = f"Participant {owner.participants[chapter]} of {chapter} is {called(owner)}, and was collected as {called(other)}."
         do = f"Give the work to its owner: {shell_command(course, 'students', '--same', other.id, owner.id)}"
@@ -175,39 +207,21 @@ def _shared_numbers(
             message = f"{called(other)} is a team, and was collected as a student, before the course knew its members."
             do = f"Remove submitted/{other.id}/{chapter}, and collect the download again."
         problems.append(Problem("same number", message, f"submitted/{other.id}/{chapter}", do))
-    return problems
+    return revealed, problems
 
 
 def _listed(course: Course, class_list: ClassList, file: str) -> tuple[dict[int, str], list[Problem]]:
     """Return the student of each line of a table of times, and the lines that name none, or several."""
     people = {name: Student(name) for name in submitted_folders(course)} | read_roster(course)
-    ids, problems = {}, []
+    known, ids, problems = {name: identity_of(student) for name, student in people.items()}, dict[int, str](), []
     for line, member in class_list.members.items():
-        texts = (member.id, member.number, member.email, member.login, member.user, member.name)
-        matches = next((names for text in texts if text and (names := matching_students(text, people))), [])
-        if len(matches) == 1:
-            ids[line] = matches[0]
-            continue
-        text = next(filter(None, texts))
-        message = (
-            f"{text!r} may be {' or '.join(matches)}" if matches else f"No student of this course is called {text!r}"
-        )
-        where, do = f"{file}, line {line}", "Write the student's id."
-        problems.append(Problem("unknown student", f"{message}, so this time was left out.", where, do))
+        # The first column may hold whatever names a student, and several lines the same one.
+        asked, text = identity_of(member), member.name or member.id
+        found, doubts = match({line: replace(asked, texts=asked.texts | {text.casefold()})}, known)
+        ids |= found
+        if not found:
+            several = " or ".join(doubts.get(line, ()))
+            message = f"{text!r} may be {several}" if several else f"No student of this course is called {text!r}"
+            where, do = f"{file}, line {line}", "Write the student's id."
+            problems.append(Problem("unknown student", f"{message}, so this time was left out.", where, do))
     return ids, problems
-
-
-def _times(
-    course: Course, class_list: ClassList, ids: Mapping[int, str], file: str
-) -> tuple[dict[str, datetime], list[Problem]]:
-    zone = course_zone(course)
-    times, problems = {}, []
-    for line, text in class_list.times.items():
-        time = platform_time(text, zone) if text else None
-        if time is not None and line in ids:
-            times[ids[line]] = time
-        elif text and time is None:
-            message = f"{text!r} is no time that can be read, so this submission has none."
-            do = "Write it like 2026-10-24 18:00."
-            problems.append(Problem("no time", message, f"{file}, line {line}", do))
-    return times, problems

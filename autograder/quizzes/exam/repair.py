@@ -10,9 +10,9 @@ from functools import partial
 from autograder.checking.decision import first_failure
 from autograder.checking.subject import LocalSubject
 from autograder.mistakes.source_edits import EditError
-from autograder.mutation.limits import in_fork
-from autograder.mutation.operators import mutations
 from autograder.quizzes.exam.shown_code import ShownCode
+from autograder.quizzes.mutation.limits import in_fork
+from autograder.quizzes.mutation.operators import mutations
 
 _REPAIRED, _FAILS = "repaired", "fails"
 _SECONDS, _MEMORY = 60.0, 4 << 30

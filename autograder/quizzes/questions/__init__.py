@@ -2,7 +2,7 @@
 
 - ``code`` reads one function or class and compiles it, also changed; ``lines`` selects the lines and expressions for questions.
 - ``trace`` and ``recorder`` run it on an input of the check and record shapes, values and how often each line runs.
-- ``changes`` changes one line with an operator of ``autograder.mutation`` and runs the check on the result.
+- ``changes`` changes one line with an operator of ``autograder.quizzes.mutation`` and runs the check on the result.
 - ``facts`` collects all this as plain data, so that it can be done in the sandbox.
 - ``kinds`` and ``options`` make questions from the facts, ``choose`` selects some of them, and ``question`` writes them as text.
 - ``quiz`` presents them in a notebook or a terminal.

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from autograder.checking.example import example
 from autograder.checking.request import Observation, WrongResultError
 from autograder.checking.sheet import Section, Sheet, ask, first_wrong
-from autograder.mutation.operators import Mutation, mutations
+from autograder.quizzes.mutation.operators import Mutation, mutations
 from autograder.quizzes.questions.code import Code
 from autograder.quizzes.questions.inputs import Input
 from autograder.quizzes.questions.results import result_text

@@ -102,7 +102,7 @@ def interviews(
     make_executor: MakeExecutor | None = None,
     workers: WorkerPool | None = None,
 ) -> list[Interview]:
-    """Return the questions for every student of a graded chapter, ordered by student.
+    """Return the questions for every student of a graded chapter who has not withdrawn, ordered by student.
 
     Earlier questions about the same code are kept. A student who has answered a question keeps them in any case.
 
@@ -117,7 +117,9 @@ def interviews(
     Raises:
         CourseError: if nothing of the chapter is graded, or its student package has no questions.
     """
-    results = [result for result in read_results(course, chapter) if result.status == "graded"]
+    roster = read_roster(course)
+    gone = {student for student, item in roster.items() if item.state}
+    results = [one for one in read_results(course, chapter) if one.status == "graded" and one.student not in gone]
     if not results:
         raise CourseError(
             f"nothing of {chapter} is graded",
@@ -125,7 +127,7 @@ def interviews(
             do=f"Grade it first: {shell_command(course, 'autograde', chapter)}",
         )
     answered = {name for name, talk in VivaJournal(course, chapter).conversations().items() if talk.begun}
-    names = {student: item.name for student, item in read_roster(course).items()}
+    names = {student: item.name for student, item in roster.items()}
     made: dict[str, Interview] = {}
     waiting: dict[str, _Task] = {}
     for result in results:

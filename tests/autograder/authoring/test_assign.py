@@ -19,12 +19,15 @@ from sqlalchemy.exc import OperationalError
 from autograder.atomic_files import write_all_or_none
 from autograder.course.authoring.exercise_source import stub_source
 from autograder.course.authoring.solution_notebook import CANARY
+from autograder.course.authoring.sync import sync
+from autograder.course.earlier_releases import earlier_texts_path
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import released_chapters
 from autograder.course.release import assistants
 from autograder.course.release.assign import assign
 from autograder.course.release.student_files import REQUIREMENTS
 from autograder.errors import CourseError
+from autograder.intake.notebook.manifest import released_manifest
 
 FIRST, SECOND = "90_first", "91_second"
 
@@ -141,6 +144,28 @@ def test_again_gives_the_same_files_and_keeps_what_was_graded(small: Any, course
     assert files(course.root) == before
     with Gradebook(course.gradebook_url, "tfcourse") as book:
         assert book.find_grade("test_causal_mask", FIRST, FIRST, "ada").manual_score == 1.5
+
+
+def test_texts_of_the_releases_that_students_have_are_kept(small: Any, course: Course) -> None:
+    assign(small.root, course, [FIRST])
+    first = released_manifest(course, FIRST).by_name["prompt_order"].source
+    for before, after in (("Say why.", "Say why it does."), ("Say why it does.", "Explain it in one sentence.")):
+        small.edit(small.chapter().path, before, after)
+        sync(small.root)
+        assign(small.root, course, [FIRST])
+    manifest = released_manifest(course, FIRST)
+    assert manifest.wordings["prompt_order"][1:] == (first, first.replace("Say why.", "Say why it does."))
+    assert set(manifest.earlier) == {"prompt_order"}
+
+
+def test_a_damaged_file_of_earlier_texts_is_named(small: Any, course: Course) -> None:
+    assign(small.root, course, [FIRST])
+    path = earlier_texts_path(course.root, FIRST)
+    path.parent.mkdir()
+    path.write_text("[1]")
+    with pytest.raises(CourseError) as caught:
+        released_manifest(course, FIRST)
+    assert caught.value.where == str(path)
 
 
 def test_after_a_repair_the_old_package_is_gone(small: Any, course: Course) -> None:

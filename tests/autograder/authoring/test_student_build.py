@@ -101,7 +101,8 @@ def test_it_holds_the_engine_and_its_recordings_and_nothing_else_of_the_autograd
     names = {name for name in contents(wheels[FIRST]) if name.startswith("autograder/")}
     others = {name for name in names if not name.startswith(("autograder/checking/", "autograder/quizzes/questions/"))}
     operators = ("__init__", "expressions", "guards", "operators", "places", "statements")
-    assert others == {"autograder/__init__.py", *(f"autograder/mutation/{name}.py" for name in operators)}
+    packages = {"autograder/__init__.py", "autograder/quizzes/__init__.py"}
+    assert others == packages | {f"autograder/quizzes/mutation/{name}.py" for name in operators}
     assert "autograder/quizzes/questions/with_reference.py" not in names
     recordings = {Path(name).stem for name in names if name.endswith(".safetensors")}
     assert recordings == {"causal_mask", "masked_attention_weights"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from autograder.checks import exercise, exercises
-from autograder.mutation import record, report
+from tools.quality import record, report
 
 
 @pytest.mark.parametrize("name", [name for name in exercises() if name in record.committed()])

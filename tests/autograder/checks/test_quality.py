@@ -32,7 +32,8 @@ from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
 from autograder.course.release.answer_keys import record_answer_keys
 from autograder.course.release.student_build import CACHE as RECORDINGS
-from autograder.selftest import quality, quality_record
+from tools.quality import __main__ as quality
+from tools.quality import quality_record
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

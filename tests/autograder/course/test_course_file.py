@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 
+from autograder.commands.main import main
 from autograder.course.course_file import (
     ChapterPlan,
     CourseFile,
@@ -266,3 +270,30 @@ def test_a_damaged_list_of_students_is_left_to_the_commands_that_need_it(tmp_pat
         f"[chapters.{CHAPTER}]\ndue = 2027-03-10T00:00:00\n[extensions.ada]\n{CHAPTER} = 2027-03-12T00:00:00\n"
     )
     assert read_course_file(tmp_path).due(CHAPTER, "ada") == day(12)
+
+
+def test_a_new_course_takes_the_rules_of_another_one_and_nothing_of_its_year(tmp_path: Path) -> None:
+    last, new = tmp_path / "last", tmp_path / "new"
+    for folder in (last, new):
+        folder.mkdir()
+    course_file_path(last).write_text(
+        '# Ada is ill until May\ntitle = "Ours"\ntime_zone = "Europe/Warsaw"\nlate = { per_day = 0.2 }\n'
+        '[chapters.07]\nonly = ["top_p"]\ndue = 2026-11-01T12:00:00\nweight = 2\ncanvas = "Sheet (88)"\n'
+        '[chapters.07.exercises.top_p]\npoints = 9\n[viva.07]\nweight = 0.5\ncanvas = "Talk (89)"\n'
+        "[total]\npass_mark = 50\n[extensions.ada]\n07 = 2026-11-05T12:00:00\n[deadlines.bo]\n07 = 2026-11-03T12:00:00\n"
+    )
+    assert write_template(new, last)
+    assert not re.search("ada|bo\\b|2026|88|89", course_file_path(new).read_text().partition("# Taken from")[2], re.I)
+    before, after = read_course_file(last), read_course_file(new)
+    (chapter, viva) = (next(iter(table.values())) for table in (before.chapters, before.viva))
+    assert after == msgspec.structs.replace(
+        before,
+        chapters=dict.fromkeys(before.chapters, msgspec.structs.replace(chapter, due=None, canvas="")),
+        viva=dict.fromkeys(before.viva, msgspec.structs.replace(viva, canvas="")),
+        extensions={},
+        deadlines={},
+    )
+    for words in (["--like", str(last)], ["--like", str(tmp_path)]):
+        folder = new if words[1] == str(last) else tmp_path / "other"
+        told = CliRunner().invoke(main, ["assign", "07", "--course", str(folder), *words])
+        assert (told.exit_code, (tmp_path / "other").exists()) == (2, False), told.output

@@ -11,12 +11,19 @@ from autograder.course.course_file import ChapterPlan, CourseFile
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.reports.report_page import render
-from autograder.intake.people.decisions import add, excuse, ignore, withdraw
 from autograder.intake.people.enrol import Enrolment
 from autograder.intake.people.find_student import find_student, matching_students
-from autograder.intake.people.not_counted import NotCounted
-from autograder.intake.people.standing import counts_for, is_excused
-from autograder.intake.people.strangers import is_stranger, problems, propose_pairs, strangers
+from autograder.intake.people.standing import (
+    NotCounted,
+    add,
+    counts_for,
+    excuse,
+    ignore,
+    is_excused,
+    is_stranger,
+    withdraw,
+)
+from autograder.intake.people.strangers import problems, propose_pairs, strangers
 from autograder.intake.roster import Student, merged, read_roster, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"

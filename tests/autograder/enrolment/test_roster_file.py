@@ -14,9 +14,9 @@ from autograder.errors import CourseError
 from autograder.intake.downloads.archive import Entry
 from autograder.intake.downloads.student_ids import by_student
 from autograder.intake.downloads.uploads import Upload
-from autograder.intake.people.attendance import nothing_handed_in
 from autograder.intake.people.class_list import read_class_list
 from autograder.intake.people.enrol import Enrolment, enrol
+from autograder.intake.people.standing import nothing_handed_in
 from autograder.intake.roster import Student, merged, read_roster, roster_path, write_roster
 
 from .conftest import moodle

@@ -147,6 +147,29 @@ def test_a_time_that_may_mean_two_things_or_none_is_not_read(text: str) -> None:
     assert platform_time(text, "UTC") is None
 
 
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (("13/10/2026 14:05", "01/11/2026 18:00"), ["2026-10-13 14:05:00+02:00", "2026-11-01 18:00:00+01:00"]),
+        (("10/13/2026 2:05 PM", "11/01/2026 6:00 PM"), ["2026-10-13 14:05:00+02:00", "2026-11-01 18:00:00+01:00"]),
+        (("13/10/2026 14:05", "2026-10-13 14:06"), ["2026-10-13 14:05:00+02:00", "2026-10-13 14:06:00+02:00"]),
+        (("01/11/2026 14:05", "02/11/2026 18:00"), None),
+        (("13/10/2026 14:05", "10/13/2026 14:05"), None),
+    ],
+)
+def test_a_column_tells_whether_the_day_or_the_month_comes_first(
+    enrolled: Callable[..., Enrolment], worksheet: Read, times: tuple[str, str], expected: list[str] | None
+) -> None:
+    enrolled(PARTICIPANTS)
+    table = f"\ufeffstudent,time\ns3,{times[0]}\ns1,{times[1]}\n"
+    if expected is None:
+        with pytest.raises(CourseError, match="day or the month"):
+            worksheet(table)
+    else:
+        found = worksheet(table).times
+        assert [found["bo-lind"], found["anna-schmidt-s1"]] == expected
+
+
 def test_a_time_that_is_read_again_before_the_work_comes_replaces_the_first(
     course: Course, enrolled: Callable[..., Enrolment], worksheet: Read, hand_in: Callable[..., None]
 ) -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.commands.selftest.sample_class import SampleStudent, sample_class
 from autograder.course.folder import Course
 from autograder.engine.settings import GradingSettings
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import configured
 from autograder.grading.record.results import GradeResult, read_result
-from autograder.selftest.sample_class import SampleStudent, sample_class
 
 from .conftest import CHAPTER
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.intake.notebook import cell_reader
-from autograder.intake.notebook.cell_reader import BUDGET
+from autograder.intake.notebook.cell_reader import BUDGET, STEPS, TextComparison
 from autograder.intake.notebook.intake import Intake, take_in
 from autograder.intake.notebook.lazy_json import (
     LazyValue,
@@ -24,7 +24,6 @@ from autograder.intake.notebook.lazy_json import (
     value_at,
 )
 from autograder.intake.notebook.manifest import Manifest, SourceCell
-from autograder.intake.notebook.text_comparison import STEPS, TextComparison
 
 EXERCISES = [f"f{i}" for i in range(6)]
 BODY = "\n".join(f"    y{i} = x + {i}" for i in range(8))

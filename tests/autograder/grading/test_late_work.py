@@ -23,8 +23,8 @@ from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.late_work import refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.record.results import read_result
+from autograder.grading.reports.feedback_archive import member_pages
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.member_pages import member_pages
 from autograder.grading.reports.missing import gaps, is_work_without_grade
 from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
 from autograder.intake.people.enrol import enrol

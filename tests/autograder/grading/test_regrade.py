@@ -117,6 +117,27 @@ def test_an_answer_that_a_person_has_not_seen_waits_for_one(graded: Course, fill
     assert answers(graded)["ann"] == (3, True, "Well said.")
 
 
+def test_a_blank_answer_is_worth_nothing_and_waits_for_nobody(graded: Course, filled: Fill, hand_in: HandIn) -> None:
+    for student in ("ann", "cem"):
+        hand_in(student, filled())
+    override(graded, "ben", "question_root", 2)
+    autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    assert {student: given[:2] for student, given in answers(graded).items()} == {
+        "ann": (None, False),
+        "ben": (2, False),
+        "cem": (None, False),
+    }
+
+
+def test_points_for_a_blank_answer_stay_while_it_stays_blank(graded: Course, filled: Fill, hand_in: HandIn) -> None:
+    hand_in("ann", filled())
+    autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    override(graded, "ann", "question_root", 2)
+    hand_in("ann", filled(causal_mask="def causal_mask(T): ..."))
+    autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
+    assert waits(graded, "ann", "question_root") == (2, False)
+
+
 @pytest.mark.usefixtures("other_checks")
 def test_a_dry_run_tells_the_same_and_writes_nothing(graded: Course, snapshot: Snapshot) -> None:
     before = snapshot(graded.root)
@@ -195,6 +216,7 @@ def waits(course: Course, student: str, cell: str) -> tuple[float | None, bool]:
 def test_a_time_stamp_that_comes_late_sends_nothing_back_to_a_person(graded: Course) -> None:
     override(graded, "ann", "test_causal_mask", 2.5)
     (graded.root / "submitted" / "ann" / CHAPTER / "timestamp.txt").write_text(LATE)
+    assert "changed" not in dict(to_regrade(graded, CHAPTER, None, SETTINGS).skipped).values()
     results = autograde(graded, CHAPTER, device="cpu", settings=SETTINGS, make_executor=MOVED)
     assert [result.student for result in results if not result.unchanged] == ["ann"]
     assert answers(graded) == GIVEN

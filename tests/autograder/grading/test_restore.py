@@ -15,6 +15,7 @@ from nbgrader.utils import determine_grade
 
 from autograder.checks_version import checks_stamp
 from autograder.course.folder import Course
+from autograder.intake.notebook.cell_reader import CellReader
 from autograder.intake.notebook.intake import Intake, take_in
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.missing_definitions import explain_missing
@@ -247,23 +248,36 @@ def test_an_untouched_notebook_has_no_answer(filled: Callable[..., Any], manifes
     assert (text, points, kinds) == ("YOUR ANSWER HERE", 0, [])
 
 
-def test_text_of_an_older_release_is_no_answer(filled: Callable[..., Any], manifest: Manifest) -> None:
-    """The question was worded otherwise when the student downloaded it; nbgrader's checksum proves that it is untouched."""
-    notebook = filled()
-    newer = [
-        {**vars(cell), "source": f"{cell.source} Use at most one formula, please."}
-        if cell.name == "prompt_root"
-        else vars(cell)
-        for cell in manifest.cells
-    ]
-    shorter = Manifest(
-        CHAPTER, tuple(type(manifest.cells[0])(**cell) for cell in newer), plain_texts=manifest.plain_texts
-    )
-    assert read(notebook, shorter) == ("YOUR ANSWER HERE", 0, [])
+REWORDED = "## The root\n\nSay why each score is divided before the softmax; two sentences will do."
+
+
+def upgraded(manifest: Manifest, *, known: bool = True) -> Manifest:
+    """The chapter after a release in which the question, the setup and an answer's cell have other texts."""
+    texts = {"prompt_root": REWORDED, "question_root": "Write your answer into this cell.", "setup": "import math\n"}
+    cells = tuple(replace(cell, source=texts.get(cell.name, cell.source)) for cell in manifest.cells)
+    earlier = {name: [manifest.by_name[name].source] for name in texts if name in manifest.by_name}
+    return replace(manifest, cells=cells, earlier=earlier if known else {})
+
+
+def test_text_of_an_earlier_release_is_no_answer(filled: Callable[..., Any], manifest: Manifest) -> None:
+    found = take_in(nbformat.writes(filled()).encode(), upgraded(manifest))
+    assert [problem.kind for problem in found.problems] == []
+    assert cell_named(found.notebook, "prompt_root").source == REWORDED
+    assert cell_named(found.notebook, "question_root").source == "Write your answer into this cell."
     older = filled()
     heading = next(cell for cell in older.cells if cell.source.startswith("# Exercises"))
     heading.source = heading.source.replace("of", "for")
     assert read(older, manifest)[1:] == (0, [])
+
+
+def test_what_a_student_wrote_into_an_earlier_question_is_shown(filled: Callable[..., Any], manifest: Manifest) -> None:
+    notebook = filled()
+    notebook.cells[named(notebook, "prompt_root")].source += f"\n\n{TEXT}"
+    found = take_in(nbformat.writes(notebook).encode(), upgraded(manifest))
+    text = cell_named(found.notebook, "question_root").source
+    assert text.partition(":*\n\n")[2] == TEXT
+    unknown = take_in(nbformat.writes(filled()).encode(), upgraded(manifest, known=False))
+    assert [problem.kind for problem in unknown.problems]
 
 
 def test_without_the_source_notebook_only_names_decide(filled: Callable[..., Any], manifest: Manifest) -> None:
@@ -315,21 +329,24 @@ NAME = "causal_mask"
 @pytest.mark.parametrize(("make", "kind"), [(new_markdown_cell, "markdown"), (new_raw_cell, "raw")])
 def test_code_in_a_text_is_named(make: object, kind: str, manifest: Manifest) -> None:
     cell = make("Mine:\ndef causal_mask(T): ...")  # type: ignore[operator]
-    (problem,) = explain_missing({NAME: None}, frozenset({NAME}), [(5, cell)], manifest)
+    (problem,) = explain_missing({NAME: None}, frozenset({NAME}), [(5, cell)], manifest, CellReader())
     assert f"stands in cell 5, which is a {kind} cell" in problem.what
 
 
 def test_an_empty_stub_is_still_empty_whatever_else_is_there(manifest: Manifest) -> None:
     stub, other = new_code_cell(manifest.by_name[NAME].source), new_code_cell("def causal_mask_2(T): ...")
-    (problem,) = explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest)
+    (problem,) = explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, other)], manifest, CellReader())
     assert problem.what == "causal_mask is still empty; cell 2 defines causal_mask_2."
 
 
 def test_nothing_is_said_of_what_was_not_begun_or_cannot_be_known(manifest: Manifest) -> None:
     stub = new_code_cell(manifest.by_name[NAME].source)
-    assert explain_missing({NAME: stub}, frozenset(), [(1, stub)], manifest) == []
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub)], manifest, CellReader()) == []
     helper = new_code_cell("def _Gpt_causal_mask(T): ...")
-    assert explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest) == []
+    assert explain_missing({NAME: stub}, frozenset(), [(1, stub), (2, helper)], manifest, CellReader()) == []
     opaque = new_code_cell("exec(open('mask.py').read())")
-    assert explain_missing({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest) == []
-    assert explain_missing({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest) == []
+    assert explain_missing({NAME: opaque}, frozenset({NAME}), [(1, opaque)], manifest, CellReader()) == []
+    assert (
+        explain_missing({NAME: None}, frozenset({NAME}), [(1, new_code_cell("import math"))], manifest, CellReader())
+        == []
+    )

@@ -16,6 +16,7 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 
+from autograder.commands.selftest.sample_class import SAVED_AS, sample_class
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.gradebook.transactions import _Unit
 from autograder.engine.settings import GradingSettings
@@ -27,7 +28,6 @@ from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter, Recorded, RecordError
 from autograder.grading.record.journal import open_journal
 from autograder.grading.record.results import GradeResult, read_results
-from autograder.selftest.sample_class import SAVED_AS, sample_class
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted

@@ -13,7 +13,7 @@ from nbgrader.api import Gradebook
 from autograder.course.authoring.rubrics import Rubric
 from autograder.grading.feedback.pages import stale_pages, write_feedback
 from autograder.grading.plugin import configured
-from autograder.grading.reports.member_pages import member_pages
+from autograder.grading.reports.feedback_archive import member_pages
 from autograder.grading.reports.rubric_counts import rubric_counts
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
@@ -106,7 +106,9 @@ def test_another_member_of_the_group_reads_the_ticked_items(course, monkeypatch)
         penalty=0.0,
         late_by=timedelta(),
     )
-    monkeypatch.setattr("autograder.grading.reports.member_pages.read_grades", lambda *arguments, **options: [member])
+    monkeypatch.setattr(
+        "autograder.grading.reports.feedback_archive.read_grades", lambda *arguments, **options: [member]
+    )
     page = member_pages(course, CHAPTER, ["fay"])["fay"].decode()
     assert "Fay Wray" in page
     assert "0.5 of 1</span><div><p>the root</p>" in page

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from autograder.mutation.guards import is_guard, lines_of_guards, promises_errors
-from autograder.mutation.operators import mutations
+from autograder.quizzes.mutation.guards import is_guard, lines_of_guards, promises_errors
+from autograder.quizzes.mutation.operators import mutations
 
 GUARDED = "def f(x, n):\n    if n < 1:\n        raise ValueError(n)\n    _check_shape(x)\n    return x * n\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.checks import exercise
-from autograder.mutation import keys
+from tools.quality import keys
 
 CODE = 'def f(x):\n    """Twice x."""\n    # a comment\n    if x < 0:\n        raise ValueError("x is negative")\n    return 2 * x\n'
 LOCALS = """def f(x):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from autograder.mutation.limits import CRASHED, TOO_LONG, in_fork
+from autograder.quizzes.mutation.limits import CRASHED, TOO_LONG, in_fork
 
 MIB = 1 << 20
 

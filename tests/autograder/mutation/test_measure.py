@@ -12,10 +12,10 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import exercise
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import MistakeFile
-from autograder.mutation import cache, effects, record
-from autograder.mutation.branches import branches_of
-from autograder.mutation.measure import Measures, Survivor, measure
-from autograder.mutation.mutants import own_definitions
+from tools.quality import cache, effects, record
+from tools.quality.branches import branches_of
+from tools.quality.measure import Measures, Survivor, measure
+from tools.quality.mutants import own_definitions
 
 SURVIVOR = Survivor("top_k", 2, "if k < 1:", "k < 1", "k <= 1", "comparison")
 ENTRY = """
@@ -52,7 +52,7 @@ def test_questions_that_run_everything_miss_no_branch() -> None:
 
 
 def test_a_check_that_refuses_the_reference_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.mutation.measure.first_failure", lambda sheet, subject: "values")
+    monkeypatch.setattr("tools.quality.measure.first_failure", lambda sheet, subject: "values")
     with pytest.raises(CourseError, match="nothing changed in top_k does not get all the points"):
         measure(exercise("top_k"))
 

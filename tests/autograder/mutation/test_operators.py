@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from autograder.mutation.operators import mutations
+from autograder.quizzes.mutation.operators import mutations
 
 
 def changes(body: str, operator: str) -> list[str]:

@@ -141,3 +141,15 @@ def test_without_pages_or_numbers_the_error_says_what_to_do(course: Course, tmp_
     with pytest.raises(CourseError, match="ada"):
         export_feedback(course, [CHAPTER], "moodle", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("platform", ["canvas", "moodle"])
+def test_a_withdrawn_student_gets_no_page(course: Course, tmp_path: Path, platform: str) -> None:
+    for student in ("ada", "bo"):
+        page(course, student, CHAPTER)
+    ada = Student("ada", "Ada", platform, user="1", uploads={CHAPTER: "41"}, enrolled=True)
+    bo = Student("bo", "Bo", platform, user="2", uploads={CHAPTER: "42"}, enrolled=True, state="withdrawn")
+    write_roster(course, {"ada": ada, "bo": bo})
+    (done,) = export_feedback(course, [CHAPTER], platform, tmp_path / "out")
+    assert (done.students, done.strangers) == (("ada",), ("bo",))
+    assert len(contents(done.paths[0])) == 1

@@ -60,7 +60,7 @@ def tell(course: Course) -> Callable[..., Result]:
 
 def rows(course: Course, name: str = "canvas.csv") -> dict[str, list[str]]:
     """Return an exported table's rows by their first cell."""
-    with (course.root / "export" / name).open(encoding="utf-8", newline="") as file:
+    with (course.root / "export" / name).open(encoding="utf-8-sig", newline="") as file:
         return {row[0]: row for row in csv.reader(file)}
 
 
@@ -182,9 +182,9 @@ def test_a_platform_gets_no_0_of_whom_nobody_knows_whether_they_could_be_graded(
     open_ = rf"2 submissions .*: Bo Doe \({CHAPTER}\), Cy Doe \({CHAPTER}\)"
     assert re.search(open_, told.stdout)
     assert re.search(open_, tell("export").stdout)
-    with (course.root / "export" / "grades.csv").open(encoding="utf-8", newline="") as file:
+    with (course.root / "export" / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
         scores = {row["student_id"]: row["score"] for row in csv.DictReader(file) if row["assignment"] == CHAPTER}
-    assert scores == {"ada": "3.0", "bo": "0.0", "cy": "0.0", "di": "1.0"}
+    assert scores == {"ada": "3.00", "bo": "0.00", "cy": "0.00", "di": "1.00"}
     assert json.loads(tell("export", "--json").stdout)["not_gradable"] == of("bo", "cy")
 
 
@@ -241,3 +241,31 @@ def test_a_result_of_which_the_gradebook_knows_nothing_is_no_grade(course: Cours
     course.folder("submitted", "eve", CHAPTER).mkdir(parents=True)
     eve = read_student_work(course, [CHAPTER])[-1]
     assert (eve.grade.student, eve.recorded, eve.graded) == ("eve", False, False)
+
+
+def test_a_person_decides_about_a_pdf_and_can_take_it_back(course: Course, tell: Callable[..., Result]) -> None:
+    assert "tfcourse decide" in tell("export").stdout
+    for words in (["4", "too many"], ["-1", "x"], ["nan", "x"], ["2"], ["2", " "], ["2", "both", "--undo"], []):
+        assert tell("decide", "cy", CHAPTER, "--", *words).exit_code == 2, words
+    for student, chapter in (("nobody", CHAPTER), ("cy", "99"), ("ada", CHAPTER)):
+        assert tell("decide", student, chapter, "2", "A PDF").exit_code == 2
+    assert tell("decide", "cy", CHAPTER, "--undo").exit_code == 2
+    assert tell("decide", "cy", CHAPTER, "1", "A PDF").exit_code == 0
+    assert tell("decide", "cy", CHAPTER, "2", "A PDF, half of it right").exit_code == 0
+    for command in COMMANDS:
+        told = tell(*command.split())
+        assert (told.exit_code, told.stdout.count("A PDF, half of it right")) == (0, 1), told.output
+        assert "tfcourse decide" not in told.stdout
+    assert rows(course)["Doe, Cy"][-1] == "2.00"
+    assert (rows(course, "grades.csv")["assignment"][-1], rows(course, "grades.csv")[CHAPTER][-1]) == (
+        "decided_by_hand",
+        "",
+    )
+    assert "A PDF, half of it right" in (course.root / "report.html").read_text()
+    (work,) = (work for work in read_student_work(course, [CHAPTER]) if work.grade.student == "cy")
+    assert (work.graded, work.grade.score, work.problems, len(work.remarks)) == (True, 2.0, (), 1)
+    write_result(course, GradeResult("cy", CHAPTER, "graded", (ExerciseResult("split_heads", 0.0, 3.0),)))
+    (grade,) = (grade for grade in read_grades(course, [CHAPTER]) if grade.student == "cy")
+    assert (grade.score, "--undo" in grade.decision) == (2.0, True)
+    assert tell("decide", "cy", CHAPTER, "--undo").exit_code == 0
+    assert not any(grade.decision for grade in read_grades(course))

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from autograder.commands.main import main
+from autograder.commands.selftest.doctor import examine
 from autograder.course.total_rule import TotalRule
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.totals import totals
 from autograder.intake.notebook.manifest import read_manifest
-from autograder.selftest.doctor import examine
 from tests.autograder.marking.conftest import CHAPTER, EXERCISE, course, graded  # noqa: F401
 
 VIVA = f"{CHAPTER}_viva"
@@ -38,7 +38,7 @@ def run(course, *words):  # noqa: F811
 
 
 def read(path):
-    with Path(path).open(encoding="utf-8", newline="") as file:
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -56,10 +56,10 @@ def test_csv_has_the_conversations_and_leaves_missing_ones_empty(talked, tmp_pat
     data = run(talked, "export", "--to", str(tmp_path / "out"))
     rows = {row["student_id"]: row for row in read(tmp_path / "out" / "grades.csv") if row["assignment"] == VIVA}
     shown = {student: (row["score"], row["max_score"], row["needs_manual_grade"]) for student, row in rows.items()}
-    assert shown["ada"] == ("3.0", "4.0", "False")
-    assert shown["bob"] == ("1.0", "4.0", "True")
-    assert shown["fay"] == ("1.0", "4.0", "False")
-    assert shown["cyd"] == ("", "4.0", "False")
+    assert shown["ada"] == ("3.00", "4.00", "False")
+    assert shown["bob"] == ("1.00", "4.00", "True")
+    assert shown["fay"] == ("1.00", "4.00", "False")
+    assert shown["cyd"] == ("", "4.00", "False")
     assert {item["student"] for item in data["no_conversation"]} == {"cyd", "dan", "eve"}
     told = CliRunner().invoke(main, ["export", "--to", str(tmp_path / "again"), "--course", str(talked.root)])
     assert re.search(f"{VIVA}: 3 .*: cyd, dan, eve", told.stdout)

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from autograder.commands.main import main
 from autograder.engine.settings import GradingSettings
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
+from autograder.intake.roster import Student, write_roster
 from autograder.quizzes.viva import interviews as interviews_module
 from autograder.quizzes.viva.interviews import USUAL, usual_count
 
@@ -132,3 +133,5 @@ def test_a_student_who_has_answered_keeps_the_questions(course):
     answer = VivaAnswer("causal_mask", 0, False)
     VivaJournal(course, CHAPTER).answer("fay", "x", kept.made_from, kept.count, 0, answer)
     assert {item.student: item for item in made()}["fay"] == kept
+    write_roster(course, {"fay": Student("fay", state="withdrawn")})
+    assert "fay" not in {item.student for item in made()}

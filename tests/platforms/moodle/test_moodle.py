@@ -14,36 +14,20 @@ import pytest
 from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading.reports.export import export, other_maxima
+from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.moodle import first_worksheets, other_maxima, record_worksheets, scaled
 from autograder.intake.downloads.collect import collect
 from autograder.intake.downloads.store import Collection
-from autograder.intake.people.attendance import group_submitters
 from autograder.intake.people.class_list import WorksheetForm
 from autograder.intake.people.enrol import enrol
+from autograder.intake.people.standing import group_submitters
 from autograder.intake.people.worksheet import enrol_worksheet, worksheet_form
 from autograder.intake.roster import read_roster
-from tests.corpus.conftest import release
 
-FILES = Path(__file__).parent
-CHAPTER = "03_scaled_dot_product"
+from .conftest import CHAPTER, FILES
+
 TEAMS = f"[chapters.{CHAPTER}]\ngroups = true\n"
-
-
-@pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course in which the chapter is released. Do not write into it."""
-    root = tmp_path_factory.mktemp("moodle") / "course"
-    release(root, {CHAPTER: ("soft_lookup", "causal_mask", "padding_mask")}, wheels=False)
-    return root
-
-
-@pytest.fixture
-def course(pristine: Path, tmp_path: Path) -> Course:
-    """A course of one's own, with Moodle's list of participants."""
-    course = Course.open(Path(shutil.copytree(pristine, tmp_path / "course")))
-    enrol(course, FILES / "participants_en.csv")
-    return course
 
 
 def told(collection: Collection) -> list[str]:
@@ -137,6 +121,42 @@ def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> No
     assert (dora.drafts, dora.teams) == ((CHAPTER,), {CHAPTER: "Team Z"})
 
 
+def test_a_worksheet_changes_no_name_that_two_columns_gave_and_names_whom_it_adds(
+    course: Course, tmp_path: Path
+) -> None:
+    assert enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER).enrolment.added == ()
+    john = read_roster(course)["john-smith-jr"]
+    assert (john.name, john.first_and_last_name) == ("John Smith, Jr.", ("John", "Smith, Jr."))
+    # Teachers stand in no worksheet.
+    with_teachers = enrol(course, FILES / "participants_en_with_teachers.csv")
+    assert len(with_teachers.added) == 3
+    sheet = enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
+    assert (sheet.enrolment.absent, sheet.enrolment.unchanged) == (
+        with_teachers.added,
+        tuple(sorted(sheet_people(course))),
+    )
+
+
+def sheet_people(course: Course) -> list[str]:
+    return [name for name, student in read_roster(course).items() if CHAPTER in student.participants]
+
+
+def test_rows_of_another_role_than_most_are_left_out_and_named(course: Course, tmp_path: Path) -> None:
+    rows = ["First name,Last name,Email address,Roles", "Ann,New,new@x.example,Student"]
+    rows += [f"Stu{n},Dent,s{n}@x.example,Student" for n in range(3)]
+    rows += ["Tea,Cher,t@x.example,Teacher", 'Tu,Tor,u@x.example,"Student, Tutor"']
+    (tmp_path / "p.csv").write_text("\n".join(rows), encoding="utf-8")
+    enrolment = enrol(course, tmp_path / "p.csv")
+    assert [(problem.kind, problem.where) for problem in enrolment.problems] == [("other role", "p.csv, line 6")]
+    assert enrolment.added == ("ann-new", "stu0-dent", "stu1-dent", "stu2-dent", "tu-tor")
+
+
+def test_of_several_groups_in_one_cell_the_smallest_hands_in(course: Course) -> None:
+    course_file_path(course.root).write_text(TEAMS)
+    mates = group_submitters(course, CHAPTER, read_roster(course), ["jose-nunez"])
+    assert mates == {"sean-o-brien": "jose-nunez"}
+
+
 @pytest.mark.parametrize("worksheet", [False, True])
 def test_names_are_found_without_the_signs_that_moodle_leaves_out(course: Course, worksheet: bool) -> None:
     if worksheet:
@@ -157,3 +177,32 @@ def test_a_worksheet_in_another_language_is_read_and_goes_back_in_it(course: Cou
     (row,) = csv.DictReader(written.path.open(encoding="utf-8"))
     assert (row["ID"], row["Bewertung"], row["Zuletzt geändert (Bewertung)"]) == ("Teilnehmer/in6", "15.50", "")
     assert "21" in "".join(other_maxima([jose], {CHAPTER: form}))
+
+
+def test_moodle_gets_two_decimals_the_rest_of_the_course_and_what_has_changed(course: Course, tmp_path: Path) -> None:
+    enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
+    form = replace(worksheet_form(course, CHAPTER), maximum=98.0)
+    some = [replace(grade, handed_in=True, best=21.0) for grade in read_grades(course, [CHAPTER]) if grade.moodle_id]
+    jose, petra, *_ = (replace(grade, raw=16.497) for grade in some)
+    lost = replace(jose, chapter="01_recurrent", moodle_id="", email="", number="")
+    first = export([jose, petra, lost], "moodle", tmp_path, forms={CHAPTER: form})
+    assert [(one.path.name, len(one.students), len(one.left_out)) for one in first] == [
+        ("moodle-import-01_recurrent.csv", 0, 1),
+        (f"moodle-{CHAPTER}.csv", 2, 0),
+    ]
+    record_worksheets(course, [jose, petra], {one.path.name: one.students for one in first})
+    before = first_worksheets(course, [CHAPTER])
+    assert before == {CHAPTER: {jose.student: "16.50", petra.student: "16.50"}}
+    better = scaled([jose, replace(petra, raw=21.0, penalty=10.5)], {CHAPTER: form})
+    assert [(grade.score, grade.best) for grade in better] == [(pytest.approx(16.497 / 21 * 98), 98.0), (49.0, 98.0)]
+    again = export([jose, replace(petra, raw=18.0)], "moodle", tmp_path, forms={CHAPTER: form}, first=before)
+    assert [(one.path.name, one.students) for one in again] == [
+        (f"moodle-{CHAPTER}.csv", tuple(sorted([jose.student, petra.student]))),
+        (f"moodle-{CHAPTER}-changed.csv", (petra.student,)),
+    ]
+    export([jose, petra], "moodle", tmp_path, forms={CHAPTER: form}, first=before)
+    assert not (tmp_path / f"moodle-{CHAPTER}-changed.csv").exists()
+    export([jose], "csv", tmp_path)
+    assert (tmp_path / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    (row,) = csv.DictReader((tmp_path / "grades.csv").open(encoding="utf-8-sig"))
+    assert (row["score"], row["max_score"]) == ("16.50", "21.00")

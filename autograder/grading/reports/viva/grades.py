@@ -10,9 +10,8 @@ from typing import Any
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.course.viva_plan import vivas_of
+from autograder.errors import some
 from autograder.grading.reports.grades import Grade
-
-_NAMED = 10
 
 
 def read_viva_grades(course: Course, grades: Sequence[Grade]) -> list[Grade]:
@@ -67,8 +66,6 @@ def missing_conversations(grades: Iterable[Grade], form: str) -> list[str]:
     lines = []
     for name, several in groupby(grades, key=lambda grade: grade.chapter):
         absent = [grade.full_name for grade in several if not grade.handed_in]
-        more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
         if absent:
-            who = ", ".join(absent[:_NAMED])
-            lines.append(f"{name}: {len(absent)} had no conversation, {shown}: {who}{more}")
+            lines.append(f"{name}: {len(absent)} had no conversation, {shown}: {some(absent)}")
     return lines

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from autograder.mutation.places import name_of
+from autograder.quizzes.mutation.places import name_of
 
 _CHECKS = ("_check", "_require")
 

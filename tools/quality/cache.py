@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.atomic_files import staged_file
-from autograder.mutation.measure import Measures, Survivor
+from tools.quality.measure import Measures, Survivor
 
 FOLDER = Path(".cache", "mutants")
 _KEPT_DAYS = 30

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Literal
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.known_errors import as_course_error
 from autograder.course.paths import require_writable, shell_command
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 
 State = Literal["ok", "note", "missing"]
 
@@ -162,6 +163,13 @@ def _isolation() -> Iterator[Item]:
 def _course(course_dir: Path) -> Iterator[Item]:
     if (course_dir / CONFIG_NAME).is_file():
         yield _folder(course_dir.resolve())
+        if os.name == "posix" and course_dir.stat().st_mode & 0o007:
+            detail = "others on this machine can read grades, names and the secret seed"
+            yield Item("course privacy", "note", detail, shlex.join(["chmod", "700", str(course_dir.resolve())]))
+        copies = [path.relative_to(course_dir).as_posix() for path in sorted(course_dir.rglob("*[cC]onflict*"))]
+        if copies:
+            remedy = "A synchronized folder has two versions of these files. Compare them, and keep one of each."
+            yield Item("conflict copies", "note", some(copies), remedy)
         yield _books(course_dir)
     else:
         command = shell_command(Course(course_dir.resolve()), "assign", "CHAPTER")

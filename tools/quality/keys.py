@@ -16,25 +16,19 @@ from pathlib import Path
 from autograder.checking.exercise import Exercise
 from autograder.checks import declaring_module
 from autograder.mistakes.source_edits import EditError, Sources
-from autograder.mutation.guards import promises_errors
-from autograder.mutation.mutants import Key, own_definitions, reached_code
+from autograder.quizzes.mutation.guards import promises_errors
 from autograder.static_analysis.definitions import module_source
 from autograder.static_analysis.import_graph import source_files
+from tools.quality.mutants import Key, own_definitions, reached_code
 
-_PACKAGE = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
+_PACKAGE = _ROOT / "autograder"
 # The wording of a verdict decides no points.
 _WORDING = {"example.py", "hidden_messages.py", "value_text.py", "verdict.py", "similar_names.py", "stamp.py"}
 _ENGINE = (
-    "operators",
-    "expressions",
-    "statements",
-    "places",
-    "mutants",
-    "measure",
-    "limits",
-    "effects",
-    "branches",
-    "guards",
+    *(_PACKAGE / "quizzes" / "mutation" / f"{name}.py" for name in ("operators", "expressions", "statements")),
+    *(_PACKAGE / "quizzes" / "mutation" / f"{name}.py" for name in ("places", "limits", "guards")),
+    *(_ROOT / "tools" / "quality" / f"{name}.py" for name in ("mutants", "measure", "effects", "branches")),
 )
 _COURSE = "tfcourse"
 _OF_CHECKS = {("autograder", "checks"), ("autograder", "checking")}
@@ -45,7 +39,7 @@ def key_of(exercise: Exercise) -> str:
     parts = (
         reference_digest(exercise),
         files_digest(files_of_the_check(exercise)),
-        files_digest(_PACKAGE / "mutation" / f"{name}.py" for name in _ENGINE),
+        files_digest(_ENGINE),
         *(".".join(node.key) for node in own_definitions(exercise)),
         f"errors: {promises_errors(exercise.reference)}",
     )
@@ -138,7 +132,7 @@ def _constants(module: str) -> str:
 @cache
 def _file_digest(file: Path) -> str:
     tree = _WithNumberedLocals().visit(ast.parse(file.read_text(encoding="utf-8")))
-    return _digest(_WithNumberedPrivateNames().visit(tree))
+    return _digest(_WithoutFolders().visit(_WithNumberedPrivateNames().visit(tree)))
 
 
 @cache
@@ -169,6 +163,13 @@ class _WithoutSentences(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return ast.Pass() if is_text else self.generic_visit(node)
+
+
+class _WithoutFolders(ast.NodeTransformer):
+    """Leaves of the name of a module from which something is imported the last part: a module may move."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        return ast.ImportFrom((node.module or "").rpartition(".")[2], node.names, node.level)
 
 
 class _WithNumberedLocals(ast.NodeTransformer):

@@ -1,6 +1,6 @@
 """Measure the checks: every known mistake must score within its class's band and be recognised.
 
-``python -m autograder.selftest.quality`` measures all exercises. With names of exercises it measures only these, and prints their tables.
+``python -m tools.quality`` measures all exercises. With names of exercises it measures only these, and prints their tables.
 It writes the results to ``docs/grader-quality/quality.json``, and from there a page per chapter. The exit code is 1 if a mistake is
 outside its band or is not recognised. ``--pages`` measures nothing, and writes the pages again. ``--seeds 8`` lists mistakes whose points
 depend on the seed of the hidden tests.
@@ -24,14 +24,14 @@ from autograder.checking.exercise import BANDS, Exercise, Misconception
 from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.checks import exercises
-from autograder.mutation import record
-from autograder.mutation.measure import Measures
 from autograder.parallel import parallel_map
-from autograder.selftest.nearest_answer import points_by_lookup
-from autograder.selftest.quality_record import MistakeResult, Quality, from_record, write_record
+from tools.quality import record
+from tools.quality.measure import Measures
+from tools.quality.nearest_answer import points_by_lookup
+from tools.quality.quality_record import MistakeResult, Quality, from_record, write_record
 
 FOLDER = Path(__file__).parents[2] / "docs" / "grader-quality"
-COMMAND = "python -m autograder.selftest.quality"
+COMMAND = "python -m tools.quality"
 
 
 def examine(exercise: Exercise, *, seed: int = 0) -> Quality:
@@ -275,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="with --mutants: update mutants.json")
     options = parser.parse_args(arguments)
     if options.mutants or options.coverage:
-        from autograder.mutation.command import run  # only developers have coverage.py
+        from tools.quality.command import run  # only developers have coverage.py
 
         if unknown := set(options.names) - set(exercises()):
             parser.error(f"there is no exercise named {', '.join(sorted(unknown))}")

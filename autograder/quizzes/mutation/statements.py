@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from autograder.mutation.places import Change, Place, name_of
+from autograder.quizzes.mutation.places import Change, Place, name_of
 
-_EFFECTS = "autograder.mutation.effects"
+_EFFECTS = "tools.quality.effects"
 
 
 def condition(place: Place) -> Iterator[Change]:

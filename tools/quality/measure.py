@@ -11,10 +11,10 @@ from autograder.checking.exercise import Exercise
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.errors import CourseError
-from autograder.mutation import effects
-from autograder.mutation.branches import branches_of
-from autograder.mutation.limits import CRASHED, TOO_LONG, in_fork
-from autograder.mutation.mutants import Mutant, mutants_of, own_definitions, with_definition
+from autograder.quizzes.mutation.limits import CRASHED, TOO_LONG, in_fork
+from tools.quality import effects
+from tools.quality.branches import branches_of
+from tools.quality.mutants import Mutant, mutants_of, own_definitions, with_definition
 
 # A mutant's limits relative to the reference: endless loops end soon, and a slow machine kills no mutant.
 SECONDS, TIMES = 3.0, 10

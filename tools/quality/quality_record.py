@@ -49,7 +49,7 @@ class Quality:
     outcomes: tuple[MistakeResult, ...]  # one per known mistake, in the order of the declaration
     unproven: tuple[str, ...]  # aspects that no known mistake fails
     for_nothing: float  # the highest share of a solution that computes nothing (see :func:`trivial_solutions`)
-    # the highest share of a solution that looks up recorded answers (``autograder.selftest.nearest_answer``)
+    # the highest share of a solution that looks up recorded answers (``tools.quality.nearest_answer``)
     by_lookup: float
 
 

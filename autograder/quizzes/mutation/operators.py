@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.mutation import expressions, statements
-from autograder.mutation.guards import is_guard
-from autograder.mutation.places import Change, Place
+from autograder.quizzes.mutation import expressions, statements
+from autograder.quizzes.mutation.guards import is_guard
+from autograder.quizzes.mutation.places import Change, Place
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def mutations(code: str, *, guards: bool = True) -> list[Mutation]:
 
     Args:
         code: the source of one function or class, at the left margin.
-        guards: change guards, too (:mod:`autograder.mutation.guards`).
+        guards: change guards, too (:mod:`autograder.quizzes.mutation.guards`).
     """
     tree = ast.parse(code)
     texts = {ast.unparse(tree)}

@@ -13,8 +13,8 @@ from autograder.checking.decision import decide
 from autograder.checking.exercise import Exercise
 from autograder.checking.subject import LocalSubject
 from autograder.mistakes.source_edits import Node
-from autograder.mutation.guards import lines_of_guards, promises_errors
-from autograder.mutation.mutants import own_definitions
+from autograder.quizzes.mutation.guards import lines_of_guards, promises_errors
+from tools.quality.mutants import own_definitions
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Measure the points of a solution that looks up the answer to the nearest visible test instead of computing.
 
 The student package contains the visible tests with their correct answers. A lookup table of them, which returns the nearest entry for any
-other test, must earn no more than a trivial solution. ``autograder.selftest.quality`` reports this measure.
+other test, must earn no more than a trivial solution. ``tools.quality.__main__`` reports this measure.
 
 Three kinds of lookup are measured:
 

@@ -11,8 +11,8 @@ from typing import Any
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.mistakes.source_edits import Node, Sources, run_source
-from autograder.mutation.guards import promises_errors
-from autograder.mutation.operators import Mutation, mutations
+from autograder.quizzes.mutation.guards import promises_errors
+from autograder.quizzes.mutation.operators import Mutation, mutations
 
 Key = tuple[str, str]
 

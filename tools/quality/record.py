@@ -15,9 +15,9 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import Equivalent, MistakeFile
-from autograder.mutation import cache
-from autograder.mutation.keys import key_of
-from autograder.mutation.measure import Measures, Survivor, measure
+from tools.quality import cache
+from tools.quality.keys import key_of
+from tools.quality.measure import Measures, Survivor, measure
 
 FOLDER = Path(__file__).parents[2] / "docs" / "grader-quality"
 MEASURES = FOLDER / "mutants.json"

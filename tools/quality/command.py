@@ -1,4 +1,4 @@
-"""Run ``python -m autograder.selftest.quality`` with ``--mutants`` or ``--coverage``."""
+"""Run ``python -m tools.quality`` with ``--mutants`` or ``--coverage``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from autograder.checks import exercises
 from autograder.errors import CourseError
-from autograder.mutation import cache, record, report
-from autograder.mutation.measure import Measures
 from autograder.parallel import parallel_map
+from tools.quality import cache, record, report
+from tools.quality.measure import Measures
 
 
 def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = False, write: bool = False) -> int:
@@ -37,7 +37,7 @@ def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = Fal
 
 
 def _source(name: str) -> str:
-    from autograder.mutation.mutants import own_definitions
+    from tools.quality.mutants import own_definitions
 
     return "".join(node.code for node in own_definitions(exercises()[name]))
 

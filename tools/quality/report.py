@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from autograder.checks import exercises
-from autograder.mutation.measure import Measures, Survivor
-from autograder.mutation.mutants import own_definitions
-from autograder.mutation.record import stale, unexplained
+from tools.quality.measure import Measures, Survivor
+from tools.quality.mutants import own_definitions
+from tools.quality.record import stale, unexplained
 
 
 def survivors(name: str, measures: Measures) -> Iterator[str]:

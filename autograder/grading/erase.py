@@ -1,0 +1,120 @@
+"""Erase a student from a course folder: work, grades, pages, journals and the entry on the class list."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from nbgrader.api import Gradebook, MissingEntry
+from sqlalchemy.engine import make_url
+
+from autograder.atomic_files import write_atomically
+from autograder.course.course_file import course_file_path
+from autograder.course.folder import Course
+from autograder.course.gradebook.reader import sqlite_file
+from autograder.intake.roster import Student, read_roster, write_roster
+
+# The folders in which a student has folders and files of their own.
+_OF_STUDENTS = ("submitted", "autograded", "feedback", "replaced", "uncounted", "results", "journal", "viva")
+# The folders with JSON about several students.
+_OF_CLASS = ("journal", "marks", "viva", "worksheets")
+# What commands make anew from the rest; archives cannot be searched.
+_MADE_ANEW = ("export", "report.html", "viva/*/*.html")
+# What students receive, and where it comes from: nobody is named there.
+_WITHOUT_PEOPLE = ("source", "release", "student")
+
+
+def erase(course: Course, student: str) -> tuple[list[str], list[str]]:
+    """Erase a student.
+
+    Args:
+        course: the course; the caller holds its lock.
+        student: the exact id.
+
+    Returns:
+        The top folders and files from which something was removed, and the files that still name the student.
+    """
+    root, roster = course.root.resolve(), read_roster(course)
+    entry = roster.pop(student, Student(student))
+    is_named = _finder({student, *filter(None, (entry.name, entry.email, entry.login, entry.number))})
+    touched = {"gradebook.db"} if _from_gradebook(course, student) else set()
+    for path in [*_own(root, student), *(path for pattern in _MADE_ANEW for path in root.glob(pattern))]:
+        if path.exists():
+            (shutil.rmtree if path.is_dir() else Path.unlink)(path)
+            touched.add(path.relative_to(root).parts[0])
+    for path in (path for top in _OF_CLASS for path in sorted((root / top).rglob("*.json*"))):
+        before = path.read_text(encoding="utf-8")
+        lines = before.splitlines() if path.suffix == ".jsonl" else [before]
+        kept = [_without(json.loads(line), student, is_named) if is_named(line.encode()) else line for line in lines]
+        if kept != lines:
+            texts = [line if isinstance(line, str) else json.dumps(line) for line in kept if line is not None]
+            write_atomically(path, "".join(f"{text}\n" for text in texts).encode(), mode=path.stat().st_mode & 0o777)
+            touched.add(path.relative_to(root).parts[0])
+    if _from_course_file(root, student):
+        touched.add(course_file_path(root).name)
+    write_roster(course, roster)
+    left = [
+        path.relative_to(root).as_posix()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.relative_to(root).parts[0] not in _WITHOUT_PEOPLE and is_named(path.read_bytes())
+    ]
+    return sorted({*touched, "students.json"}), left
+
+
+def _own(root: Path, student: str) -> Iterator[Path]:
+    """Yield the folders and files that are the student's alone."""
+    for top in _OF_STUDENTS:
+        for path in sorted((root / top).rglob("*")):
+            if path.name == student or (path.stem == student and path.suffix == ".json"):
+                yield path
+
+
+def _finder(names: set[str]) -> Callable[[bytes], bool]:
+    """Return a function that tells whether bytes hold one of some names as a word, also as JSON writes it."""
+    spelled = {text for name in names for text in (name, json.dumps(name)[1:-1])}
+    pattern = "|".join(re.escape(text) for text in sorted(spelled))
+    found = re.compile(rb"(?<![\w@.-])(?:" + pattern.encode() + rb")(?![\w@-])")
+    return lambda data: found.search(data) is not None
+
+
+def _without(value: Any, student: str, is_named: Callable[[bytes], bool]) -> Any:
+    """Return JSON without what is about a student; None if all of it is."""
+    if isinstance(value, dict):
+        if value.get("student") == student:
+            return None
+        return {name: _without(other, student, is_named) for name, other in value.items() if name != student}
+    if isinstance(value, list):
+        texts = [other for other in value if not (isinstance(other, str) and is_named(other.encode()))]
+        return [kept for other in texts if (kept := _without(other, student, is_named)) is not None or other is None]
+    return value
+
+
+def _from_gradebook(course: Course, student: str) -> bool:
+    """Remove a student's rows, and overwrite what SQLite keeps of them."""
+    with Gradebook(course.gradebook_url, str(course.config().CourseDirectory.get("course_id", ""))) as gradebook:
+        try:
+            gradebook.remove_student(student)
+        except MissingEntry:
+            return False
+    if (path := sqlite_file(make_url(course.gradebook_url))) is not None:
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("VACUUM")
+    return True
+
+
+def _from_course_file(root: Path, student: str) -> bool:
+    """Remove a student's dates from ``course.toml``."""
+    path = course_file_path(root)
+    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
+    removed = [document[table].pop(student, None) for table in ("extensions", "deadlines") if table in document]
+    if any(dates is not None for dates in removed):
+        write_atomically(path, tomlkit.dumps(document).encode())
+        return True
+    return False

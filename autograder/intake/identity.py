@@ -1,0 +1,149 @@
+"""Tell who is who: class lists, worksheets and downloads name people by numbers, ids, addresses and names.
+
+Two identities are matched by their number on Canvas, then by an id, login, institution's number or email address, then by a participant's
+number on Moodle, then by their names, last by the number of an anonymous participant. Each step takes only what is unique on both sides;
+the rest is reported, and never guessed.
+
+Does not protect against:
+
+- a student who takes another student's full name on Moodle, in a course whose worksheets are not read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from autograder.intake.roster import Student, groups_of, names_of, safe_id
+
+Key = TypeVar("Key")
+
+CANVAS, _INSTITUTION = "canvas", "institution"
+
+
+def on_moodle(chapter: str) -> str:
+    """Return where a participant of a chapter's assignment on Moodle has one number."""
+    return f"moodle {chapter}"
+
+
+def platform_for(chapter: str) -> str:
+    """Return where a student hands in a chapter on one platform."""
+    return f"platform {chapter}"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What is known of a person. Without a name the person is anonymous."""
+
+    numbers: Mapping[str, str] = field(default_factory=dict)  # by place, in each of which a person has one number
+    texts: frozenset[str] = frozenset()  # ids, logins, numbers of the institution and addresses, as they are compared
+    spelling: str = ""  # the name as it is written
+    names: frozenset[str] = frozenset()  # forms of the name, as they are compared
+
+    def contradicts(self, other: Identity, *, by_name: bool = False) -> bool:
+        """Return whether two identities are different people's.
+
+        Args:
+            by_name: whether nothing but the names agree. Then any other number is another person's.
+        """
+        places = self.numbers.keys() & other.numbers.keys()
+        firm = places if by_name else places & {CANVAS, _INSTITUTION}
+        return any(self.numbers[place].casefold() != other.numbers[place].casefold() for place in firm)
+
+    def may_be_called(self, other: Identity) -> bool:
+        """Return whether the names of two identities allow that they are one person's."""
+        return not (self.names and other.names) or bool(self.names & other.names)
+
+
+def identity_of(student: Student) -> Identity:
+    """Return the identity of an entry of the roster, or of a line of a class list."""
+    numbers = {CANVAS: student.user, _INSTITUTION: student.number, "id": student.id if student.enrolled else ""}
+    numbers |= {
+        on_moodle(chapter): student.number_on_moodle(chapter) for chapter in {*student.participants, *student.uploads}
+    }
+    numbers |= {platform_for(chapter): student.platform_of(chapter) for chapter in student.uploads}
+    # Anybody may call themselves like another's login: an id that is made of a display name identifies nobody.
+    only_name = student.platform and not (student.enrolled or student.login or student.number or student.email)
+    id_ = "" if only_name and student.id == safe_id(student.name) else student.id
+    return Identity(
+        {place: number for place, number in numbers.items() if number},
+        frozenset(text.casefold() for text in (id_, student.login, student.number, student.email) if text),
+        "" if student.blind else student.name,
+        frozenset() if student.blind else frozenset(_names(student)),
+    )
+
+
+def _names(student: Student) -> Iterator[str]:
+    for name in names_of(student):
+        yield name
+        # Where groups hand in one by one, Moodle writes ``Group-Full name``.
+        yield from (f"{group}-{name}" for group in groups_of(student))
+
+
+def match(
+    asking: Mapping[Key, Identity], known: Mapping[str, Identity], given: Mapping[Key, str] | None = None
+) -> tuple[dict[Key, str], dict[Key, list[str]]]:
+    """Return who of the known people each identity is, and the candidates of those for whom it is open.
+
+    Args:
+        given: what is certain already.
+    """
+    matches, doubts = dict(given or {}), dict[Key, list[str]]()
+    for keys in (_canvas, _texts, _participants, _spelling, _names_of, _numbers):
+        taken = frozenset(matches.values())
+        free = {name: person for name, person in known.items() if name not in taken}
+        candidates = _candidates({one: who for one, who in asking.items() if one not in matches}, free, keys)
+        claims: dict[str, list[Key]] = defaultdict(list)
+        for one, names in candidates.items():
+            for name in names:
+                claims[name].append(one)
+        unique = {one: names[0] for one, names in candidates.items() if len(names) == 1 == len(claims[names[0]])}
+        matches |= unique
+        doubts |= {one: names for one, names in candidates.items() if one not in unique}
+    return matches, {one: names for one, names in doubts.items() if one not in matches}
+
+
+_Keys = Callable[[Identity], Iterable[str]]
+
+
+def _candidates(asking: Mapping[Key, Identity], known: Mapping[str, Identity], keys: _Keys) -> dict[Key, list[str]]:
+    """Return the people who share a key with each identity and do not contradict it."""
+    by_key: dict[str, set[str]] = defaultdict(set)
+    for name, person in known.items():
+        for key in keys(person):
+            by_key[key].add(name)
+    by_name = keys in (_spelling, _names_of)
+    found = {}
+    for one, who in asking.items():
+        names = {name for key in keys(who) for name in by_key.get(key, ())}
+        # A number in a download may be that of a team, whose members are others than the participant of this number.
+        names = {name for name in names if keys not in (_participants, _numbers) or who.may_be_called(known[name])}
+        if fitting := sorted(name for name in names if not who.contradicts(known[name], by_name=by_name)):
+            found[one] = fitting
+    return found
+
+
+def _canvas(identity: Identity) -> Iterable[str]:
+    return [identity.numbers[CANVAS]] if CANVAS in identity.numbers else []
+
+
+def _texts(identity: Identity) -> Iterable[str]:
+    return identity.texts
+
+
+def _participants(identity: Identity) -> Iterable[str]:
+    return _numbers(identity) if identity.names else []
+
+
+def _numbers(identity: Identity) -> Iterable[str]:
+    return (f"{place}: {number}" for place, number in identity.numbers.items() if place.startswith("moodle "))
+
+
+def _spelling(identity: Identity) -> Iterable[str]:
+    return [identity.spelling] if identity.spelling else []
+
+
+def _names_of(identity: Identity) -> Iterable[str]:
+    return identity.names
