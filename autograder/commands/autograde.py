@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,20 +87,27 @@ def _autograde(
         from autograder.grading.released_points import refuse_changed_points
         from autograder.grading.reports.grades import read_grades
         from autograder.grading.reports.missing import gaps, is_work_without_grade
-        from autograder.intake.downloads.preflight import refuse_other_work
+        from autograder.intake.downloads.download import read_downloads
+        from autograder.intake.downloads.in_place import CONFLICT
 
         names = released_chapters(course, chapters)
         settings = read_settings()
     for name in names:
         refuse_changed_points(course, name)
-    if submissions is not None:
-        for name in names:
-            refuse_other_work(course, name, submissions)
-    else:
+    if submissions is not None and submissions.resolve() == course.folder("submitted").resolve():
+        submissions = None
+    if submissions is None:
         for name in names:
             require_submissions(course, name, partial(collect_in_place, course, name))
     with course_lock(course):
-        done = [autograde_chapter(course, name, submissions, settings, force, workers) for name in names]
+        downloads = read_downloads(course, names, submissions) if submissions else []
+        for download in downloads:
+            download.refuse_other_work(course)
+        done = [
+            autograde_chapter(course, name, download, settings, force, workers)
+            for name, download in zip_longest(names, downloads)
+        ]
         unfinished = is_work_without_grade(gaps(course, read_grades(course, names)))
-    failed = unfinished or any(needs_action(result) for data, _ in done for result in data["results"])
+    conflicts = any(problem["kind"] == CONFLICT for data, _ in done for problem in data["problems"])
+    failed = unfinished or conflicts or any(needs_action(result) for data, _ in done for result in data["results"])
     return CommandResult([data for data, _ in done], "\n".join(text for _, text in done), EXIT_FAILED if failed else 0)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from autograder.engine.settings import GradingSettings
     from autograder.engine.workers.executor import WorkerPool
     from autograder.grading.record.results import GradeResult
-    from autograder.intake.downloads.collection import Collection
+    from autograder.intake.downloads.download import Download
+    from autograder.intake.downloads.store import Collection
     from autograder.intake.notebook.problem import Problem
 
 
@@ -76,18 +77,18 @@ def start_workers(workers: WorkerPool, course: Course, device: str, scheduler: s
 
 
 def autograde_chapter(
-    course: Course, chapter: str, submissions: Path | None, settings: GradingSettings, force: bool, workers: WorkerPool
+    course: Course, chapter: str, download: Download | None, settings: GradingSettings, force: bool, workers: WorkerPool
 ) -> tuple[dict[str, Any], str]:
     """Collect and grade one chapter and write feedback; return the results as data and as text."""
     from autograder.commands.progress import grading_progress
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.reports.grades import answers_waiting
-    from autograder.intake.downloads.collect import collect
+    from autograder.intake.downloads.collect import bring_in, collect
     from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import strangers
     from autograder.intake.people.times import apply_times
 
-    collection = collect(course, chapter, submissions)
+    collection = collect(course, chapter) if download is None else bring_in(course, download)
     apply_times(course, chapter)
     students = require_submissions(course, chapter, lambda: collection)
     with _naming_who_is_missing(collection), grading_progress(f"grading {chapter}", len(students)) as step:
@@ -225,7 +226,7 @@ def _format_grades(
 ) -> str:
     from autograder.grading.record.results import waiting
     from autograder.grading.reports.grades import answers_waiting
-    from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
+    from autograder.intake.downloads.journal import OPEN_TIMES
     from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import problems as stranger_problems
     from autograder.intake.people.strangers import strangers
@@ -249,7 +250,7 @@ def _format_grades(
     lines += [
         f"  {problem}"
         for problem in collection.problems
-        if problem.kind not in OF_TIMES and not (problem.kind == "no notebook" and problem.fatal)
+        if problem.kind not in OPEN_TIMES and not (problem.kind == "no notebook" and problem.fatal)
     ]
     decided = {name for name, student in read_roster(course).items() if chapter in student.decided}
     problems = [(result.student, problem) for result in results for problem in result.problems]

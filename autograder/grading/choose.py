@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +15,9 @@ from autograder.intake.downloads.choices import (
     apply_choice,
     keep_uncounted,
     other_notebooks,
-    prefer,
-    read_choice,
     uncounted_notebooks,
-    write_choice,
 )
+from autograder.intake.downloads.journal import Choice, IntakeJournal, hash_of, read_journal, write_journal
 from autograder.intake.downloads.store import put, submitted_notebook
 
 
@@ -38,10 +36,11 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
         CourseError: if there is nothing to choose, or the notebook is not among the alternatives.
     """
     folder = course.folder("submitted", student, chapter)
-    if _take_uncounted(course, student, chapter, file):
+    journal = read_journal(course, chapter)
+    if _take_uncounted(course, student, chapter, file, journal):
         return
     notebooks = other_notebooks(folder, chapter)
-    taken = os.path.lexists(folder / f"{chapter}.ipynb") and read_choice(course, chapter, student) is None
+    taken = os.path.lexists(folder / f"{chapter}.ipynb") and student not in journal.choices
     if len(notebooks) < 2 or taken:
         message = f"there is nothing to choose: {student} has one notebook of {chapter}, or none"
         if taken:
@@ -53,13 +52,18 @@ def choose(course: Course, student: str, chapter: str, file: str) -> None:
     stored = read_result(course, chapter, student)
     if stored is not None:
         write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
-    write_choice(course, chapter, student, file, notebooks)
-    apply_choice(course, chapter, student)
+    journal.choices[student] = _choice(notebooks[file], notebooks.values())
+    write_journal(course, chapter, journal)
+    apply_choice(course, chapter, student, journal.choices[student])
 
 
-def _take_uncounted(course: Course, student: str, chapter: str, file: str) -> bool:
+def _choice(data: bytes, among: Iterable[bytes]) -> Choice:
+    return Choice(hash_of(data), tuple(sorted({hash_of(one) for one in among})))
+
+
+def _take_uncounted(course: Course, student: str, chapter: str, file: str, journal: IntakeJournal) -> bool:
     """Replace the current notebook by an uncounted one; return whether a notebook of that name exists."""
-    uncounted = uncounted_notebooks(course, chapter, student)
+    uncounted = uncounted_notebooks(course, chapter, student, journal)
     path = submitted_notebook(course, chapter, student)
     if file not in uncounted or not path.is_file():
         return False
@@ -71,10 +75,15 @@ def _take_uncounted(course: Course, student: str, chapter: str, file: str) -> bo
     stored = read_result(course, chapter, student)
     if stored is not None:
         write_result(course, replace(stored, status="to decide", submission="", unchanged=False))
-    prefer(course, chapter, student, taken.data, [current, *(other.data for other in uncounted.values())])
-    put(course, chapter, student, {path.name: taken.data}, stamp, _files_beside(path))
+    notebooks = [current, *(other.data for other in uncounted.values())]
+    journal.preferences[student] = _choice(taken.data, notebooks)
+    write_journal(course, chapter, journal)
+    choice = journal.choices.get(student)
+    put(course, chapter, student, {path.name: taken.data}, stamp, _files_beside(path), choice)
     others = {name: notebook for name, notebook in uncounted.items() if name != file}
-    keep_uncounted(course, chapter, student, {**others, _free_name(others): Uncounted(current, earlier_stamp)})
+    remaining = {**others, _free_name(others): Uncounted(current, earlier_stamp)}
+    keep_uncounted(course, chapter, student, remaining, journal)
+    write_journal(course, chapter, journal)
     return True
 
 

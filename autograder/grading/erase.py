@@ -22,9 +22,9 @@ from autograder.course.gradebook.reader import sqlite_file
 from autograder.intake.roster import Student, read_roster, write_roster
 
 # The folders in which a student has folders and files of their own.
-_OF_STUDENTS = ("submitted", "autograded", "feedback", "replaced", "uncounted", "results", "choices", "journal", "viva")
+_OF_STUDENTS = ("submitted", "autograded", "feedback", "replaced", "uncounted", "results", "journal", "viva")
 # The folders with JSON about several students.
-_OF_CLASS = ("journal", "marks", "viva", "times", "worksheets")
+_OF_CLASS = ("journal", "marks", "viva", "worksheets")
 # What commands write again from the rest; archives cannot be searched.
 _REGENERATED = ("export", "report.html", "viva/*/*.html")
 # What students receive, and where it comes from: nobody is named there.

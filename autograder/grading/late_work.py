@@ -26,7 +26,7 @@ from autograder.course.lock import course_lock
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.results import read_results, write_result
 from autograder.intake.notebook.notebook_reader import UnreadableError
-from autograder.intake.notebook.timestamp import read_timestamp
+from autograder.intake.notebook.timestamp import plausible_timestamp
 
 
 class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
@@ -237,7 +237,7 @@ def _utc(moment: datetime | None) -> datetime | None:
 
 def _time(folder: Path, plan: CourseFile) -> datetime | None:
     try:
-        return read_timestamp(folder, plan.zone)
+        return plausible_timestamp(folder, plan)
     except UnreadableError:
         return None  # grading names it
 

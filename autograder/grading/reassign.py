@@ -12,7 +12,7 @@ from autograder.course.course_file_edits import move_extensions
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.record.results import read_result, result_path, write_result
-from autograder.intake.downloads.choices import choice_path
+from autograder.intake.downloads.journal import rename_student
 from autograder.intake.people.find_student import called
 from autograder.intake.roster import Student, merged, read_roster, write_roster
 
@@ -51,8 +51,7 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
                 course.folder(step, stranger, chapter).rename(course.folder(step, student, chapter))
             shutil.rmtree(course.folder(step, stranger, chapter), ignore_errors=True)
         result_path(course, chapter, stranger).unlink(missing_ok=True)
-        if (choice := choice_path(course, chapter, stranger)).exists():
-            choice.replace(choice_path(course, chapter, student))
+        rename_student(course, chapter, stranger, student)
         target = course.folder("submitted", student, chapter)
         target.parent.mkdir(parents=True, exist_ok=True)
         course.folder("submitted", stranger, chapter).rename(target)

@@ -39,8 +39,7 @@ from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.grading.record.signatures import write_signatures
 from autograder.grading.released_points import refuse_other_totals, unscorable
-from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
-from autograder.intake.downloads.course_folder.late_notes import time_problems
+from autograder.intake.downloads.journal import OPEN_TIMES, open_times
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import Problem, problems_of
@@ -236,8 +235,9 @@ class Recorder:
 
     def with_present_times(self, result: GradeResult) -> GradeResult:
         """Return a result with the problems that leave open how late its submission is now; a stored result is written again."""
-        others = [problem for problem in result.problems if problem.kind not in OF_TIMES]
-        problems = (*others, *time_problems(self.course, self.manifest.chapter, result.student, self._plan))
+        others = [problem for problem in result.problems if problem.kind not in OPEN_TIMES]
+        times = open_times(self.course, self.manifest.chapter, [result.student], self._plan)
+        problems = (*others, *times.values())
         if problems == result.problems:
             return result
         result = replace(result, problems=problems)

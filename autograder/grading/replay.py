@@ -31,13 +31,13 @@ from autograder.grading.record.gradebook_writer import GradebookWriter, RecordEr
 from autograder.grading.record.results import ExerciseResult, GradeResult, read_result
 from autograder.grading.released_points import refuse_other_totals, unscorable
 from autograder.grading.submissions import files_of, submission_hash
-from autograder.intake.downloads.course_folder.late_notes import KINDS as OF_TIMES
+from autograder.intake.downloads.journal import OPEN_TIMES
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.problem import Problem, problems_of
 
 # The kinds of problems that running a submission again does not find.
-_NOT_GRADED = frozenset({NO_FEEDBACK, PLAIN, *OF_TIMES})
+_NOT_GRADED = frozenset({NO_FEEDBACK, PLAIN, *OPEN_TIMES})
 
 
 @dataclass(frozen=True)

@@ -258,7 +258,7 @@ def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_
     ):
         told = run(*command)
         assert told.exit_code == 1
-        assert f"1 submission of {CHAPTER} is in this download and not in the course folder: bo." in told.stdout
+        assert f"submissions of {CHAPTER} are not in the course folder: bo." in told.stdout
         assert again in told.stdout
         data = json.loads(run(*command, "--json").stdout)
         missing = data[0]["missing"] if isinstance(data, list) else data["not_brought_in"]

@@ -16,7 +16,7 @@ from autograder.grading.autograde import autograde
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
 from autograder.intake.downloads.collect import collect
-from autograder.intake.downloads.collection import Collection
+from autograder.intake.downloads.store import Collection
 from autograder.intake.people.worksheet import enrol_worksheet
 
 from .in_process import InProcess

@@ -14,9 +14,17 @@ from autograder.course.paths import shell_command
 from autograder.errors import some
 from autograder.grading.record.results import read_results
 from autograder.grading.reports.grades import Grade
-from autograder.intake.downloads.course_folder.late_notes import LATE, NO_TIME, open_times
-from autograder.intake.downloads.course_folder.unowned_files import unowned_files, unowned_path
-from autograder.intake.downloads.pending import PendingSubmission, missing, problems
+from autograder.intake.downloads.journal import (
+    LATE,
+    PendingSubmission,
+    journal_path,
+    missing,
+    missing_problems,
+    open_times,
+    read_journal,
+)
+from autograder.intake.notebook.timestamp import DOUBTFUL
+from autograder.intake.notebook.timestamp import KIND as NO_TIME
 from autograder.intake.people.strangers import problems as stranger_problems
 from autograder.intake.people.strangers import strangers
 
@@ -24,13 +32,15 @@ if TYPE_CHECKING:
     from autograder.intake.notebook.problem import Problem
 
 # Why it is open how late a submission is.
-_REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late"}
+_REASONS = {NO_TIME: "its time cannot be read", LATE: "Canvas calls it late", DOUBTFUL: "its time cannot be true"}
 
 
 def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
     """Return messages on what is missing and what to do about it."""
     lacking = not_brought_in(course, grades)
-    messages = [str(problem) for chapter, pending in lacking.items() for problem in problems(course, chapter, pending)]
+    messages = [
+        str(problem) for chapter, pending in lacking.items() for problem in missing_problems(course, chapter, pending)
+    ]
     unlisted = strangers(course, {grade.chapter for grade in grades})
     return [
         *messages,
@@ -68,7 +78,7 @@ def gaps(course: Course, grades: Sequence[Grade]) -> dict[str, list[dict[str, st
         "unowned": [
             {"chapter": chapter, "source": source, "file": file}
             for chapter in _chapters(grades)
-            for source, files in unowned_files(course, chapter).items()
+            for source, files in read_journal(course, chapter).unowned.items()
             for file in files
         ],
         "not_brought_in": [item.to_dict() | {"chapter": chapter} for chapter in absent for item in absent[chapter]],
@@ -117,16 +127,17 @@ def _unowned_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     """Return a sentence per download on the files that no student got."""
     return [
         f"{len(files)} file{'' if len(files) == 1 else 's'} of {chapter} in {source} belong{'s' if len(files) == 1 else ''} to no student: "
-        f"{some(files)}. Rename them there and collect again; or, if this is settled, remove {unowned_path(course, chapter)}."
+        f"{some(files)}. Rename them there and collect again; or, if this is settled, remove them from `unowned` in "
+        f"{journal_path(course, chapter)}."
         for chapter in _chapters(grades)
-        for source, files in unowned_files(course, chapter).items()
+        for source, files in read_journal(course, chapter).unowned.items()
     ]
 
 
-def is_work_without_grade(gaps: Mapping[str, Sequence[object]]) -> bool:
-    """Return whether the result of :func:`gaps` names work that has no grade, or of which it is open whose it is."""
+def is_work_without_grade(gaps: Mapping[str, Sequence[Mapping[str, str]]]) -> bool:
+    """Return whether the result of :func:`gaps` names work that has no grade, or of which it is open whose it is, or when it came."""
     kinds = ("strangers", "unowned", "not_brought_in", "not_graded_yet", "not_gradable", "to_decide")
-    return any(gaps[kind] for kind in kinds)
+    return any(gaps[kind] for kind in kinds) or any(item["problem"] == DOUBTFUL for item in gaps["open_times"])
 
 
 def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:

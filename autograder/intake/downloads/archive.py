@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -50,23 +50,6 @@ class RefusedError(Exception):
     """A file was refused; the message gives the reason."""
 
 
-@dataclass
-class Budget:
-    """How much may be unpacked in all."""
-
-    remaining: int = MAX_TOTAL_BYTES  # bytes that are left
-
-    def spend(self, size: int) -> None:
-        """Take note of bytes that were read.
-
-        Raises:
-            RefusedError: if there were too many.
-        """
-        self.remaining -= size
-        if self.remaining < 0:
-            raise RefusedError(f"The archive unpacks to more than {MAX_TOTAL_BYTES // 1024**3} GB.")
-
-
 @dataclass(frozen=True)
 class Entry:
     """A file of a download."""
@@ -81,10 +64,7 @@ class Entry:
 
 
 def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
-    """Return the files of a folder or a zip archive, in the order of their names, and what was refused.
-
-    Args:
-        source: the folder or archive. Archives in it are looked into once.
+    """Return the files of a folder or a zip archive, in the order of their names, and what was refused. Archives in it are looked into.
 
     Raises:
         CourseError: if it is neither, or nothing in it can be used.
@@ -99,18 +79,17 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
             do = "Download it again, or unpack it yourself and name the folder."
             raise CourseError(str(error), where=source, do=do) from error
     else:
-        raise CourseError(
-            "there is no such file or folder", where=source, do="Name the folder or zip of the submissions."
-        )
+        do = "Name the folder or zip of the submissions."
+        raise CourseError("there is no such file or folder", where=source, do=do)
     unpacked: list[Entry] = []
-    shelf = _Shelf()
+    opened_last: list[_Archive] = []
     for entry in entries:
         if entry.path.suffix.lower() != ".zip":
             unpacked.append(entry)
             continue
         try:
-            # A budget for each: one student's archive must not use up another's.
-            archive = _Archive(partial(_open_entry, entry), Budget(), shelf)
+            # A limit for each: one student's archive must not use up another's.
+            archive = _Archive(partial(_open_entry, entry), MAX_TOTAL_BYTES, opened_last)
             inner, refused = _of_zip(archive, entry.path, MAX_INNER_FILES, _ALONE)
             if not inner and not refused:
                 refused = [_refused(str(entry.path), "There is no file in the archive.")]
@@ -119,7 +98,11 @@ def entries_of(source: Path) -> tuple[list[Entry], list[Problem]]:
         unpacked += inner
         problems += refused
     if problems and not unpacked:
-        raise _all_refused(source, problems)
+        message = (
+            f"nothing in it can be used, and {len(problems)} refused, such as {problems[0].where}: {problems[0].what}"
+        )
+        do = "Put the notebooks themselves, unpacked, into a folder, and name that."
+        raise CourseError(message, where=source, do=do)
     return sorted(unpacked, key=lambda entry: str(entry.path)), problems
 
 
@@ -131,16 +114,6 @@ def _refused(where: str, why: str, do: str = _ALONE) -> Problem:
     return Problem("file refused", why, where=where, do=do)
 
 
-def _all_refused(source: Path, problems: list[Problem]) -> CourseError:
-    first = f"{problems[0].where}: {problems[0].what}"
-    message = f"all {len(problems)} files in it were refused, the first of them {first}"
-    return CourseError(
-        message if len(problems) > 1 else f"the only file in it was refused, {first}",
-        where=source,
-        do="Put the notebooks themselves, unpacked, into a folder, and name that.",
-    )
-
-
 def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
     entries: list[Entry] = []
     problems: list[Problem] = []
@@ -150,7 +123,8 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            problems.append(_unlistable(root, folder, error))
+            where = printable_path(folder.relative_to(root) if folder != root else root)
+            problems.append(_refused(where, f"The folder cannot be looked into ({error.strerror})."))
             continue
         below = []
         for path in paths:
@@ -173,9 +147,8 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
                 problems.append(_refused(f"{location.parts[0]} …", _TOO_DEEP))
         waiting += reversed(below)
         if len(entries) > MAX_FILES:
-            raise CourseError(
-                f"there are more than {MAX_FILES} files", where=root, do="Name the folder of one chapter."
-            )
+            do = "Name the folder of one chapter."
+            raise CourseError(f"there are more than {MAX_FILES} files", where=root, do=do)
     return entries, problems
 
 
@@ -187,11 +160,6 @@ def _irregular(path: Path, mode: int) -> str:
         empty = path.name.lower().endswith(".ipynb") and not any(os.scandir(path))
         return "It is an empty folder with the name of a notebook." if empty else ""
     return "" if stat.S_ISREG(mode) else "It is no file but a pipe, a socket or a device; it was not opened."
-
-
-def _unlistable(root: Path, folder: Path, error: OSError) -> Problem:
-    location = folder.relative_to(root) if folder != root else root
-    return _refused(printable_path(location), f"The folder cannot be looked into ({error.strerror}).")
 
 
 def printable_path(location: Path | PurePosixPath | str) -> str:
@@ -219,21 +187,13 @@ def _checked(data: bytes) -> bytes:
 
 
 class _Frugal:
-    """A file wrapper whose ``read`` returns at most the maximum size of an archive's central directory.
-
-    Args:
-        file: the archive.
-    """
+    """An archive's file, of which no read returns more than a table of contents may have."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            RefusedError: if there are more than a table of contents may have.
-        """
+        """Return the next bytes; raise :class:`RefusedError` if there are too many."""
         data = self._file.read(size if 0 <= size <= MAX_CONTENTS else MAX_CONTENTS + 1)
         if len(data) > MAX_CONTENTS:
             raise RefusedError("The archive has more files than anybody hands in.")
@@ -243,46 +203,33 @@ class _Frugal:
         return getattr(self._file, name)
 
 
-class _Shelf:
-    """Holds one student's archive open at a time: all of a class's would fill the memory."""
-
-    def __init__(self) -> None:
-        self.holder: _Archive | None = None
-
-
 class _Archive:
     """A zip archive that is opened when something is read from it.
 
-    Args:
-        opened: opens its file.
-        budget: how much may be unpacked from it; None for a class's archive.
-        shelf: where it takes another's place when it is opened; None if it stays open.
+    Of a student's archive a limited number of bytes is unpacked. Only the last one stays open, because all archives of a class
+    would fill the memory.
     """
 
     def __init__(
-        self, opened: Callable[[], IO[bytes]], budget: Budget | None = None, shelf: _Shelf | None = None
+        self, opened: Callable[[], IO[bytes]], limit: int | None = None, opened_last: list[_Archive] | None = None
     ) -> None:
         self._open = opened
-        self._budget = budget
-        self._shelf = shelf
+        self._remaining = limit
+        self._opened_last = opened_last
         self._zip: zipfile.ZipFile | None = None
         self._counted: set[int] = set()
 
     def _open_archive(self) -> zipfile.ZipFile:
         if self._zip is None:
-            if self._shelf is not None:
-                if self._shelf.holder is not None:
-                    self._shelf.holder._zip = None
-                self._shelf.holder = self
+            if self._opened_last is not None:
+                for other in self._opened_last:
+                    other._zip = None
+                self._opened_last[:] = [self]
             self._zip = zipfile.ZipFile(cast("IO[bytes]", _Frugal(self._open())))
         return self._zip
 
     def members(self, limit: int) -> list[zipfile.ZipInfo]:
-        """Return the members listed in the archive's central directory.
-
-        Raises:
-            RefusedError: if it cannot be read or looks like a zip bomb.
-        """
+        """Return the members listed in the archive's central directory; raise :class:`RefusedError` if it looks like a zip bomb."""
         try:
             members = self._open_archive().infolist()
         except RefusedError:
@@ -309,11 +256,7 @@ class _Archive:
         return f"it is {kind if begin else 'empty'}"
 
     def read(self, number: int) -> bytes:
-        """Read a member up to the size limit, regardless of the size in the archive's directory.
-
-        Raises:
-            RefusedError: if the member exceeds the limit or cannot be unpacked.
-        """
+        """Read a member, whatever its size is in the archive's directory; raise :class:`RefusedError` if it is too large or damaged."""
         try:
             archive = self._open_archive()
             with archive.open(archive.infolist()[number]) as file:
@@ -323,9 +266,11 @@ class _Archive:
         except Exception as error:  # whatever a decompressor trips over, it was the archive's doing
             raise RefusedError(f"It cannot be unpacked ({error}).") from error
         # What is read a second time unpacks to no more than it did.
-        if self._budget is not None and number not in self._counted:
-            self._budget.spend(len(data))
+        if self._remaining is not None and number not in self._counted:
+            self._remaining -= len(data)
             self._counted.add(number)
+            if self._remaining < 0:
+                raise RefusedError(f"The archive unpacks to more than {MAX_TOTAL_BYTES / 1024**3:.0f} GB.")
         return data
 
 
@@ -380,11 +325,8 @@ def _date(member: zipfile.ZipInfo) -> datetime | None:
         return None
 
 
-def notebooks(entries: list[Entry]) -> Iterator[Entry]:
-    """Yield the entries that are meant to be notebooks; browsers add ``.json`` and ``.txt`` to the name."""
-    for entry in entries:
-        # A Mac puts a shadow file beside each; it holds what the Finder knows.
-        if entry.path.name.startswith("._"):
-            continue
-        if entry.path.name.lower().endswith((".ipynb", ".ipynb.json", ".ipynb.txt")):
-            yield entry
+def is_notebook(entry: Entry) -> bool:
+    """Return whether a file is meant to be a notebook; browsers add ``.json`` and ``.txt`` to the name."""
+    # A Mac puts a shadow file beside each; it holds what the Finder knows.
+    name = entry.path.name.lower()
+    return name.endswith((".ipynb", ".ipynb.json", ".ipynb.txt")) and not name.startswith("._")

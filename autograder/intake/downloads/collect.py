@@ -5,41 +5,34 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.folder import Course
-from autograder.course.known_names import known_assignments
 from autograder.course.paths import shell_command
-from autograder.intake.downloads.archive import Entry, RefusedError, entries_of, notebooks
-from autograder.intake.downloads.candidates import Candidate, examine, pick_candidate
-from autograder.intake.downloads.choices import (
-    MAX_NOTEBOOKS,
-    Preference,
-    Uncounted,
-    apply_choice,
-    keep_uncounted,
-    other_notebooks,
-    read_preference,
-)
-from autograder.intake.downloads.collection import Collection
-from autograder.intake.downloads.course_folder.companion_files import files_beside
-from autograder.intake.downloads.course_folder.late_notes import note_late
-from autograder.intake.downloads.course_folder.unowned_files import note_unowned
-from autograder.intake.downloads.gradescope import with_submitters
-from autograder.intake.downloads.in_place import collect_in_place
-from autograder.intake.downloads.left_out import draft_problem, other_chapter_problems
-from autograder.intake.downloads.pending import KIND as NOT_BROUGHT_IN
-from autograder.intake.downloads.pending import (
+from autograder.errors import CourseError
+from autograder.intake.downloads.archive import RefusedError
+from autograder.intake.downloads.choices import Uncounted, apply_choice, keep_uncounted, other_notebooks
+from autograder.intake.downloads.download import Download, read_download
+from autograder.intake.downloads.in_place import collect_in_place, conflict_copies
+from autograder.intake.downloads.journal import (
+    NOT_BROUGHT_IN,
     PendingSubmission,
-    clear_if_done,
     hash_of,
-    planned_changes,
+    hash_of_file,
+    missing,
+    missing_problems,
+    read_journal,
     record_pending,
+    write_journal,
 )
-from autograder.intake.downloads.pending import problems as problems_of_missing
+from autograder.intake.downloads.selection import NOT_COUNTED, named_apart, select
 from autograder.intake.downloads.store import (
     Chosen,
+    Collection,
+    files_beside,
+    keep_roster,
     remove_drafts,
     store_submission,
     submitted_notebook,
@@ -48,111 +41,205 @@ from autograder.intake.downloads.store import (
     write,
 )
 from autograder.intake.downloads.student_ids import by_student
-from autograder.intake.downloads.teams import entries_of_teams, keep_roster, refuse_teams, teams_in
-from autograder.intake.downloads.uploads import Upload, other_files, uploads_of
-from autograder.intake.notebook.manifest import Manifest, released_manifest
+from autograder.intake.downloads.uploads import Upload
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.notebook.timestamp import KIND as NO_TIME
-from autograder.intake.roster import (
-    Student,
-    known_students,
-    merged,
-    read_roster,
-)
-
-NOT_COUNTED = "not counted"
+from autograder.intake.roster import Student, merged, read_roster, team_members
 
 # Who handed in no notebook may have handed in a whole project.
 _COPIED = 20
+# The kinds of problems because of which a file has no owner.
+_UNOWNED = frozenset({"unknown owner", "ambiguous name", "same number"})
 
 
-def collect(
-    course: Course,
-    chapter: str,
-    submissions: Path | None = None,
-    *,
-    trust_dates: bool = False,
-) -> Collection:
-    """Collect submissions into the course folder.
+def collect(course: Course, chapter: str, source: Path | None = None) -> Collection:
+    """Bring a released chapter's submissions in, from a download or, by default, from the course's own ``submitted`` folder."""
+    if source is None or source.resolve() == course.folder("submitted"):
+        remove_drafts(course, chapter)
+        return collect_in_place(course, chapter)
+    return bring_in(course, read_download(course, chapter, source))
 
-    Args:
-        course: the course, with the chapter released.
-        submissions: a zip archive or a folder: nbgrader's layout, a download of Canvas or of Moodle, one folder per student, or a flat
-            folder of notebooks. By default the course's own ``submitted`` folder, in which only missing names are added.
-        trust_dates: use the files' dates as submission times. In most platforms' downloads they are the date of the download.
 
-    Returns:
-        The collected students and the problems. A bad file never prevents the collection of another file.
+def bring_in(course: Course, download: Download) -> Collection:
+    """Bring the submissions of a download in. A bad file never prevents the collection of another file.
 
     Raises:
-        CourseError: if the chapter is not released, the source is missing or unreadable, or the list of pending submissions cannot be
-            written. Nothing is collected then.
+        CourseError: if the list of pending submissions cannot be written, or teams hand in a chapter without
+            ``groups = true``. Nothing is collected then.
     """
-    manifest = released_manifest(course, chapter)
-    # A notebook or folder that is called like another chapter is no student's, also where that is not released yet.
-    others = frozenset([*manifest.elsewhere, *known_assignments(course.root)]) - {chapter}
-    remove_drafts(course, chapter)
-    if submissions is None or submissions.resolve() == course.folder("submitted"):
-        return collect_in_place(course, manifest, others)
-    entries, problems = entries_of(submissions)
-    roster = read_roster(course)
-    entries = with_submitters(entries, roster)
-    collection = Collection(chapter, problems=problems)
-    uploads, unknown, elsewhere = uploads_of(list(notebooks(entries)), chapter, others, known_students(course))
-    collection.problems += other_chapter_problems(elsewhere, uploads, chapter, others)
-    files, with_notebook, unclear = other_files(entries, chapter, others, known_students(course))
-    collection.problems += [
-        Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in (*unknown, *unclear)
-    ]
-    everybody, same_names = by_student([*uploads, *files], roster, chapter)
-    # A file beside a notebook is its author's, and decides nothing about who that is.
-    owners = {_owner_key(upload): student for student, all_uploads in everybody.items() for upload in all_uploads}
-    companions: dict[str, list[Upload]] = defaultdict(list)
-    for upload in with_notebook:
-        if student := owners.get(_owner_key(upload)):
-            companions[student].append(upload)
-    meant = {id(upload) for upload in uploads}
-    owned = {
-        student: [upload for upload in student_uploads if id(upload) in meant]
-        for student, student_uploads in everybody.items()
-    }
-    collection.problems += same_names
-    teams = teams_in([*uploads, *files], roster, chapter)
-    refuse_teams(course, chapter, teams)
-    drafts = [student for student in everybody if student in roster and chapter in roster[student].drafts]
-    collection.problems += [draft_problem(chapter, student, everybody.pop(student)[0]) for student in drafts]
-    owned = {student: student_uploads for student, student_uploads in owned.items() if student in everybody}
-    with_files = {student: everybody[student] for student, student_uploads in owned.items() if not student_uploads}
-    students = _bring_files(course, chapter, with_files, collection)
-    chosen = _chosen(course, owned, manifest, collection, entries, trust_dates)
-    chosen = [replace(item, companions=files_beside(item.upload, companions[item.student])) for item in chosen]
-    record_pending(course, chapter, [_awaited(course, chapter, submissions, item) for item in chosen])
-    failed = set()
-    for item in chosen:
+    return _Intake(course, download).run()
+
+
+class _Intake:
+    """One collection from a download."""
+
+    def __init__(self, course: Course, download: Download) -> None:
+        self.course = course
+        self.download = download
+        self.chapter = download.manifest.chapter
+        self.roster = read_roster(course)
+        self.journal = read_journal(course, self.chapter)
+        self.collection = Collection(self.chapter, problems=list(download.problems))
+
+    def run(self) -> Collection:
+        course, chapter, collection, journal = self.course, self.chapter, self.collection, self.journal
+        download, problems = self.download, self.collection.problems
+        remove_drafts(course, chapter)
+        everybody, refused = by_student([*download.uploads, *download.files], self.roster, chapter)
+        problems += refused
+        teams = self._teams()
+        for student in [name for name in everybody if name in self.roster and chapter in self.roster[name].drafts]:
+            problems.append(_draft(chapter, student, everybody.pop(student)[0]))
+        # A file beside a notebook is its author's, and decides nothing about who that is.
+        owners = {_owner_key(upload): student for student, uploads in everybody.items() for upload in uploads}
+        companions: dict[str, list[Upload]] = defaultdict(list)
+        for upload in download.companions:
+            companions[owners.get(_owner_key(upload), "")].append(upload)
+        notebooks = set(map(id, download.uploads))
+        owned = {student: [one for one in all_of if id(one) in notebooks] for student, all_of in everybody.items()}
+        collected: list[Student] = []
+        for name, uploads in sorted(everybody.items()):
+            if not owned[name]:
+                collected += self._bring_files(name, uploads)
+        chosen = [item for name, uploads in sorted(owned.items()) if uploads and (item := self._choose(name, uploads))]
+        chosen = [replace(item, companions=files_beside(item.upload, companions[item.student])) for item in chosen]
+        record_pending(course, chapter, journal, [self._pending(item) for item in chosen])
+        failed = set()
+        for item in chosen:
+            try:
+                store_submission(course, chapter, item, collection, journal)
+                apply_choice(course, chapter, item.student, journal.choices.get(item.student))
+                self._keep_uncounted(item)
+            except (OSError, RefusedError) as error:
+                failed.add(item.student)
+                problems.append(self._not_brought_in(item, error))
+                continue
+            collected.append(_student_of(item.student, item.upload, chapter))
+        collected = [student for student in collected if student.id not in teams]
+        for holder, upload in teams.items():
+            collected += _team(self.roster, chapter, holder, upload)
+        problems += conflict_copies(course, chapter)
+        self._remember()
+        absent = [item for item in collection.missing if item.student not in failed]
+        problems += missing_problems(course, chapter, absent)
+        problems += keep_roster(course, chapter, merged(self.roster, collected))
+        return collection
+
+    def _remember(self) -> None:
+        """Write down what only the download says, in the place of what an earlier collection noted about this download."""
+        source = str(self.download.source.resolve())
+        self.journal.unowned.pop(source, None)
+        if files := sorted({problem.where for problem in self.collection.problems if problem.kind in _UNOWNED}):
+            self.journal.unowned[source] = files
+        self.collection.missing = missing(self.course, self.chapter, self.journal)
+        self.journal.pending = self.collection.missing
         try:
-            store_submission(course, chapter, item, collection)
-            apply_choice(course, chapter, item.student)
-            _keep(course, chapter, item, entries, trust_dates)
-        except (OSError, RefusedError) as error:
-            failed.add(item.student)
-            collection.problems.append(_not_brought_in(course, chapter, item, error))
-            continue
-        students.append(_student_of(item.student, item.upload, chapter))
-    students = [student for student in students if student.id not in teams]
-    students += entries_of_teams(roster, chapter, teams)
-    try:
-        note_late(course, chapter, collection.late, collection.students)
-        note_unowned(course, chapter, submissions, collection.problems)
-    except OSError as error:
-        message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
-        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
-        collection.problems.append(Problem("list not written", message, "journal", do))
-    collection.missing = clear_if_done(course, chapter)
-    collection.problems += problems_of_missing(
-        course, chapter, [item for item in collection.missing if item.student not in failed]
-    )
-    collection.problems += keep_roster(course, chapter, merged(roster, students))
-    return collection
+            write_journal(self.course, self.chapter, self.journal)
+        except OSError as error:
+            message = f"Report and export will not name these problems: they could not be written down ({error.strerror or error})."
+            do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+            self.collection.problems.append(Problem("list not written", message, "journal", do))
+
+    def _teams(self) -> dict[str, Upload]:
+        """Return an upload of each team in a download of Moodle's, by the id of the member who has the team's work.
+
+        Moodle packs an assignment of teams by team: ``Team 5_7_assignsubmission_file``, with the name and the number of the team, which are
+        no participant's. The others get the grade because the chapter has ``groups = true`` in ``course.toml``.
+
+        Raises:
+            CourseError: if everybody hands in this chapter alone: the work would be one member's.
+        """
+        teams = {}
+        for upload in (*self.download.uploads, *self.download.files):
+            if upload.platform == "moodle" and (members := team_members(self.roster, upload.owner, self.chapter)):
+                teams[members[0]] = upload
+        if teams and not read_course_file(self.course.root).chapter(self.chapter).groups:
+            name = min(upload.owner for upload in teams.values())
+            raise CourseError(
+                f"in this download teams have handed in {self.chapter}, such as {name!r}; nothing was brought in",
+                where=course_file_path(self.course.root),
+                do=f"Write groups = true into [chapters.{self.chapter}], and collect again.",
+            )
+        return teams
+
+    def _bring_files(self, student: str, uploads: Sequence[Upload]) -> list[Student]:
+        """Collect the files of a student without a notebook, and report it; return the student, unless an earlier notebook counts.
+
+        Grading then finds their folder without a notebook, so the students are "not gradable", not absent.
+        """
+        collected = []
+        message = f"{uploads[0].owner} handed in {len(uploads)} file(s), and no notebook."
+        do = "Ask for the .ipynb file."
+        if any(upload.entry.path.suffix.lower() == ".zip" for upload in uploads):
+            message += " An archive within an archive is not looked into."
+            do = f"Unpack it yourself and collect again. Or: {do}"
+        path = submitted_notebook(self.course, self.chapter, student)
+        alone = not (os.path.lexists(path) or other_notebooks(path.parent, self.chapter))
+        if not alone:
+            message += " The notebook that was handed in before still counts."
+        else:
+            message += _copied(path.parent, uploads)
+            collected.append(_student_of(student, uploads[-1], self.chapter))
+        self.collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do, fatal=alone))
+        return collected
+
+    def _choose(self, student: str, all_uploads: Sequence[Upload]) -> Chosen | None:
+        """Return what is to be brought in of a student; nothing is written yet."""
+        selection = select(all_uploads, self.download.manifest, self.journal.preferences.get(student))
+        others = named_apart(selection.uncounted, self.chapter)
+        commands = {
+            one.where: shell_command(self.course, "choose", student, self.chapter, name) for name, one in others.items()
+        }
+        self.collection.problems += [
+            replace(problem, do=f"If this one should count: {commands[problem.where]}")
+            if problem.kind == NOT_COUNTED and problem.where in commands
+            else problem
+            for problem in selection.problems
+        ]
+        if not selection.counting:
+            return None
+        names = {f"{self.chapter}.ipynb": selection.counting[0]}
+        if len(selection.counting) > 1:
+            names = named_apart(selection.counting, self.chapter)
+        uploads, uncounted = ({name: one.upload for name, one in some.items()} for some in (names, others))
+        digests = {name: one.notebook.digest for name, one in names.items()}
+        stamp = self._time(student, selection.counting[-1].upload)
+        return Chosen(student, uploads, digests, stamp, uncounted)
+
+    def _time(self, student: str, upload: Upload) -> bytes | None:
+        try:
+            return time_stamp(upload, self.download.entries)
+        except RefusedError as error:
+            message = f"The time cannot be read, so nothing is taken off for being late. {error}"
+            path = submitted_notebook(self.course, self.chapter, student).with_name("timestamp.txt")
+            where = f"{upload.folder}/timestamp.txt"
+            self.collection.problems.append(Problem(NO_TIME, message, where, f"Write it into {path}."))
+            # The course keeps this text in the place of the time, so that every later run names it.
+            return f"damaged in the download ({error})".encode()
+
+    def _keep_uncounted(self, item: Chosen) -> None:
+        """Keep the notebooks that do not count, with their times, for a person who takes one of them."""
+        notebooks = {
+            name: Uncounted(upload.entry.open(), time_stamp(upload, self.download.entries))
+            for name, upload in item.uncounted.items()
+        }
+        if notebooks or item.student in self.journal.preferences:
+            keep_uncounted(self.course, self.chapter, item.student, notebooks, self.journal)
+
+    def _pending(self, item: Chosen) -> PendingSubmission:
+        folder = submitted_notebook(self.course, self.chapter, item.student).parent
+        new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
+        changes = {name: (hash_of_file(folder / name), digest) for name, digest in new.items()}
+        source = str(self.download.source.resolve())
+        return PendingSubmission(item.student, source, str(item.upload.entry.path), changes)
+
+    def _not_brought_in(self, item: Chosen, error: OSError | RefusedError) -> Problem:
+        message = f"{item.student}: it could not be brought in ({getattr(error, 'strerror', None) or error})."
+        if os.path.lexists(submitted_notebook(self.course, self.chapter, item.student)):
+            message = f"{message[:-1]}; what was handed in before is still there."
+        otherwise = f"Look at submitted/{item.student}/{self.chapter}."
+        do = what_to_do(error, otherwise) if isinstance(error, OSError) else otherwise
+        return Problem(NOT_BROUGHT_IN, message, str(item.upload.entry.path), do)
 
 
 def _owner_key(upload: Upload) -> tuple[str, str, str]:
@@ -161,106 +248,12 @@ def _owner_key(upload: Upload) -> tuple[str, str, str]:
     return ("" if upload.platform == "nbgrader" else upload.platform, upload.owner, number)
 
 
-def _chosen(
-    course: Course,
-    owned: Mapping[str, Sequence[Upload]],
-    manifest: Manifest,
-    collection: Collection,
-    entries: Sequence[Entry],
-    trust_dates: bool,
-) -> list[Chosen]:
-    """Return what is to be brought in of everybody; nothing is written yet."""
-    chosen = []
-    for student, student_uploads in sorted(owned.items()):
-        first = len(collection.problems)
-        reads, uncounted = _choose(
-            student_uploads, manifest, collection, read_preference(course, manifest.chapter, student)
-        )
-        others = _named_apart(uncounted, manifest.chapter, alone=False)
-        collection.problems[first:] = [
-            _with_choice(one, course, student, others) for one in collection.problems[first:]
-        ]
-        if reads:
-            upload = reads[-1].upload
-            names = _named_apart(reads, manifest.chapter)
-            try:
-                stamp = time_stamp(upload, entries, trust_dates)
-            except RefusedError as error:
-                # The course keeps this text in the place of the time, so that every later run names it.
-                stamp = f"damaged in the download ({error})".encode()
-                message = f"The time cannot be read, so nothing is taken off for being late. {error}"
-                do = f"Write it into {submitted_notebook(course, manifest.chapter, student).parent / 'timestamp.txt'}."
-                collection.problems.append(Problem(NO_TIME, message, f"{upload.folder}/timestamp.txt", do))
-            uploads = {name: read.upload for name, read in names.items()}
-            digests = {name: hash_of(read.notebook.data) for name, read in names.items()}
-            unused = {name: read.upload for name, read in others.items()}
-            chosen.append(Chosen(student, uploads, digests, stamp, unused))
-    return chosen
-
-
-def _keep(course: Course, chapter: str, item: Chosen, entries: Sequence[Entry], trust_dates: bool) -> None:
-    """Keep the notebooks that do not count, with their times, for a person who takes one of them."""
-    uncounted = {
-        name: Uncounted(upload.entry.open(), time_stamp(upload, entries, trust_dates))
-        for name, upload in item.uncounted.items()
-    }
-    if uncounted or read_preference(course, chapter, item.student) is not None:
-        keep_uncounted(course, chapter, item.student, uncounted)
-
-
-def _with_choice(problem: Problem, course: Course, student: str, others: Mapping[str, _Read]) -> Problem:
-    """Return a problem with the command that takes the notebook that does not count."""
-    match = next(((name, read) for name, read in others.items() if read.where == problem.where), None)
-    if problem.kind != NOT_COUNTED or match is None:
-        return problem
-    name, read = match
-    return replace(
-        problem, do=f"If this one should count: {shell_command(course, 'choose', student, read.chapter, name)}"
-    )
-
-
-def _awaited(course: Course, chapter: str, submissions: Path, item: Chosen) -> PendingSubmission:
-    notebook_path = submitted_notebook(course, chapter, item.student)
-    new = {**item.digests} | ({"timestamp.txt": hash_of(item.stamp)} if item.stamp is not None else {})
-    files = planned_changes(notebook_path.parent, new)
-    return PendingSubmission(item.student, str(submissions.resolve()), str(item.upload.entry.path), files)
-
-
-def _not_brought_in(course: Course, chapter: str, item: Chosen, error: OSError | RefusedError) -> Problem:
-    reason = getattr(error, "strerror", None) or error
-    message = f"{item.student}: it could not be brought in ({reason})."
-    if os.path.lexists(submitted_notebook(course, chapter, item.student)):
-        message = f"{message[:-1]}; what was handed in before is still there."
-    otherwise = f"Look at submitted/{item.student}/{chapter}."
-    do = what_to_do(error, otherwise) if isinstance(error, OSError) else otherwise
-    return Problem(NOT_BROUGHT_IN, message, str(item.upload.entry.path), do)
-
-
-def _bring_files(
-    course: Course, chapter: str, owned: Mapping[str, Sequence[Upload]], collection: Collection
-) -> list[Student]:
-    """Collect the files of students without a notebook, report these students, and return their ids.
-
-    Grading then finds their folder without a notebook, so the students are "not gradable", not absent.
-    """
-    students = []
-    for student, uploads in sorted(owned.items()):
-        message, do = (
-            f"{uploads[0].owner} handed in {len(uploads)} file(s), and no notebook.",
-            "Ask for the .ipynb file.",
-        )
-        if any(upload.entry.path.suffix.lower() == ".zip" for upload in uploads):
-            message += " An archive within an archive is not looked into."
-            do = f"Unpack it yourself and collect again. Or: {do}"
-        path = submitted_notebook(course, chapter, student)
-        alone = not (os.path.lexists(path) or other_notebooks(path.parent, chapter))
-        if not alone:
-            message += " The notebook that was handed in before still counts."
-        else:
-            message += _copied(path.parent, uploads)
-            students.append(_student_of(student, uploads[-1], chapter))
-        collection.problems.append(Problem("no notebook", message, str(uploads[0].entry.path), do, fatal=alone))
-    return students
+def _draft(chapter: str, student: str, upload: Upload) -> Problem:
+    """Return the problem that Moodle has a student's work as a draft."""
+    message = f"Moodle has this as a draft that {upload.owner} did not hand in, so it was not brought in."
+    do = "When it is handed in, read the grading worksheet and collect again. "
+    do += f"If it counts as it is, put it into submitted/{student}/{chapter}/{chapter}.ipynb."
+    return Problem("draft", message, str(upload.entry.path), do)
 
 
 def _copied(folder: Path, uploads: Sequence[Upload]) -> str:
@@ -279,103 +272,15 @@ def _copied(folder: Path, uploads: Sequence[Upload]) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class _Read:
-    """An upload, and the notebook that it holds."""
-
-    upload: Upload
-    notebook: Candidate
-    chapter: str
-
-    @property
-    def where(self) -> str:
-        return str(self.upload.entry.path)
-
-
-def _choose(
-    uploads: Sequence[Upload], manifest: Manifest, collection: Collection, preference: Preference | None
-) -> tuple[list[_Read], list[_Read]]:
-    """Return the uploads of a student that count, and the other gradable uploads.
-
-    One upload counts, several if the lecturer has to choose, and none if no upload can be read. An earlier choice by the lecturer has
-    priority.
-    """
-    series: dict[tuple[str, ...], list[_Read]] = defaultdict(list)
-    ordered = sorted(uploads, key=lambda upload: upload.order)
-    if len(ordered) > MAX_NOTEBOOKS:
-        message = f"{len(ordered)} notebooks of one student; only the last {MAX_NOTEBOOKS} are looked at."
-        collection.problems.append(Problem("too many notebooks", message, str(ordered[0].entry.path), "Ask for one."))
-    for upload in ordered[-MAX_NOTEBOOKS:]:
-        try:
-            data = upload.entry.open()
-        except RefusedError as error:
-            do = "Download it again, or ask for the notebook once more."
-            collection.problems.append(Problem("file refused", str(error), str(upload.entry.path), do))
-            continue
-        exact = upload.is_named_after(manifest.chapter)
-        series[upload.series].append(_Read(upload, examine(data, manifest, exact=exact), manifest.chapter))
-    everything = [read for reads in series.values() for read in reads]
-    if preference is not None and preference.applies([read.notebook.digest for read in everything]):
-        taken = next(read for read in everything if read.notebook.digest == preference.digest)
-        _report_uncounted(taken, everything, "you chose it", collection)
-        return [taken], _gradable_others(everything, taken)
-    # Of one file that was handed in several times the last counts, the last that holds work if there is one.
-    last = [
-        max(enumerate(attempts), key=lambda item: (item[1].notebook.worth, item[0]))[1] for attempts in series.values()
-    ]
-    for attempts, best in zip(series.values(), last, strict=True):
-        _report_uncounted(best, attempts, "it has the higher number", collection)
-    if not last:
-        return [], []
-    number, why = pick_candidate([read.notebook for read in last])
-    if number is None:
-        return last, []
-    _report_uncounted(last[number], last, why, collection)
-    if (fatal := last[number].notebook.fatal) is not None:
-        collection.problems.append(replace(fatal, where=last[number].where))
-    return [last[number]], _gradable_others(everything, last[number])
-
-
-def _gradable_others(reads: Iterable[_Read], best: _Read) -> list[_Read]:
-    return [read for read in reads if read is not best and read.notebook.fatal is None]
-
-
-def _report_uncounted(best: _Read, reads: Iterable[_Read], why: str, collection: Collection) -> None:
-    """Say of all uploads but one that they do not count, and why."""
-    for read in reads:
-        if read is best:
-            continue
-        reason = why
-        if best.notebook.fatal is None and read.notebook.fatal is not None:
-            reason = f"the other cannot be graded: {read.notebook.fatal.kind}"
-        elif best.notebook.solved and not read.notebook.solved:
-            reason = "nothing is solved in the other"
-        message = f"{best.where} of the same student counts, for {reason}."
-        collection.problems.append(Problem(NOT_COUNTED, message, read.where))
-
-
-def _named_apart(reads: Sequence[_Read], chapter: str, *, alone: bool = True) -> dict[str, _Read]:
-    """Name the notebooks: a single one like the chapter; several by their own names, none of them like the chapter.
-
-    Args:
-        reads: the notebooks.
-        alone: whether a single notebook is the submission.
-    """
-    if alone and len(reads) == 1:
-        return {f"{chapter}.ipynb": reads[0]}
-    files: dict[str, _Read] = {}
-    taken = {chapter.casefold()}
-    for read in sorted(reads, key=lambda read: read.where):
-        *folders, title = read.upload.series
-        names = [title, f"{folders[-1]}_{title}" if folders else title]
-        names += [f"{title}_{number}" for number in range(1, len(reads) + 2)]
-        name = next(name[:100] for name in names if name[:100].casefold() not in taken)
-        taken.add(name.casefold())
-        files[f"{name}.ipynb"] = read
-    return files
-
-
 def _student_of(student: str, upload: Upload, chapter: str) -> Student:
     platform = upload.platform if upload.platform in ("canvas", "moodle") else ""
     name = upload.owner if upload.owner != student else ""
     return Student(student, name, platform, upload.user, {chapter: upload.upload} if platform and upload.upload else {})
+
+
+def _team(roster: Mapping[str, Student], chapter: str, holder: str, upload: Upload) -> Iterable[Student]:
+    """Yield entries for the roster: the member who has a team's work, with the team's name and number, and the team of each member."""
+    prefix = f"{upload.owner}_{upload.upload}" if upload.upload else upload.owner
+    yield Student(holder, platform="moodle", uploads={chapter: prefix})
+    for member in team_members(roster, upload.owner, chapter):
+        yield Student(member, teams={chapter: roster[member].teams.get(chapter) or upload.owner})

@@ -3,62 +3,79 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.intake.downloads.archive import printable_path
-from autograder.intake.downloads.candidates import examine, pick_candidate
+from autograder.intake.downloads.archive import Entry, printable_path
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS, apply_choice
-from autograder.intake.downloads.collection import Collection
-from autograder.intake.downloads.course_folder.folder_names import name_folders
-from autograder.intake.downloads.pending import clear_if_done
-from autograder.intake.downloads.pending import problems as problems_of_missing
-from autograder.intake.downloads.store import what_to_do, write
-from autograder.intake.downloads.teams import keep_roster
-from autograder.intake.notebook.manifest import Manifest
+from autograder.intake.downloads.download import other_chapters
+from autograder.intake.downloads.journal import missing, missing_problems, read_journal, write_journal
+from autograder.intake.downloads.selection import examine, pick_candidate
+from autograder.intake.downloads.store import Collection, keep_roster, what_to_do, write
+from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.uploads import Upload
+from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.notebook_reader import UnreadableError, read_file
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.notebook.timestamp import timestamp_problem
 from autograder.intake.roster import is_safe, read_roster
 
+CONFLICT = "conflict copy"
+_OTHER_ID = "other id"
+# What Dropbox and Nextcloud, and Syncthing, write into the name of the second version of a file or a folder.
+_CONFLICT_COPY = re.compile(r"conflicted copy|\.sync-conflict-", re.IGNORECASE)
 _NAMED = 5
 
 
-def collect_in_place(course: Course, manifest: Manifest, others: frozenset[str]) -> Collection:
-    """Return the submissions in the course's own folder; rename misnamed notebooks and list the problems."""
-    chapter, zone = manifest.chapter, read_course_file(course.root).zone
+def collect_in_place(course: Course, chapter: str) -> Collection:
+    """Return the submissions in the course's own folder; rename misnamed folders and notebooks, and list the problems."""
+    manifest, plan = released_manifest(course, chapter), read_course_file(course.root)
+    others = other_chapters(course, manifest)
     collection = Collection(chapter, problems=_misplaced(course.folder("submitted"), chapter, others))
-    collection.problems += name_folders(course, chapter)
-    collection.missing = clear_if_done(course, chapter)
-    collection.problems += problems_of_missing(course, chapter, collection.missing)
+    collection.problems += [*conflict_copies(course, chapter), *name_folders(course, chapter)]
+    journal = read_journal(course, chapter)
+    collection.missing = journal.pending = missing(course, chapter, journal)
+    with suppress(OSError):  # what has come is found again the next time
+        write_journal(course, chapter, journal)
+    collection.problems += missing_problems(course, chapter, collection.missing)
     for folder in sorted(course.folder("submitted").glob(f"*/{chapter}")):
         student = folder.parent.name
-        where = f"submitted/{student}/{chapter}"
         if not is_safe(student) and folder.is_dir():
             continue  # grading names it
         if folder.is_dir():
-            apply_choice(course, chapter, student)
-        if problem := named(folder, manifest, where):
-            collection.problems.append(problem)
-            if not problem.fatal:
-                collection.unchanged.append(student)
-        else:
+            apply_choice(course, chapter, student, journal.choices.get(student))
+        problem = _name_notebook(folder, manifest, f"submitted/{student}/{chapter}")
+        if problem is None or not problem.fatal:
             collection.unchanged.append(student)
-        if problem := timestamp_problem(folder, zone):
-            collection.problems.append(problem)
+        collection.problems += filter(None, (problem, timestamp_problem(folder, plan)))
     collection.problems += keep_roster(course, chapter, read_roster(course))
     return collection
 
 
+def conflict_copies(course: Course, chapter: str) -> list[Problem]:
+    """Name the second versions that a synced folder keeps of what lies in ``submitted/``: none is graded, and any may be the right one."""
+    root = course.folder("submitted")
+    paths = [path for pattern in ("*", "*/*", f"*/{chapter}/*") for path in sorted(root.glob(pattern))]
+    return [
+        Problem(
+            CONFLICT,
+            "A synced folder was changed in two places, and keeps both versions; this one does not count.",
+            printable_path(path.relative_to(root.parent)),
+            "Keep the version that counts under the proper name, and remove the other one.",
+        )
+        for path in paths
+        if _CONFLICT_COPY.search(path.name)
+    ]
+
+
 def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Problem]:
     """Name the notebooks that nobody would find where they lie, and the folders that are the wrong way round."""
-    do = (
-        f"Each belongs to submitted/STUDENT/{chapter}/{chapter}.ipynb. "
-        "Or move them out of submitted/ into another folder, and name that with --submissions."
-    )
+    do = f"Each belongs to submitted/STUDENT/{chapter}/{chapter}.ipynb. Or move them elsewhere, and name that with --submissions."
     students = [
         folder
         for folder in sorted(submitted.glob("*/"))
@@ -83,7 +100,7 @@ def _counted(names: Sequence[str], noun: str) -> str:
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown})"
 
 
-def named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
+def _name_notebook(folder: Path, manifest: Manifest, where: str) -> Problem | None:
     """See to it that a student's folder holds a notebook of the chapter's name; say what is wrong if that cannot be."""
     chapter = manifest.chapter
     path = folder / f"{chapter}.ipynb"
@@ -93,7 +110,8 @@ def named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
         if os.path.lexists(path):
             read_file(path, above=2)
             return None
-        candidates = sorted(other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
+        notebooks = (other for other in folder.iterdir() if other.name.lower().endswith(".ipynb"))
+        candidates = sorted(other for other in notebooks if not _CONFLICT_COPY.search(other.name))
         if not candidates:
             return Problem("no notebook", "No notebook is here.", where, "Ask for the .ipynb file.", fatal=True)
         if len(candidates) > MAX_NOTEBOOKS:
@@ -112,3 +130,54 @@ def named(folder: Path, manifest: Manifest, where: str) -> Problem | None:
         return Problem("file refused", f"The folder cannot be used ({error.strerror}).", where, do, fatal=True)
     reason = f": of {len(candidates)} notebooks here it counts, for {why}" if why else ""
     return Problem("renamed", f"{candidates[number].name} was copied to {chapter}.ipynb{reason}.", where)
+
+
+def name_folders(course: Course, chapter: str) -> list[Problem]:
+    """Move a chapter's folders that are named otherwise than their students on the class list; return what was done, or could not be.
+
+    A folder that a person has made may be called ``ada01`` for ``ADA01``. It finds its student by the rules for downloads,
+    so a student never has two grades.
+    """
+    roster = read_roster(course)
+    if not any(student.enrolled for student in roster.values()):
+        return []
+    submitted = course.folder("submitted")
+    paths = sorted(path for path in submitted.glob(f"*/{chapter}") if path.is_dir())
+    folders = {path.parent.name: path for path in paths if not (path.is_symlink() or path.parent.is_symlink())}
+    # A folder that is named after an id is that student's, whatever another folder is called.
+    folders = {name: path for name, path in folders.items() if name not in roster or not roster[name].enrolled}
+    uploads = [Upload(Entry(PurePosixPath(name, chapter), None, bytes), name, platform="nbgrader") for name in folders]
+    owned, _ = by_student(uploads, roster, chapter)
+    owners = {upload.owner: student for student in owned.keys() & roster.keys() for upload in owned[student]}
+    return [
+        _move_folder(course, chapter, path, owner)
+        for name, path in folders.items()
+        if (owner := owners.get(name, name)) != name and roster[owner].enrolled
+    ]
+
+
+def _move_folder(course: Course, chapter: str, path: Path, owner: str) -> Problem:
+    name, target = path.parent.name, path.parent.with_name(owner)
+    where = printable_path(f"submitted/{name}/{chapter}")
+    message = f"{printable_path(name)} is {owner} on the class list"
+    if (course.root / "results" / chapter / f"{name}.json").exists():
+        message += f", and {chapter} is already graded under {printable_path(name)}."
+        return Problem(
+            _OTHER_ID, message, where, f"Keep one of the two ids: write {printable_path(name)} into the class list."
+        )
+    try:
+        if target.exists() and path.parent.samefile(target):
+            path.parent.rename(target)  # a file system that does not tell capital letters from small ones
+        elif os.path.lexists(target / chapter):
+            message += f", who has a folder of {chapter} already."
+            return Problem(_OTHER_ID, message, where, "Keep the folder that counts, and move the other one away.")
+        else:
+            target.mkdir(exist_ok=True)
+            path.rename(target / chapter)
+            with suppress(OSError):
+                path.parent.rmdir()  # unless it holds another chapter
+    except OSError as error:
+        return Problem(
+            _OTHER_ID, f"{message}; its folder cannot be renamed ({error.strerror}).", where, f"Call it {owner}."
+        )
+    return Problem("renamed", f"{message}: the folder is now submitted/{owner}/{chapter}.", where)

@@ -5,6 +5,8 @@
 - Canvas: ``sortablename_NUMBER_UPLOAD_FILE``. A late submission has ``LATE`` before the number; an anonymous course has ``anon_ID`` instead
   of name and number. Underscores in a name are kept, except around a number (``lib/content_zipper.rb``).
 - Blackboard: ``Assignment_LOGIN_attempt_2026-10-24-18-00-00_FILE``, and the same name with ``.txt`` for the receipt of each attempt.
+- ILIAS: a folder ``Surname_First name_LOGIN_NUMBER``. Sakai: a folder ``Surname, First name(LOGIN)``. Both are read only with a class list
+  that has the login.
 - Brightspace: ``NUMBER-FOLDER - Full name - Oct 24, 2026 600 PM``, as a folder or, followed by ``- FILE``, as the prefix of a file name.
 
 Protects against:
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
@@ -40,6 +42,8 @@ _BRIGHTSPACE = re.compile(
     r"(?P<time>[A-Z][a-z]{2,8} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:?[0-9]{2} [AP]M)(?: ?- (?P<file>.+))?",
     re.DOTALL,
 )
+_ILIAS = re.compile(r"(?P<head>.+)_[0-9]+", re.DOTALL)
+_SAKAI = re.compile(r".+, .*\((?P<login>[^()]+)\)", re.DOTALL)
 _ANONYMOUS = re.compile(r"(?:(LATE_)?anon|anon_(LATE))_([0-9A-Za-z]+)_([0-9]+)_(.+)", re.DOTALL)
 
 
@@ -64,9 +68,7 @@ class PlatformName:
 def readings(name: str, chapters: Iterable[str] = ()) -> dict[str, list[PlatformName]]:
     """Return all ways in which a name can be read, by kind of download; more than one means that it cannot be told which is right.
 
-    Args:
-        name: the name of a file or a folder.
-        chapters: names of chapters. Where a file is called like one, its number is no number of Canvas's.
+    Where a file is called like one of the chapters, its number is no number of Canvas's.
     """
     matches = {"moodle": _moodle(name), "canvas": _canvas(name, chapters), "anonymous": _anonymous(name)}
     matches |= {"blackboard": _blackboard(name), "brightspace": _brightspace(name)}
@@ -95,11 +97,7 @@ def assignment_title(names: Iterable[str]) -> str:
 def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], title: str = "") -> list[PlatformName]:
     """Return all possible readings of a name: one, several if it is ambiguous, or none.
 
-    Args:
-        name: the name of a file or a folder.
-        kinds: the result of :func:`kinds_by_share` for the download.
-        chapters: names of chapters.
-        title: the result of :func:`assignment_title` for the download.
+    The kinds are the result of :func:`kinds_by_share` for the download, and the title is that of :func:`assignment_title`.
     """
     by_kind = readings(name, chapters)
     if title and "blackboard" in by_kind:
@@ -114,6 +112,18 @@ def read(name: str, kinds: Iterable[frozenset[str]], chapters: Iterable[str], ti
 def own_name(name: str) -> str:
     """Return the name that a student gave a file, without the outermost prefix that a platform has put before it."""
     return max((way.file for ways in readings(name).values() for way in ways), key=len, default=name)
+
+
+def login_in(name: str, logins: Mapping[str, str]) -> str:
+    """Return the one login of the class list in a folder's name on ILIAS or Sakai; empty if none or more than one fits.
+
+    The logins are listed by their form in lower case.
+    """
+    if match := _SAKAI.fullmatch(name):
+        return logins.get(match["login"].casefold(), "")
+    words = match["head"].casefold().split("_") if (match := _ILIAS.fullmatch(name)) else []
+    fitting = [login for start in range(2, len(words)) if (login := logins.get("_".join(words[start:])))]
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def _moodle(name: str) -> list[PlatformName]:
@@ -153,16 +163,11 @@ def _blackboard(name: str) -> list[PlatformName]:
     match = _BLACKBOARD.fullmatch(name)
     if match is None:
         return []
-    head, submitted = match["head"].split("_"), _spelled_time(match["time"])
+    head, submitted = match["head"].split("_"), f"{match['time'][:10]} {match['time'][11:].replace('-', ':')}"
     return [
         PlatformName("blackboard", "_".join(head[number:]), "", "", match["file"] or "", submitted=submitted)
         for number in range(len(head) - 1, 0, -1)
     ]
-
-
-def _spelled_time(time: str) -> str:
-    day, hour = time[:10], time[11:]
-    return f"{day} {hour.replace('-', ':')}"
 
 
 def _brightspace(name: str) -> list[PlatformName]:

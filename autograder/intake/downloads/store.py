@@ -6,22 +6,45 @@ import errno
 import glob
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from autograder.atomic_files import staged_file
+from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.intake.downloads.archive import Entry
-from autograder.intake.downloads.choices import content, other_notebooks, read_choice
-from autograder.intake.downloads.collection import Collection
-from autograder.intake.downloads.course_folder.companion_files import read_files
-from autograder.intake.downloads.course_folder.late_notes import late_problem
+from autograder.intake.downloads.archive import Entry, RefusedError
+from autograder.intake.downloads.choices import other_notebooks
+from autograder.intake.downloads.journal import Choice, IntakeJournal, PendingSubmission, content, hash_of, late_problem
 from autograder.intake.downloads.uploads import Upload
-from autograder.intake.notebook.attached_files import file_names, is_skipped
+from autograder.intake.notebook.attached_files import KIND, MAX_BYTES, MAX_DEPTH, MAX_FILES, file_names, is_skipped
 from autograder.intake.notebook.problem import Problem
+from autograder.intake.roster import Student, hand_in_groups, read_roster, roster_path, write_roster
+
+# Canvas counts a file that was handed in again: helpers-1.py.
+_AGAIN = re.compile(r"-(\d{1,3})(?=\.[^.]+$)")
+
+
+@dataclass
+class Collection:
+    """What was brought in."""
+
+    chapter: str
+    new: list[str] = field(default_factory=list)  # students whose submission was not there before
+    replaced: list[str] = field(default_factory=list)  # students whose submission was there and is now another
+    unchanged: list[str] = field(default_factory=list)  # students whose submission was there already
+    # what went otherwise than it should, or should be known; ``where`` names the file
+    problems: list[Problem] = field(default_factory=list)
+    # what this collection or an earlier one was to bring, and what has not come yet
+    missing: list[PendingSubmission] = field(default_factory=list)
+
+    @property
+    def students(self) -> list[str]:
+        """Everybody who has a submission in this collection."""
+        return sorted({*self.new, *self.replaced, *self.unchanged})
 
 
 @dataclass(frozen=True)
@@ -65,7 +88,9 @@ def remove_drafts(course: Course, chapter: str) -> None:
                     draft.unlink()
 
 
-def store_submission(course: Course, chapter: str, item: Chosen, collection: Collection) -> None:
+def store_submission(
+    course: Course, chapter: str, item: Chosen, collection: Collection, journal: IntakeJournal
+) -> None:
     """Store a student's submission: the notebook that counts, or all notebooks from which the lecturer has to choose."""
     student, where = item.student, str(item.upload.entry.path)
     path = submitted_notebook(course, chapter, student)
@@ -74,26 +99,28 @@ def store_submission(course: Course, chapter: str, item: Chosen, collection: Col
     if path.is_dir() and not path.is_symlink():
         raise OSError(f"{path.name} is a folder there")
     files = {name: upload.entry.open() for name, upload in item.uploads.items()}
-    companions, problems = read_files(item.companions, where)
+    companions, problems = _read_files(item.companions, where)
     collection.problems += problems
     same = content(path) == files[path.name] if path.name in files else other_notebooks(path.parent, chapter) == files
     same = same and all(content(path.parent / name) == data for name, data in companions.items())
     when = path.with_name("timestamp.txt")
-    late = any(upload.late for upload in item.uploads.values())
-    if late and item.stamp is None and not (same and when.exists()):
+    late = item.stamp is None and any(upload.late for upload in item.uploads.values())
+    if late := late and not (same and when.exists()):
         collection.problems.append(replace(late_problem(path.parent), where=where))
-        collection.late[student] = tuple(item.digests.values())
     if same:
         if item.stamp is not None:
             write(when, item.stamp)
         collection.unchanged.append(student)
-    elif archived := put(course, chapter, student, files, item.stamp, companions):
+    elif archived := put(course, chapter, student, files, item.stamp, companions, journal.choices.get(student)):
         collection.replaced.append(student)
         collection.problems.append(
             Problem("replaced", f"It replaces an earlier submission, which is kept in {archived}.", where)
         )
     else:
         collection.new.append(student)
+    journal.late.pop(student, None)
+    if late:
+        journal.late[student] = [*item.digests.values()]
 
 
 def put(
@@ -103,10 +130,14 @@ def put(
     files: Mapping[str, bytes],
     stamp: bytes | None,
     companions: Mapping[str, bytes] = MappingProxyType({}),
+    choice: Choice | None = None,
 ) -> str:
     """Store a submission; return the path of the archived earlier submission, or None without one.
 
-    Companion files are stored with the notebook, and archived with the earlier one.
+    Args:
+        stamp: the submission time, if it is known.
+        companions: files that are stored with the notebook, and archived with the earlier one.
+        choice: what a person has chosen among the notebooks that are there.
 
     If this is interrupted, the course folder contains either the earlier or the new submission, and collecting again gives the same final
     state. The order ensures this. All new files are on the disk before anything is changed, and old files are archived before they are
@@ -115,16 +146,22 @@ def put(
     path, archived = submitted_notebook(course, chapter, student), ""
     when = path.with_name("timestamp.txt")
     with ExitStack() as drafts:
-        new = {name: drafts.enter_context(_draft(path.with_name(name), data)) for name, data in files.items()}
-        time = None if stamp is None else drafts.enter_context(_draft(when, stamp))
-        with_it = {
-            name: drafts.enter_context(_draft_beside(path.parent, name, data)) for name, data in companions.items()
-        }
+        # The notebooks come last: a submission that is cut short has no new notebook.
+        contents = {**companions, **files}
+        new = {name: drafts.enter_context(_draft(path.parent, name, data)) for name, data in contents.items()}
+        time = None if stamp is None else drafts.enter_context(_draft(path.parent, when.name, stamp))
+        archive = course.root / "replaced" / chapter / student
         if os.path.lexists(path):
-            archived = _set_aside(course, chapter, student, stamp)
-        old = _left_by_an_open_submission(course, chapter, student)
+            target = archive / hash_of(content(path) or b"")[:12]
+            # A collection that was cut short may have kept the notebook, and put the new time beside it.
+            if not (os.path.lexists(target / path.name) and content(when) == stamp):
+                _set_aside(path.parent, target, (when.name, *_names_beside(path.parent), path.name))
+            archived = target.relative_to(course.root).as_posix()
+        old = _left_by_an_open_submission(path, choice)
         if old:
-            archived = _set_aside_others(course, chapter, student, old) or archived
+            target = archive / hash_of("".join(hash_of(content(file) or b"") for file in old).encode())[:12]
+            _set_aside(path.parent, target, (file.name for file in old))
+            archived = target.relative_to(course.root).as_posix()
         path.parent.mkdir(exist_ok=True)
         if time is not None:
             time.replace(when)
@@ -132,69 +169,39 @@ def put(
             when.unlink(missing_ok=True)
         if archived:
             _remove_files_beside(path.parent)
-        for name, draft in with_it.items():
-            _move_beside(path.parent, name, draft)
         for name, draft in new.items():
-            draft.replace(path.with_name(name))
+            _move_into(path.parent, name, draft)
         for file in [*old, path]:
             if file.name not in files:
                 file.unlink(missing_ok=True)
     return archived
 
 
-def _left_by_an_open_submission(course: Course, chapter: str, student: str) -> list[Path]:
+def _left_by_an_open_submission(path: Path, choice: Choice | None) -> list[Path]:
     """Return the files that were handed in without a notebook that counts: they are no part of what is handed in next."""
-    path = submitted_notebook(course, chapter, student)
-    if not path.parent.is_dir() or (os.path.lexists(path) and read_choice(course, chapter, student) is None):
+    if not path.parent.is_dir() or (os.path.lexists(path) and choice is None):
         return []
     reserved = {path.name, "timestamp.txt"}
     return [file for file in sorted(path.parent.iterdir()) if file.name not in reserved and not file.is_dir()]
 
 
-def _set_aside_others(course: Course, chapter: str, student: str, files: Sequence[Path]) -> str:
-    """Keep files of an earlier submission; return where."""
-    digest = hashlib.sha256(b"".join(hashlib.sha256(content(path) or b"").digest() for path in files)).hexdigest()
-    folder = course.root / "replaced" / chapter / student / digest[:12]
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in files:
-        _keep(path, folder / path.name)
-    return folder.relative_to(course.root).as_posix()
-
-
-def time_stamp(upload: Upload, entries: Sequence[Entry], trust_dates: bool) -> bytes | None:
-    """Return when it was handed in: nbgrader's own word for it, or the platform's, or the file's date if that is to be trusted.
+def time_stamp(upload: Upload, entries: Sequence[Entry]) -> bytes | None:
+    """Return when it was handed in: nbgrader's own word for it, or the platform's.
 
     nbgrader writes into the submission's own folder. A stamp further down, or in an archive, is somebody else's.
     """
     for entry in entries:
         if upload.folder is not None and entry.path == upload.folder / "timestamp.txt":
             return entry.open()[:200].decode("utf-8", "replace").strip().encode() or None
-    if written := upload.submitted or upload.entry.submitted:
-        return written.encode()
-    if trust_dates and upload.entry.date is not None:
-        return upload.entry.date.strftime("%Y-%m-%d %H:%M:%S UTC").encode()
-    return None
+    return (upload.submitted or upload.entry.submitted).encode() or None
 
 
-def _set_aside(course: Course, chapter: str, student: str, stamp: bytes | None) -> str:
-    """Archive an earlier submission, including its time stamp, before it is replaced; return the archive's path.
-
-    Args:
-        stamp: the new submission's time stamp.
-    """
-    path = submitted_notebook(course, chapter, student)
-    when = path.with_name("timestamp.txt")
-    digest = hashlib.sha256(content(path) or b"").hexdigest()[:12]
-    folder = course.root / "replaced" / chapter / student / digest
-    # A collection that was cut short may have kept the notebook, and put the new time beside it.
-    if not (os.path.lexists(folder / path.name) and content(when) == stamp):
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in (when, *(path.parent / name for name in _names_beside(path.parent)), path):
-            if os.path.lexists(old):
-                archived = folder / old.relative_to(path.parent)
-                archived.parent.mkdir(parents=True, exist_ok=True)
-                _keep(old, archived)
-    return folder.relative_to(course.root).as_posix()
+def _set_aside(folder: Path, target: Path, names: Iterable[str]) -> None:
+    """Archive files of an earlier submission before it is replaced."""
+    for name in names:
+        if os.path.lexists(folder / name):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            _keep(folder / name, target / name)
 
 
 def _names_beside(folder: Path) -> list[str]:
@@ -214,7 +221,7 @@ def _remove_files_beside(folder: Path) -> None:
                     (folder / parent).rmdir()
 
 
-def _move_beside(folder: Path, name: str, draft: Path) -> None:
+def _move_into(folder: Path, name: str, draft: Path) -> None:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.parent.resolve() != folder.resolve() / PurePosixPath(name).parent:
@@ -222,7 +229,8 @@ def _move_beside(folder: Path, name: str, draft: Path) -> None:
     draft.replace(target)
 
 
-def _draft_beside(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
+def _draft(folder: Path, name: str, data: bytes) -> AbstractContextManager[Path]:
+    # Not in the folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return staged_file(folder / name, data, at=folder.with_name(f"{folder.name}.{digest}.part"))
 
@@ -239,16 +247,80 @@ def _keep(old: Path, target: Path) -> None:
         write(target, data)
 
 
-def _draft_of(path: Path) -> Path:
-    # Not in the file's own folder: all that lies beside a notebook is handed in with it, also what a killed collection has left.
-    return path.parent.with_name(f"{path.parent.name}.{path.name}.part")
-
-
-def _draft(path: Path, data: bytes) -> AbstractContextManager[Path]:
-    return staged_file(path, data, at=_draft_of(path))
-
-
 def write(path: Path, data: bytes) -> None:
     """Write a file beside its place first, and move it there."""
-    with _draft(path, data) as draft:
+    with _draft(path.parent, path.name, data) as draft:
         draft.replace(path)
+
+
+def keep_roster(course: Course, chapter: str, roster: Mapping[str, Student]) -> list[Problem]:
+    """Write the roster where it has changed, with the groups of the chapter; return the problem that it could not be written, if so.
+
+    In a chapter in which groups hand in, students keep the group that they have at the first collection.
+    """
+    groups = hand_in_groups(roster, chapter) if read_course_file(course.root).chapter(chapter).groups else {}
+    with_groups = {
+        name: replace(student, teams={**student.teams, chapter: groups[name]})
+        if student.enrolled and groups.get(name) and chapter not in student.teams
+        else student
+        for name, student in roster.items()
+    }
+    try:
+        if with_groups != read_roster(course):
+            write_roster(course, with_groups)
+    except OSError as error:
+        message = f"Names, numbers and groups are not kept: the list of students could not be written ({error.strerror or error})."
+        do = what_to_do(error, "See to it that the course folder can be written, then collect again.")
+        return [Problem("list not written", message, roster_path(course).name, do)]
+    return []
+
+
+def files_beside(notebook: Upload, files: Sequence[Upload]) -> dict[str, Upload]:
+    """Return the files of a student that come along with the notebook that counts, by the paths that they get beside it."""
+    companions: dict[str, Upload] = {}
+    for file in sorted(files, key=lambda upload: upload.order):
+        name = _name_beside(notebook, file)
+        if name and not any(_is_left_behind(part) for part in PurePosixPath(name).parts):
+            companions[name] = file
+    return companions
+
+
+def _read_files(companions: Mapping[str, Upload], where: str) -> tuple[dict[str, bytes], list[Problem]]:
+    """Read files within the limits on their number, depth and size; return their contents, and what was left out."""
+    contents: dict[str, bytes] = {}
+    why: list[str] = []
+    remaining = MAX_BYTES
+    for name, file in companions.items():
+        if len(contents) == MAX_FILES:
+            why.append(f"More than {MAX_FILES} files lie beside the notebook; the first {MAX_FILES} came along.")
+            break
+        if len(PurePosixPath(name).parts) > MAX_DEPTH:
+            why.append(f"{name} lies in more than {MAX_DEPTH} folders within each other.")
+            continue
+        try:
+            data = file.entry.open()
+        except RefusedError as error:
+            why.append(f"{name}: {error}")
+            continue
+        if len(data) > remaining:
+            why.append(f"{name} is left out: the files beside the notebook have more than {MAX_BYTES // 1024**2} MB.")
+            continue
+        remaining -= len(data)
+        contents[name] = data
+    return contents, [Problem(KIND, reason, where, "Ask for it, and put it beside the notebook.") for reason in why]
+
+
+def _name_beside(notebook: Upload, file: Upload) -> str:
+    """Return a file's path beside a notebook; empty if it lies elsewhere."""
+    folder, path = notebook.entry.path.parent, file.entry.path
+    level, called = file.named or (-1, "")
+    if level == len(path.parts) - 1:
+        # All files of a class lie in one folder, under names that the platform has made.
+        return _AGAIN.sub("", called) if path.parent == folder else ""
+    if not path.is_relative_to(folder) or (notebook.named and notebook.named[0] == len(notebook.entry.path.parts) - 1):
+        return ""
+    return path.relative_to(folder).as_posix()
+
+
+def _is_left_behind(part: str) -> bool:
+    return is_skipped(part) or part.startswith(".") or part.lower().endswith((".zip", ".ipynb.json", ".ipynb.txt"))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from autograder.intake.downloads.archive import Entry, notebooks
+from autograder.intake.downloads.archive import Entry, is_notebook
 from autograder.intake.downloads.platform_names import assignment_title, kinds_by_share, own_name, read, readings
 from autograder.intake.roster import safe_id
 
@@ -76,92 +75,117 @@ class Unowned:
     do: str = ALONE  # what to do about it
 
 
-def uploads_of(
-    entries: Sequence[Entry], chapter: str, others: frozenset[str], known_students: frozenset[str] = frozenset()
-) -> tuple[list[Upload], list[Unowned], list[Entry]]:
-    """Determine the owners of the notebooks in a download.
-
-    The owner is read from names that a platform or a lecturer has given: the outermost folders with different names or, without such
-    folders, the files. Names below that level come from students and are ignored.
-
-    Args:
-        entries: the notebooks.
-        chapter: the chapter to collect.
-        others: the names of the course's other chapters.
-        known_students: ids of students in the course.
-
-    Returns:
-        The uploads for this chapter, the notebooks without an identifiable owner, and the notebooks whose names belong to another chapter.
-    """
-    uploads: list[Upload] = []
-    unknown: list[Unowned] = []
-    elsewhere: list[Entry] = []
-    layout = _layout([_outside(entry) for entry in entries], others | {chapter}, known_students)
-    for entry in entries:
-        upload = _platform(entry, layout)
-        if isinstance(upload, Unowned):
-            unknown.append(upload)
-            continue
-        upload = upload or _owned(entry, layout, chapter)
-        of_platform = upload is not None and upload.platform != ""
-        if not of_platform and any(_mentions(entry.path, other) for other in others):
-            elsewhere.append(entry)
-        elif upload is None:
-            unknown.append(Unowned(entry))
-        else:
-            uploads.append(upload)
-    plain, nbgraders = (sum(upload.platform == name for upload in uploads) for name in ("", "nbgrader"))
-    if plain > nbgraders:
-        # The layout is not nbgrader's: who has made a folder of the chapter's name for it has written the time into it as well.
-        uploads = [
-            replace(upload, platform="", folder=None) if upload.platform == "nbgrader" else upload for upload in uploads
-        ]
-    return uploads, unknown, elsewhere
-
-
 @dataclass(frozen=True)
-class _Layout:
-    """The layout of a download."""
+class Layout:
+    """How the names in a download tell the owners of files."""
 
+    chapter: str
+    others: frozenset[str]  # names of the course's other chapters; a folder of such a name is no student's
+    known_students: frozenset[str]  # ids of students in the course
     platform: int | None  # the folder level at which a platform names the students, if any
     # the folder level named after students, not counting chapters; None if files are named after them
     level: int | None
-    chapters: frozenset[str]  # names of chapters, which belong to no student
     owner: str = ""  # the owner of all files, if they are all in a folder or archive named after a known student
     doubtful: frozenset[str] = frozenset()  # names at that level that may or may not be a student's name
     kinds: tuple[frozenset[str], ...] = ()  # the possible kinds of download, the most likely first
     title: str = ""  # the assignment title, if a platform writes it before a login
 
-    def folders(self, path: PurePosixPath) -> list[tuple[int, str]]:
-        """Return the folders of a place that may be somebody's, with their numbers among its parts."""
-        return _folders(path, self.chapters)
+    @classmethod
+    def of(
+        cls, entries: Sequence[Entry], chapter: str, others: frozenset[str], known_students: frozenset[str]
+    ) -> Layout:
+        """Determine the layout of some files.
+
+        The owner is read from names that a platform or a lecturer has given: the outermost folders with different names or, without such
+        folders, the files. Names below that level come from students and are ignored.
+        """
+        paths, chapters = [_outside(entry) for entry in entries], others | {chapter}
+        level, owner, doubtful = _level(paths, chapters, known_students)
+        platform = _depth(paths, known_students)
+        names = [] if platform is None else [path.parts[platform] for path in paths if len(path.parts) > platform]
+        kinds = tuple(kinds_by_share(names, chapters))
+        title = assignment_title(names)
+        return cls(chapter, others, known_students, platform, level, owner, doubtful, kinds, title)
+
+    def owned(self, entry: Entry, chapter: str = "") -> Upload | Unowned | None:
+        """Return a file of a chapter, by default the one to collect, with its owner; None if nothing tells the owner.
+
+        Other files than notebooks have an owner only where a platform or a folder names one, or their own name does beyond doubt.
+        """
+        chapter, notebook = chapter or self.chapter, is_notebook(entry)
+        if upload := self._of_platform(entry):
+            return upload
+        if self.platform is not None and not notebook:
+            return None
+        path = _outside(entry)
+        folders = _folders(path, self.others | {self.chapter})
+        attempt = _attempt(entry.path.name, _SAVED_AGAIN)
+        if self.owner and (not folders or folders[0][1] != self.owner):
+            return Upload(entry, self.owner, attempt=attempt)
+        if self.owner:
+            number, owner = folders[0]
+        elif self.level is not None and self.level < len(folders):
+            number, owner = folders[self.level]
+        elif self.level is None and chapter in path.parts[1:-1]:
+            # nbgrader's layout, with one student in it.
+            number = path.parts.index(chapter, 1) - 1
+            owner = path.parts[number] if set(path.parts[:number]) <= {"submitted"} else ""
+        else:
+            return self._of_file(entry, path, chapter, attempt)
+        if not owner or owner in self.doubtful:
+            return None
+        if path.parts[number + 1 : number + 2] == (chapter,) and number + 2 < len(path.parts):
+            return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*path.parts[: number + 2]))
+        return Upload(entry, owner, attempt=attempt)
+
+    def chapter_elsewhere(self, entry: Entry) -> str:
+        """Return another chapter that a file's name mentions, or nothing."""
+        return next((other for other in sorted(self.others) if _mentions(entry.path, other)), "")
+
+    def _of_file(self, entry: Entry, path: PurePosixPath, chapter: str, attempt: int) -> Upload | None:
+        """Return a file that is called like its owner: files beside each other."""
+        name = path.name if is_notebook(entry) else PurePosixPath(path.name).stem
+        owner = _without(name, chapter) or path.parent.name
+        if "" in self.doubtful or not owner or owner == chapter:
+            return None
+        certain = len(path.parts) == 1 and (chapter in path.name or safe_id(owner) in self.known_students)
+        return Upload(entry, owner, attempt=attempt) if is_notebook(entry) or certain else None
+
+    def _of_platform(self, entry: Entry) -> Upload | Unowned | None:
+        """Parse a platform's name of a file; return None if no platform has named it."""
+        parts, level = _outside(entry).parts, self.platform
+        if level is None or level >= len(parts):
+            return None
+        ways = read(parts[level], self.kinds, self.others | {self.chapter}, self.title)
+        if len(ways) > 1:
+            why = f"Its name can be read in {len(ways)} ways, as the work of {' or of '.join(map(str, ways))}; so nobody gets it."
+            return Unowned(entry, why, "See on the platform whose it is, rename it, and collect again.")
+        if not ways:
+            return None
+        way, attempt = ways[0], _attempt(entry.path.name, _AGAIN)
+        numbers = (way.platform, way.user, way.upload, way.late, attempt)
+        return Upload(entry, way.owner, *numbers, named=(level, way.file), submitted=way.submitted)
 
 
-def _layout(paths: Sequence[PurePosixPath], chapters: frozenset[str], known_students: frozenset[str]) -> _Layout:
-    layout = _layout_of_folders(paths, chapters, known_students)
-    if layout.platform is None:
-        return layout
-    names = [path.parts[layout.platform] for path in paths if len(path.parts) > layout.platform]
-    return replace(layout, kinds=tuple(kinds_by_share(names, chapters)), title=assignment_title(names))
-
-
-def _layout_of_folders(
+def _level(
     paths: Sequence[PurePosixPath], chapters: frozenset[str], known_students: frozenset[str]
-) -> _Layout:
+) -> tuple[int | None, str, frozenset[str]]:
+    """Return the level of the folders that are named after students, the one owner of all files, and the doubtful names."""
     chains = [[name for _, name in _folders(path, chapters)] for path in paths]
     deepest = max(map(len, chains), default=0)
     # None stands for a file in the place of a folder: it is somebody else's than what lies in the folder.
     names = [{chain[level] if level < len(chain) else None for chain in chains} for level in range(deepest)]
     level = next((level for level, level_names in enumerate(names) if len(level_names) > 1), None)
-    platform = _depth(paths, known_students)
     if level is None:
         # One folder, or none. It may be the class's, with a file for each, or all that one student has handed in.
         around = [name for level_names in names for name in level_names if name is not None]
-        if len(set(paths)) == 1:
+        one_place = len(set(paths)) == 1
+        if one_place:
             around.append(_stem(paths[0].name))
         owner = around[0] if around and safe_id(around[0]) in known_students else ""
-        alone = len(set(paths)) == 1 and (len(paths) > 1 or bool(names and _named_file(paths[0], chapters)))
-        return _Layout(platform, None, chapters, owner, frozenset({""} if alone and not owner else ()))
+        named_file = bool(paths) and all(_without(paths[0].name, chapter) for chapter in chapters)
+        alone = one_place and (len(paths) > 1 or bool(names and named_file))
+        return None, owner, frozenset({""} if alone and not owner else ())
     shares = Counter(chain[level] for chain in chains if level < len(chain))
     below = {
         name: {chain[level + 1] for chain in chains if level + 1 < len(chain) and chain[level] == name}
@@ -171,120 +195,11 @@ def _layout_of_folders(
     doubtful = {
         name for name, share in shares.items() if len(paths) > 3 and 2 * share > len(paths) and len(below[name]) > 1
     }
-    return _Layout(platform, level, chapters, "", frozenset(doubtful))
+    return level, "", frozenset(doubtful)
 
 
 def _folders(path: PurePosixPath, chapters: frozenset[str]) -> list[tuple[int, str]]:
     return [(number, name) for number, name in enumerate(path.parts[:-1]) if name not in chapters]
-
-
-def _named_file(path: PurePosixPath, chapters: frozenset[str]) -> bool:
-    """Whether the name of a file is more than its chapter's."""
-    return all(_without(path.name, chapter) for chapter in chapters)
-
-
-def _owned(entry: Entry, layout: _Layout, chapter: str) -> Upload | None:
-    """Return the upload for a notebook that no platform has named, if the layout determines its owner."""
-    path, folders = _outside(entry), layout.folders(_outside(entry))
-    attempt = _attempt(entry.path.name, _SAVED_AGAIN)
-    if layout.owner and (not folders or folders[0][1] != layout.owner):
-        return Upload(entry, layout.owner, attempt=attempt)
-    if layout.owner:
-        number, owner = folders[0]
-    elif layout.level is not None and layout.level < len(folders):
-        number, owner = folders[layout.level]
-    elif layout.level is None and chapter in path.parts[1:-1]:
-        # nbgrader's layout, with one student in it.
-        number = path.parts.index(chapter, 1) - 1
-        owner = path.parts[number] if set(path.parts[:number]) <= {"submitted"} else ""
-    else:
-        return None if "" in layout.doubtful else _plain(entry, path, chapter, by_folder=False)
-    if not owner or owner in layout.doubtful:
-        return None
-    if path.parts[number + 1 : number + 2] == (chapter,) and number + 2 < len(path.parts):
-        return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*path.parts[: number + 2]))
-    return Upload(entry, owner, attempt=attempt)
-
-
-def owners_elsewhere(entries: Iterable[Entry], others: frozenset[str]) -> Iterator[tuple[Entry, str, str]]:
-    """Yield other chapters' notebooks, each with its owner and that chapter, where an owner can be told."""
-    for entry in entries:
-        chapter = next(other for other in sorted(others) if _mentions(entry.path, other))
-        by_folder = len(entry.path.parts) > 1
-        upload = _nbgrader(entry, entry.path, chapter) or _plain(entry, entry.path, chapter, by_folder=by_folder)
-        if upload is not None:
-            yield entry, upload.owner, chapter
-
-
-def other_files(
-    entries: Sequence[Entry], chapter: str, others: frozenset[str], known_students: frozenset[str] = frozenset()
-) -> tuple[list[Upload], list[Upload], list[Unowned]]:
-    """Return the other files: of students without a notebook, of students with one, and with an ambiguous owner.
-
-    Args:
-        entries: all files of a download.
-        chapter: the chapter to collect.
-        others: the names of the course's other chapters.
-        known_students: ids of students in the course.
-    """
-    meant = list(notebooks(list(entries)))
-    paths, chapters = [_outside(entry) for entry in meant], others | {chapter}
-    layout = _layout(paths, chapters, known_students)
-    if layout.level is None and layout.platform is None:
-        # One student's notebooks alone do not show at which level students are named.
-        below = [path for entry in entries if len((path := _outside(entry)).parts) > 1]
-        layout = replace(_layout(below, chapters, known_students), doubtful=frozenset())
-    named = [(entry, _owner_of(entry, layout, chapter, known_students)) for entry in entries]
-    have = {_person(upload) for entry, upload in named if isinstance(upload, Upload) and any(notebooks([entry]))}
-    files = [
-        upload
-        for entry, upload in named
-        if isinstance(upload, Upload)
-        and not any(notebooks([entry]))
-        and not _is_other(upload, others)
-        and not upload.entry.path.name.startswith(".")
-    ]
-    alone = [upload for upload in files if _person(upload) not in have]
-    with_notebook = [upload for upload in files if _person(upload) in have]
-    unclear = [upload for entry, upload in named if isinstance(upload, Unowned) and not any(notebooks([entry]))]
-    return alone, with_notebook, unclear
-
-
-def _person(upload: Upload) -> tuple[str, str]:
-    """Return what one student's files have in common: in blind marking everybody has one name."""
-    return safe_id(upload.owner), upload.upload if upload.platform in ("moodle", "brightspace") else upload.user
-
-
-def _is_other(upload: Upload, others: frozenset[str]) -> bool:
-    return not upload.platform and any(_mentions(upload.entry.path, other) for other in others)
-
-
-def _owner_of(entry: Entry, layout: _Layout, chapter: str, known_students: frozenset[str]) -> Upload | Unowned | None:
-    """Return a file with its owner, where a platform or a folder names one, or its own name does beyond doubt."""
-    path, folders = _outside(entry), layout.folders(_outside(entry))
-    if of_platform := _platform(entry, layout):
-        return of_platform
-    if layout.platform is not None:
-        return None
-    if layout.level is not None and layout.level < len(folders):
-        number, owner = folders[layout.level]
-        if path.parts[number + 1 : number + 2] == (chapter,):
-            return Upload(entry, owner, platform="nbgrader", folder=PurePosixPath(*path.parts[: number + 2]))
-        return None if owner in layout.doubtful else Upload(entry, owner)
-    if folders and layout.level is not None:
-        return None
-    # Files beside each other: only one that is called like its chapter, or like a student, is somebody's.
-    upload = (
-        _plain(entry, PurePosixPath(_without_suffix(path.name)), chapter, by_folder=False)
-        if len(path.parts) == 1
-        else None
-    )
-    return upload if upload and (chapter in path.name or safe_id(upload.owner) in known_students) else None
-
-
-def _without_suffix(name: str) -> str:
-    """Return the name of a file without its ending, whatever that is."""
-    return PurePosixPath(name).stem or name
 
 
 def _outside(entry: Entry) -> PurePosixPath:
@@ -311,51 +226,11 @@ def _depth(paths: Sequence[PurePosixPath], known_students: frozenset[str]) -> in
     return depth if count == len(paths) and not any(safe_id(part) in known_students for part in above) else None
 
 
-def _platform(entry: Entry, layout: _Layout) -> Upload | Unowned | None:
-    """Parse a platform's name of a file; return None if no platform has named it."""
-    parts, level = _outside(entry).parts, layout.platform
-    if level is None or level >= len(parts):
-        return None
-    ways = read(parts[level], layout.kinds, layout.chapters, layout.title)
-    if len(ways) > 1:
-        why = f"Its name can be read in {len(ways)} ways, as the work of {' or of '.join(map(str, ways))}; so nobody gets it."
-        return Unowned(entry, why, "See on the platform whose it is, rename it, and collect again.")
-    if not ways:
-        return None
-    return Upload(
-        entry=entry,
-        owner=ways[0].owner,
-        platform=ways[0].platform,
-        user=ways[0].user,
-        upload=ways[0].upload,
-        late=ways[0].late,
-        attempt=_attempt(entry.path.name, _AGAIN),
-        named=(level, ways[0].file),
-        submitted=ways[0].submitted,
-    )
-
-
-def _nbgrader(entry: Entry, path: PurePosixPath, chapter: str) -> Upload | None:
-    # The first folder of the chapter's name: a folder of that name within it is the student's own invention.
-    for depth, (before, part) in enumerate(pairwise(path.parts[:-1]), start=2):
-        if part == chapter:
-            folder = PurePosixPath(*path.parts[:depth])
-            return Upload(entry=entry, owner=before, platform="nbgrader", folder=folder)
-    return None
-
-
 def _mentions(path: PurePosixPath, chapter: str) -> bool:
     return any(
         part == chapter or re.search(rf"(?<!\w){re.escape(chapter)}|{re.escape(chapter)}(?!\w)", part)
         for part in path.parts
     )
-
-
-def _plain(entry: Entry, path: PurePosixPath, chapter: str, *, by_folder: bool) -> Upload | None:
-    attempt = _attempt(entry.path.name, _SAVED_AGAIN)
-    name, parent = _without(path.name, chapter), path.parent.name
-    owner = parent if by_folder and parent else name or parent
-    return Upload(entry=entry, owner=owner, attempt=attempt) if owner and owner != chapter else None
 
 
 def _without(name: str, chapter: str) -> str:

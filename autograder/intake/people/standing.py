@@ -14,7 +14,7 @@ from typing import Any
 from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.downloads.pending import missing
+from autograder.intake.downloads.journal import missing
 from autograder.intake.roster import Student, hand_in_groups, read_roster, write_roster
 
 

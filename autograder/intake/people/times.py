@@ -1,12 +1,11 @@
 """Bring submission times along: from Moodle's grading worksheet, or from a table of student and time.
 
 A time is written into ``timestamp.txt`` of the submission, as nbgrader keeps it. If the submission is missing, the time waits in
-``COURSE/times/CHAPTER.json`` until the next collection brings one; then it is used once.
+the journal of the chapter's intake until the next collection brings one; then it is used once.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,6 +16,7 @@ from autograder.atomic_files import write_atomically
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
+from autograder.intake.downloads.journal import read_journal, write_journal
 
 # How Moodle writes a time in the languages whose lists are read: 24 October 2026, 6:00 PM; Samstag, 24. Oktober 2026, 18:00;
 # sábado, 24 de octubre de 2026, 18:00.
@@ -134,38 +134,17 @@ def apply_times(
         times: new times by student, which are kept where the submission is still to come.
         dry_run: whether to write nothing.
     """
-    waiting = {**_waiting(course, chapter), **{name: time.isoformat(" ") for name, time in (times or {}).items()}}
+    journal = read_journal(course, chapter)
+    waiting = {**journal.times, **{name: time.isoformat(" ") for name, time in (times or {}).items()}}
     folders = {student: course.folder("submitted", student, chapter) for student in sorted(waiting)}
     applied = [student for student, folder in folders.items() if folder.is_dir() and not folder.is_symlink()]
     if dry_run:
         return applied
     for student in applied:
         write_atomically(folders[student] / "timestamp.txt", waiting[student].encode())
-    left_over = {student: time for student, time in sorted(waiting.items()) if student not in applied}
-    path = _path(course, chapter)
-    if left_over:
-        write_atomically(path, (json.dumps(left_over, indent=1) + "\n").encode())
-    else:
-        path.unlink(missing_ok=True)
+    journal.times = {student: time for student, time in waiting.items() if student not in applied}
+    write_journal(course, chapter, journal)
     return applied
-
-
-def _path(course: Course, chapter: str) -> Path:
-    return course.root / "times" / f"{chapter}.json"
-
-
-def _waiting(course: Course, chapter: str) -> dict[str, str]:
-    path = _path(course, chapter)
-    try:
-        return {str(student): str(time) for student, time in json.loads(path.read_text(encoding="utf-8")).items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, AttributeError) as error:
-        raise CourseError(
-            f"these submission times cannot be read ({error})",
-            where=path,
-            do="Remove the file, and read the list again.",
-        ) from error
 
 
 def course_zone(course: Course) -> str:

@@ -14,10 +14,9 @@ import pytest
 from autograder.course.folder import Course
 from autograder.course.known_names import note_project_chapters
 from autograder.errors import CourseError
-from autograder.intake.downloads import archive
+from autograder.intake.downloads import archive, store
 from autograder.intake.downloads.collect import collect
-from autograder.intake.downloads.collection import Collection
-from autograder.intake.downloads.course_folder import companion_files
+from autograder.intake.downloads.store import Collection
 from autograder.intake.notebook.attached_files import KIND
 from autograder.intake.people.enrol import enrol
 from autograder.intake.roster import is_safe, read_roster, roster_path, safe_id
@@ -153,21 +152,6 @@ def test_a_source_that_is_none_is_refused(course: Course, tmp_path: Path, chapte
         collect(course, chapter, tmp_path / source)
 
 
-def test_dates_of_files_count_only_where_they_are_trusted(
-    course: Course, tmp_path: Path, contents: dict[str, bytes]
-) -> None:
-    source = write(tmp_path / "s", ["amara.ipynb"], contents, packed=True)
-    collect(course, CHAPTER, source)
-    assert lying(course, contents) == ["amara = one"]
-    collect(course, CHAPTER, source, trust_dates=True)
-    assert lying(course, contents) == ["amara = one", "amara/timestamp.txt = 2026-03-01 10:20:30 UTC"]
-    with zipfile.ZipFile(source) as archive:
-        archive.extractall(tmp_path / "unpacked")
-    os.utime(tmp_path / "unpacked" / "amara.ipynb", (1_000_000_000, 1_000_000_000))
-    collect(course, CHAPTER, tmp_path / "unpacked", trust_dates=True)
-    assert lying(course, contents)[1] == "amara/timestamp.txt = 2001-09-09 01:46:40 UTC"
-
-
 def test_what_is_replaced_is_kept(course: Course, tmp_path: Path, contents: dict[str, bytes]) -> None:
     found = [
         collect(course, CHAPTER, write(tmp_path / str(number), files, contents))
@@ -190,8 +174,8 @@ def test_what_is_replaced_is_kept(course: Course, tmp_path: Path, contents: dict
 def test_files_beside_a_notebook_over_the_limits_are_named(
     course: Course, tmp_path: Path, contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(companion_files, "MAX_FILES", 2)
-    monkeypatch.setattr(companion_files, "MAX_BYTES", 20)
+    monkeypatch.setattr(store, "MAX_FILES", 2)
+    monkeypatch.setattr(store, "MAX_BYTES", 20)
     files = ["ada/a.ipynb", "ada/a.py = text", "ada/b.py = early", "ada/c.py = text", "ada/d.py = text", "bo/a.ipynb"]
     found = collect(course, CHAPTER, write(tmp_path / "s", files, contents))
     assert lying(course, contents) == ["ada = one", "ada/a.py = text", "ada/c.py = text", "bo = one"]
@@ -272,7 +256,7 @@ def test_what_one_archive_unpacks_does_not_count_for_another(
     course: Course, tmp_path: Path, contents: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = 3 * len(contents["one"])
-    monkeypatch.setattr(archive.Budget, "__init__", lambda self: setattr(self, "remaining", room))
+    monkeypatch.setattr(archive, "MAX_TOTAL_BYTES", room)
     files = [*(f"a_1_1_work.zip/{i}.ipynb" for i in range(9)), f"b_2_2_work.zip/{NOTEBOOK}"]
     found = collect(course, CHAPTER, write(tmp_path / "s", files, contents))
     assert found.new == ["a-1", "b-2"]

@@ -6,13 +6,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.downloads.archive import Entry, entries_of, notebooks
-from autograder.intake.downloads.gradescope import with_submitters
+from autograder.intake.downloads.archive import Entry
+from autograder.intake.downloads.download import read_download, with_submitters
 from autograder.intake.downloads.platform_names import assignment_title, kinds_by_share, own_name, read, readings
 from autograder.intake.downloads.student_ids import by_student
-from autograder.intake.downloads.uploads import other_files, uploads_of
-from autograder.intake.roster import Student
+from autograder.intake.roster import Student, write_roster
 
 CASES = Path(__file__).parents[2] / "corpus" / "cases"
 CHAPTER = "03_scaled_dot_product"
@@ -25,16 +25,15 @@ CLASS = {
 }
 
 
-def test_blackboards_download_finds_students_by_their_login_and_their_last_attempt() -> None:
-    entries, _ = entries_of(CASES / "blackboard.zip")
-    uploads, unowned, _ = uploads_of(list(notebooks(entries)), CHAPTER, frozenset(), frozenset(CLASS))
-    owned, problems = by_student(uploads, CLASS, CHAPTER)
-    assert (sorted(owned), unowned, problems) == (["aberg", "blind", "s1003"], [], [])
+def test_blackboards_download_finds_students_by_their_login_and_their_last_attempt(course: Course) -> None:
+    write_roster(course, CLASS)
+    download = read_download(course, CHAPTER, CASES / "blackboard.zip")
+    owned, problems = by_student(download.uploads, CLASS, CHAPTER)
+    assert (sorted(owned), download.unowned, problems) == (["aberg", "blind", "s1003"], [], [])
     first, last = sorted(owned["aberg"], key=lambda upload: upload.order)
     assert (first.submitted, last.submitted) == ("2026-10-23 18:00:00", "2026-10-24 18:00:00")
     assert first.series == last.series == (CHAPTER,)
-    files, _, unclear = other_files(entries, CHAPTER, frozenset(), frozenset(CLASS))
-    assert (files, unclear) == ([], [])
+    assert download.files == []
 
 
 def test_the_title_of_an_assignment_on_blackboard_is_what_names_share() -> None:

@@ -170,13 +170,6 @@ def test_a_column_tells_whether_the_day_or_the_month_comes_first(
         assert [found["bo-lind"], found["anna-schmidt-s1"]] == expected
 
 
-def test_times_that_cannot_be_read_are_refused(course: Course) -> None:
-    (course.root / "times").mkdir()
-    (course.root / "times" / "03.json").write_text("[")
-    with pytest.raises(CourseError, match="times"):
-        apply_times(course, "03")
-
-
 def test_a_time_that_is_read_again_before_the_work_comes_replaces_the_first(
     course: Course, enrolled: Callable[..., Enrolment], worksheet: Read, hand_in: Callable[..., None]
 ) -> None:

@@ -88,7 +88,7 @@ def test_what_was_chosen_counts_and_a_new_choice_undoes_it(open_course: Course, 
         assert exported(open_course, tmp_path)["ada"] == str(points)
 
 
-@pytest.mark.parametrize("last", ["write_result", "write_choice"])
+@pytest.mark.parametrize("last", ["write_result", "write_journal"])
 def test_a_choice_that_is_cut_short_is_made_or_still_open(
     open_course: Course, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, last: str
 ) -> None:
@@ -160,6 +160,10 @@ def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_choose
     assert done.exit_code == 0
     assert run("export", CHAPTER).exit_code == 0
     assert {result.student: result.score for result in read_results(open_course, CHAPTER)} == {"ada": 14, "bo": 14}
+    folder = open_course.folder("submitted", "bo", CHAPTER)
+    (folder / f"{CHAPTER} (conflicted copy 2026-11-02).ipynb").write_text("{}")
+    done = run("autograde", CHAPTER, "--device", "cpu", "--jobs", "1")
+    assert (done.exit_code, "conflicted copy" in done.stdout) == (1, True), "a person has to say which version counts"
 
 
 @pytest.fixture

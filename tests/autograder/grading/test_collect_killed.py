@@ -14,7 +14,7 @@ import pytest
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.intake.downloads.collect import collect
-from autograder.intake.downloads.pending import record_path
+from autograder.intake.downloads.journal import journal_path
 from autograder.intake.notebook.intake import take_in
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.roster import roster_path
@@ -247,8 +247,8 @@ def test_who_was_to_come_when_the_process_was_killed_is_named(course: Course, cl
 
 
 def test_a_note_of_what_is_to_come_that_is_damaged_is_told_and_kept(course: Course) -> None:
-    record_path(course, CHAPTER).parent.mkdir(exist_ok=True)
-    record_path(course, CHAPTER).write_text("[{", encoding="utf-8")
+    journal_path(course, CHAPTER).parent.mkdir(exist_ok=True)
+    journal_path(course, CHAPTER).write_text("[{", encoding="utf-8")
     with pytest.raises(CourseError, match="damaged"):
         collect(course, CHAPTER)
-    assert record_path(course, CHAPTER).read_text(encoding="utf-8") == "[{"
+    assert journal_path(course, CHAPTER).read_text(encoding="utf-8") == "[{"

@@ -15,8 +15,7 @@ from autograder.grading.record.results import GradeResult, read_results, write_r
 from autograder.grading.record.signatures import signatures_path
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.grading.reports.grades import read_grades
-from autograder.intake.downloads.course_folder.unowned_files import note_unowned, unowned_files
-from autograder.intake.notebook.problem import Problem
+from autograder.intake.downloads.journal import Choice, IntakeJournal, PendingSubmission, read_journal, write_journal
 from autograder.intake.people.enrol import enrol
 from autograder.intake.roster import read_roster
 
@@ -47,14 +46,11 @@ def filled(course: Course, tmp_path: Path) -> None:
                 path = course.root.joinpath(folder, *parts, f"{CHAPTER}.ipynb")
                 path.parent.mkdir(parents=True)
                 path.write_text(f"{student}'s work")
-            for path in (
-                signatures_path(course, CHAPTER, student),
-                course.root / "choices" / CHAPTER / f"{student}.json",
-            ):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text("{}")
+            path = signatures_path(course, CHAPTER, student)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("{}")
         journal.stale([GONE, STAYS])
-    tables = {"journal": "pages", "times": "", "worksheets": "exported"}
+    tables = {"journal": "pages", "worksheets": "exported"}
     for folder, kind in tables.items():
         path = course.root / folder / ".".join(filter(None, (CHAPTER, kind, "json")))
         path.parent.mkdir(exist_ok=True)
@@ -64,8 +60,12 @@ def filled(course: Course, tmp_path: Path) -> None:
     (course.root / "marks" / "journal.jsonl").write_text(
         json.dumps(mark) + "\n" + json.dumps({"committed": "1"}) + "\n"
     )
-    files = [Problem("unknown owner", "Whose is it?", f"{name}_1_03.ipynb") for name in (f"{NAME} ", "Ann")]
-    note_unowned(course, CHAPTER, Path("/downloads/a.zip"), files)
+    intake = IntakeJournal(unowned={"/downloads/a.zip": ["Ann_1_03.ipynb", f"{NAME} _1_03.ipynb"]})
+    for student in (GONE, STAYS):
+        intake.pending.append(PendingSubmission(student, "/b.zip", f"{student}.ipynb", {"x": ("", "hash")}))
+        intake.times[student] = "2026-10-24 18:00"
+        intake.choices[student] = Choice("hash", ("hash",))
+    write_journal(course, CHAPTER, intake)
 
 
 def test_nothing_names_an_erased_student_and_the_others_stay(course_dir: Path, tmp_path: Path) -> None:
@@ -93,7 +93,9 @@ def test_nothing_names_an_erased_student_and_the_others_stay(course_dir: Path, t
     assert [result.student for result in read_results(course, CHAPTER)] == [STAYS]
     assert set(submission_states(course, CHAPTER)) == {STAYS}
     assert set(VivaJournal(course, CHAPTER).conversations()) == {STAYS}
-    assert unowned_files(course, CHAPTER) == {"/downloads/a.zip": ["Ann_1_03.ipynb"]}
+    intake = read_journal(course, CHAPTER)
+    assert intake.unowned == {"/downloads/a.zip": ["Ann_1_03.ipynb"]}
+    assert [item.student for item in intake.pending] == [*intake.times] == [*intake.choices] == [STAYS]
     marks = (course.root / "marks" / "journal.jsonl").read_text().splitlines()
     assert [list(json.loads(marks[0])["begin"]["changes"]), len(marks)] == [[STAYS], 2]
     assert "ours" in (course.root / "course.toml").read_text()

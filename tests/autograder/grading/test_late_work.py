@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ from autograder.grading.late_work import refresh_penalties, stale_penalties
 from autograder.grading.plugin import configured
 from autograder.grading.record.results import read_result
 from autograder.grading.reports.feedback_archive import member_pages
-from autograder.intake.downloads.course_folder.late_notes import note_late
-from autograder.intake.downloads.pending import hash_of
+from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.missing import gaps, is_work_without_grade
+from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
 from autograder.intake.people.enrol import enrol
 from autograder.marking.marks import Marks
 from autograder.marking.questions import read_questions
@@ -185,10 +186,18 @@ def notes(course: Course) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "time", [b"28.03.2026 19:00", b"2026-03-28 19:00 CST", b"\xff\xfe", b"9" * 400, "pipe", "link"]
+    ("time", "kind"),
+    [
+        *((time, "no time") for time in (b"28.03.2026 19:00", b"2026-03-28 19:00 CST", b"\xff\xfe", b"9" * 400)),
+        ("pipe", "no time"),
+        ("link", "no time"),
+        (b"1970-01-01 00:00:00 UTC", "doubtful time"),
+        (b"2031-01-01 10:00:00 UTC", "doubtful time"),
+        (f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d %H:%M:%S} UTC".encode(), "doubtful time"),
+    ],
 )
-def test_a_time_that_cannot_be_read_in_one_way_costs_nothing_and_is_named_by_every_run(
-    late: Course, time: bytes | str
+def test_a_time_that_cannot_be_read_or_true_costs_nothing_and_is_named_by_every_run(
+    late: Course, time: bytes | str, kind: str
 ) -> None:
     path = stamp(late, "ann")
     if isinstance(time, bytes):
@@ -198,7 +207,8 @@ def test_a_time_that_cannot_be_read_in_one_way_costs_nothing_and_is_named_by_eve
         os.mkfifo(path) if time == "pipe" else path.symlink_to(stamp(late, "bo"))
     for _ in range(2):
         assert grade(late) == penalties(late) == {"ann": 0.0, "bo": 0.0}
-        assert notes(late) == {"ann": ["no time"], "bo": []}
+        assert notes(late) == {"ann": [kind], "bo": []}
+        assert is_work_without_grade(gaps(late, read_grades(late, [CHAPTER]))) == (kind == "doubtful time")
     path.unlink()
     path.write_text("2026-03-28 19:00")  # in the course's zone
     assert grade(late) == penalties(late) == {"ann": 0.75, "bo": 0.0}
@@ -210,7 +220,7 @@ def test_a_note_that_canvas_calls_it_late_holds_for_its_notebook_until_a_time_is
     grade(late)
     folder = stamp(late, "ann").parent
     digest = hash_of((folder / f"{CHAPTER}.ipynb").read_bytes())
-    note_late(late, CHAPTER, {"ann": [digest]}, ["ann"])
+    write_journal(late, CHAPTER, IntakeJournal(late={"ann": [digest]}))
     for _ in range(2):
         grade(late)
         assert notes(late) == {"ann": ["late"], "bo": []}

@@ -13,7 +13,8 @@ import pytest
 
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.downloads.preflight import refuse_other_work
+from autograder.intake.downloads import download
+from autograder.intake.downloads.download import read_download, read_downloads
 from autograder.intake.roster import Student, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "04_multi_head"
@@ -26,7 +27,7 @@ REFUSED: dict[str, tuple[dict[str, str], str, str]] = {
     "contents count and not names": ({f"ada_{CHAPTER}.ipynb": OTHER}, "", OTHER),
     "an archive": ({f"s.zip/{name}_90{n}_5_w.ipynb": OTHER for n, name in enumerate("abc")}, "s.zip", "all 3"),
     "an archive that breaks off": ({"s.zip/ada.ipynb": "half", "cut": ""}, "s.zip", "breaks off"),
-    "a notebook": ({"ada.ipynb": CHAPTER}, "ada.ipynb", "neither"),
+    "a notebook": ({"ada.ipynb": CHAPTER}, "ada.ipynb", "zip"),
     "nobody's": ({f"{CHAPTER}/{CHAPTER}.ipynb": CHAPTER}, "", "whose"),
     "an empty file": ({"s.zip": ""}, "s.zip", "empty"),
     "no notebook": ({"essay.pdf": "x", "picture.png": "x"}, "", "2 files"),
@@ -51,9 +52,25 @@ def test_what_is_not_the_chapters_work_is_refused_before_it_is_brought_in(
     if "cut" in files:
         (folder / "s.zip").write_bytes((folder / "s.zip").read_bytes()[:-30])
     with pytest.raises(CourseError, match=word) if word else nullcontext() as caught:
-        refuse_other_work(course, CHAPTER, folder / named)
+        read_download(course, CHAPTER, folder / named).refuse_other_work(course)
     if what == "an archive":
         assert f"tfcourse autograde {OTHER} --course {course.root}" in caught.value.do
+
+
+def test_a_download_of_two_chapters_is_listed_once(
+    course: Course, tmp_path: Path, filled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Path] = []
+    entries_of = download.entries_of
+    monkeypatch.setattr(download, "entries_of", lambda source: calls.append(source) or entries_of(source))
+    for chapter in (CHAPTER, OTHER):
+        (tmp_path / "downloads").mkdir(exist_ok=True)
+        nbformat.write(filled(chapter), tmp_path / "downloads" / f"ada_{chapter}.ipynb")
+    downloads = read_downloads(course, [CHAPTER, OTHER], tmp_path / "downloads")
+    assert calls == [tmp_path / "downloads"]
+    assert [[upload.owner for upload in one.uploads] for one in downloads] == [["ada"], ["ada"]]
+    for one in downloads:
+        one.refuse_other_work(course)
 
 
 @pytest.mark.parametrize(("listed", "refused"), [(("ada", "bo"), True), (("ada", "hw-cy-2026"), False), ((), False)])
@@ -66,6 +83,6 @@ def test_a_layout_without_any_name_of_the_class_list_is_unknown(
         (folder / f"hw-{student}-2026").mkdir(parents=True)
         nbformat.write(filled(CHAPTER), folder / f"hw-{student}-2026" / "work.ipynb")
     with pytest.raises(CourseError) if refused else nullcontext() as caught:
-        refuse_other_work(course, CHAPTER, folder)
+        read_download(course, CHAPTER, folder).refuse_other_work(course)
     if refused:
         assert "layout" in caught.value.what

@@ -23,9 +23,7 @@ from autograder.grading.record.results import ExerciseResult, GradeResult, resul
 from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.missing import removed_submissions, unclear, without_result
 from autograder.grading.reports.student_work import read_student_work
-from autograder.intake.downloads.course_folder.late_notes import note_late
-from autograder.intake.downloads.course_folder.unowned_files import note_unowned
-from autograder.intake.downloads.pending import hash_of
+from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
 from autograder.intake.notebook.problem import Problem
 
 CHAPTER, OTHER = "04_multi_head", "03_scaled_dot_product"
@@ -90,13 +88,11 @@ def rename_a_folder(course: Course) -> None:
 def leave_times_open(course: Course) -> None:
     (course.folder("submitted", "ada", CHAPTER) / "timestamp.txt").write_text("03.11.2026 18:00")
     (course.folder("submitted", "bo", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{}")
-    note_late(course, CHAPTER, {"bo": [hash_of(b"{}")]}, ["bo"])
+    write_journal(course, CHAPTER, IntakeJournal(late={"bo": [hash_of(b"{}")]}))
 
 
 def find_a_file_of_nobody(course: Course) -> None:
-    refused = Problem("unknown owner", "It cannot be told whose notebook this is.", "week3.ipynb")
-    note_unowned(course, CHAPTER, Path("/a.zip"), [refused, Problem("renamed", "It was copied.", "b")])
-    note_unowned(course, CHAPTER, Path("/b.zip"), [])
+    write_journal(course, CHAPTER, IntakeJournal(unowned={"/a.zip": ["week3.ipynb"]}))
 
 
 def of(*students: str, **more: str) -> list[dict[str, str]]:
@@ -158,7 +154,7 @@ def test_what_was_open_is_no_longer_told_once_it_is_settled(course: Course, tell
     find_a_file_of_nobody(course)
     for student in ("ada", "bo"):
         (course.folder("submitted", student, CHAPTER) / "timestamp.txt").write_text("2026-11-03 18:00")
-    note_unowned(course, CHAPTER, Path("/a.zip"), [])
+    write_journal(course, CHAPTER, IntakeJournal())
     assert not re.search("may be late|no student", tell("report").stdout)
 
 

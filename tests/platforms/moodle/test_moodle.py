@@ -18,7 +18,7 @@ from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.moodle import first_worksheets, other_maxima, record_worksheets, scaled
 from autograder.intake.downloads.collect import collect
-from autograder.intake.downloads.collection import Collection
+from autograder.intake.downloads.store import Collection
 from autograder.intake.people.class_list import WorksheetForm
 from autograder.intake.people.enrol import enrol
 from autograder.intake.people.standing import group_submitters

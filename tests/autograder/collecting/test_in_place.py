@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.folder import Course
-from autograder.intake.downloads.course_folder.folder_names import name_folders
+from autograder.intake.downloads.in_place import name_folders
 from autograder.intake.roster import Student, write_roster
 
 CHAPTER, OTHER = "03_scaled_dot_product", "07_decoding"

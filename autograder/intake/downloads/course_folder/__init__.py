@@ -1,1 +1,0 @@
-"""Keep submissions in the course folder: names of students' folders, files beside notebooks, notes on lateness."""

@@ -1,0 +1,250 @@
+"""Read a download once: its files, the owners of a chapter's submissions, and what no student gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from autograder.course.folder import Course
+from autograder.course.known_names import known_assignments
+from autograder.course.paths import shell_command
+from autograder.errors import CourseError
+from autograder.intake.downloads.archive import Entry, RefusedError, entries_of, is_notebook, printable_path
+from autograder.intake.downloads.platform_names import login_in
+from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.downloads.uploads import Layout, Unowned, Upload
+from autograder.intake.notebook.intake import chapter_of
+from autograder.intake.notebook.manifest import Manifest, released_manifest
+from autograder.intake.notebook.notebook_reader import UnreadableError, read_notebook
+from autograder.intake.notebook.problem import Problem
+from autograder.intake.roster import Student, folded_name, known_students, read_roster, safe_id
+
+# So many names show that a layout is unknown; fewer may be strangers, one by one.
+_FEW = 3
+_METADATA = "submission_metadata.yml"
+
+
+@dataclass(frozen=True)
+class Download:
+    """The files of a download, as one chapter's submissions. Their contents are read when they are needed."""
+
+    source: Path  # the folder or archive
+    manifest: Manifest  # the chapter's cells
+    entries: Sequence[Entry]  # all files
+    uploads: Sequence[Upload]  # the chapter's notebooks
+    files: Sequence[Upload]  # other files of students who have no notebook here
+    companions: Sequence[Upload]  # other files of students who have one
+    unowned: Sequence[Unowned]  # files of which it cannot be told whose they are
+    elsewhere: Sequence[tuple[Entry, str]]  # notebooks of another chapter by their names, and that chapter
+    problems: Sequence[Problem]  # what was refused or is left out
+
+    def refuse_other_work(self, course: Course) -> None:
+        """Refuse a download in which nothing belongs to the chapter, before it replaces what does.
+
+        One notebook of another chapter among many is its student's mistake, and gets its verdict; nothing but such notebooks is the
+        lecturer's.
+
+        Raises:
+            CourseError: if it holds no notebook, or only notebooks without an owner or of other chapters, or its layout is unknown.
+        """
+        if not any(map(is_notebook, self.entries)):
+            message = f"there is no notebook (.ipynb) among its {len(self.entries)} files"
+            do = "Name the folder or zip that your platform hands out, or one with a notebook per student."
+            raise CourseError(message, where=self.source, do=do)
+        unowned = [file for file in self.unowned if is_notebook(file.entry)]
+        if unowned and not self.uploads:
+            message = f"it cannot be told whose {'notebook this is' if len(unowned) == 1 else 'notebooks these are'}"
+            raise CourseError(message, where=self.source, do=unowned[0].do)
+        if not self.uploads:
+            self._refuse_other_chapters(course, len(self.elsewhere), {chapter for _, chapter in self.elsewhere})
+        self._refuse_unknown_layout(course)
+        others: set[str] = set()
+        for upload in self.uploads:
+            chapter = _chapter_of(upload, self.manifest)
+            if chapter in (self.manifest.chapter, None):
+                return
+            others.add(str(chapter))
+        self._refuse_other_chapters(course, len(self.uploads), others)
+
+    def _refuse_other_chapters(self, course: Course, count: int, others: set[str]) -> None:
+        chapter, other = self.manifest.chapter, min(others)
+        subject = "the one notebook in it is" if count == 1 else f"all {count} notebooks in it are"
+        do = f"Name the submissions of {chapter}, or grade the other chapter: {shell_command(course, 'autograde', other)}"
+        raise CourseError(f"{subject} not of {chapter} but of {' or '.join(sorted(others))}", where=self.source, do=do)
+
+    def _refuse_unknown_layout(self, course: Course) -> None:
+        """Refuse a download of which no name is on the class list: what was read as names are the words of another layout."""
+        roster, uploads = read_roster(course), self.uploads
+        listed = {student.id for student in roster.values() if student.enrolled}
+        if not listed or len(uploads) < _FEW or any(upload.platform in ("canvas", "moodle") for upload in uploads):
+            return
+        owned, _ = by_student(uploads, roster, self.manifest.chapter)
+        if len(owned) < _FEW or owned.keys() & listed:
+            return
+        examples = ", ".join(repr(printable_path(upload.owner)) for upload in uploads[:_FEW])
+        raise CourseError(
+            f"the layout of this download is not known: nobody of {examples} … is on the class list",
+            where=self.source,
+            do="Known are the downloads of Canvas, Moodle, Blackboard, Brightspace, Gradescope, ILIAS and Sakai, nbgrader's folders, and a "
+            "folder or file for each student that is called by id, name, number, login or email address. Nothing was brought in.",
+        )
+
+
+def read_download(course: Course, chapter: str, source: Path) -> Download:
+    """Return a download as one chapter's submissions, as :func:`read_downloads` does."""
+    return read_downloads(course, [chapter], source)[0]
+
+
+def read_downloads(course: Course, chapters: Sequence[str], source: Path) -> list[Download]:
+    """Return a download as the submissions of some chapters, in their order.
+
+    Args:
+        source: a zip archive or a folder: nbgrader's layout, a platform's download, one folder per student, or a flat folder of notebooks.
+
+    Raises:
+        CourseError: if a chapter is not released, or the source is missing or unreadable.
+    """
+    manifests = [released_manifest(course, chapter) for chapter in chapters]
+    entries, problems = entries_of(source)
+    entries = with_submitters(entries, read_roster(course))
+    return [_of_chapter(course, manifest, source, entries, problems) for manifest in manifests]
+
+
+def _of_chapter(
+    course: Course, manifest: Manifest, source: Path, entries: Sequence[Entry], refused: Sequence[Problem]
+) -> Download:
+    """Give every file its owner; a notebook decides about the layout, and another file nothing."""
+    chapter, students = manifest.chapter, known_students(course)
+    # A notebook or folder that is called like another chapter is no student's, also where that is not released yet.
+    others = other_chapters(course, manifest)
+    layout = Layout.of([entry for entry in entries if is_notebook(entry)], chapter, others, students)
+    file_layout = layout
+    if layout.level is None and layout.platform is None:
+        # One student's notebooks alone do not show at which level students are named.
+        below = [entry for entry in entries if len(entry.path.parts) > 1]
+        file_layout = replace(Layout.of(below, chapter, others, students), doubtful=frozenset())
+    listed = (student for student in read_roster(course).values() if student.enrolled)
+    logins = {student.login.casefold(): student.login for student in listed if student.login}
+    uploads: list[Upload] = []
+    files: list[Upload] = []
+    unowned: list[Unowned] = []
+    elsewhere: list[tuple[Entry, str]] = []
+    for entry in entries:
+        notebook = is_notebook(entry)
+        file = (layout if notebook else file_layout).owned(entry)
+        if isinstance(file, Unowned):
+            unowned.append(file)
+        elif not (file and file.platform) and (other := layout.chapter_elsewhere(entry)):
+            elsewhere += [(entry, other)] * notebook
+        elif file is None:
+            unowned += [Unowned(entry)] * notebook
+        elif notebook or not entry.path.name.startswith("."):
+            if login := login_in(file.owner, logins) if file.platform in ("", "nbgrader") else "":
+                file = replace(file, owner=login)
+            (uploads if notebook else files).append(file)
+    plain, nbgraders = (sum(upload.platform == name for upload in uploads) for name in ("", "nbgrader"))
+    if plain > nbgraders:
+        # The layout is not nbgrader's: who has made a folder of the chapter's name for it has written the time into it as well.
+        uploads = [replace(one, platform="", folder=None) if one.platform == "nbgrader" else one for one in uploads]
+    owners = set(map(_person, uploads))
+    strays = [(entry, other, layout.owned(entry, other)) for entry, other in elsewhere]
+    absent = [
+        Problem(
+            "other chapter",
+            f"By its name it is of {other}, and there is nothing of {file.owner} for {chapter}.",
+            str(entry.path),
+            f"Rename it if it is of {chapter} after all.",
+        )
+        for entry, other, file in strays
+        if isinstance(file, Upload) and _person(file) not in owners
+    ]
+    ownerless = [Problem("unknown owner", file.why, str(file.entry.path), file.do) for file in unowned]
+    with_notebook = owners | {_person(file) for _, _, file in strays if isinstance(file, Upload)}
+    return Download(
+        source,
+        manifest,
+        entries,
+        uploads,
+        [file for file in files if _person(file) not in with_notebook],
+        [file for file in files if _person(file) in with_notebook],
+        unowned,
+        elsewhere,
+        [*refused, *absent, *ownerless],
+    )
+
+
+def _person(upload: Upload) -> tuple[str, str]:
+    """Return what one student's files have in common: in blind marking everybody has one name."""
+    return safe_id(upload.owner), upload.upload if upload.platform in ("moodle", "brightspace") else upload.user
+
+
+def other_chapters(course: Course, manifest: Manifest) -> frozenset[str]:
+    """Return the names of the course's other chapters, released or not."""
+    return frozenset([*manifest.elsewhere, *known_assignments(course.root)]) - {manifest.chapter}
+
+
+def _chapter_of(upload: Upload, manifest: Manifest) -> str | None:
+    """Return the chapter that a notebook's contents belong to; None if they do not say, or cannot be read."""
+    try:
+        notebook, _ = read_notebook(upload.entry.open())
+    except (RefusedError, UnreadableError):
+        return None
+    return chapter_of(notebook, manifest)
+
+
+def with_submitters(entries: Sequence[Entry], roster: Mapping[str, Student]) -> list[Entry]:
+    """Return the files of a download with Gradescope's folders ``submission_NUMBER`` renamed to their submitters.
+
+    ``submission_metadata.yml`` names them. A folder of a group is given to each member: Gradescope has one submission for all of them. Only
+    the outermost metadata file is read, and only for the folders beside it, because a student may hand in another one.
+
+    Raises:
+        CourseError: if the metadata cannot be read: without it, no file has an owner.
+    """
+    named = (entry for entry in entries if entry.path.name == _METADATA)
+    metadata = min(named, key=lambda entry: len(entry.path.parts), default=None)
+    if metadata is None or len(metadata.path.parts) > 2:
+        return list(entries)
+    described = _submitters(metadata)
+    people = roster.values()
+    keys = {text.casefold() for one in people for text in (one.id, one.number, one.login, one.email) if text}
+    keys |= {folded_name(one.name) for one in people if one.name}
+    root = metadata.path.parent
+    return [new for entry in entries if entry is not metadata for new in _renamed(entry, root, described, keys)]
+
+
+def _submitters(metadata: Entry) -> Mapping[str, Any]:
+    # PyYAML takes a tenth of a second, which other downloads need not wait for.
+    import yaml
+
+    try:
+        described = yaml.load(metadata.open(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (RefusedError, yaml.YAMLError, UnicodeDecodeError) as error:
+        message = f"Gradescope's list of submitters cannot be read ({str(error).splitlines()[0]})"
+        raise CourseError(message, where=str(metadata.path), do="Export the submissions once more.") from error
+    return described if isinstance(described, dict) else {}
+
+
+def _renamed(entry: Entry, root: PurePosixPath, described: Mapping[str, Any], keys: set[str]) -> Iterator[Entry]:
+    inside = entry.path.relative_to(root) if root.parts and entry.path.is_relative_to(root) else entry.path
+    description = described.get(inside.parts[0]) if len(inside.parts) > 1 else None
+    if not isinstance(description, dict):
+        yield entry
+        return
+    time = description.get(":created_at", "")
+    submitted = time.isoformat() if isinstance(time, datetime | date) else str(time)
+    for submitter in description.get(":submitters") or ():
+        if owner := _submitter(submitter, keys):
+            yield replace(entry, path=PurePosixPath(owner, *inside.parts[1:]), submitted=submitted)
+
+
+def _submitter(submitter: Any, keys: set[str]) -> str:
+    """Return a submitter's id on the class list, otherwise the number, email address or name, as a folder name without slashes."""
+    if not isinstance(submitter, dict):
+        return ""
+    texts = [str(submitter.get(field) or "").strip() for field in (":sid", ":email", ":name")]
+    texts = [text.replace("/", "-") for text in texts if text]
+    return next((text for text in texts if {text.casefold(), folded_name(text)} & keys), texts[0] if texts else "")
