@@ -11,6 +11,12 @@ from typing import Any
 
 import pytest
 
+from autograder.course.folder import Course
+from autograder.intake.downloads.student_ids import by_student
+from autograder.intake.people.worksheet import enrol_worksheet
+from autograder.intake.roster import read_roster
+from tests.autograder.enrolment.conftest import moodle
+
 from .conftest import CHAPTER, FILES
 from .test_semester import ALONE, Term, read
 
@@ -99,3 +105,20 @@ def test_a_download_that_is_collected_before_its_worksheet(term: Term, tmp_path:
     assert term.run("students", BLIND, "--chapter", "03")[0] == 0
     assert {"participant-29", *POINTS} <= roster(term).keys()
     assert exported(term, tmp_path / "blind") == {"Participant 35": "2.40", "Participant 38": "2.00"}
+
+
+def test_the_word_for_a_participant_is_the_worksheets(course: Course, tmp_path: Path) -> None:
+    rows = [list(row.values()) for row in read(FILES / "worksheet_de.csv")]
+    header = list(read(FILES / "worksheet_de.csv")[0])
+    with (tmp_path / "blind_de.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([line[:1] + line[4:] for line in [header, *rows]])
+    sheet = enrol_worksheet(course, tmp_path / "blind_de.csv", CHAPTER)
+    assert (len(sheet.enrolment.added), sheet.enrolment.problems, len(sheet.times)) == (28, (), 27)
+    # Moodle drops the slash from the names of folders.
+    owned, problems = by_student(
+        [moodle("Teilnehmerin", "6"), moodle("Teilnehmerin", "15")], read_roster(course), CHAPTER
+    )
+    assert ({name: one.upload for name, (one,) in owned.items()}, problems) == (
+        {"teilnehmer-in6": "6", "teilnehmer-in15": "15"},
+        [],
+    )
