@@ -14,7 +14,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from autograder.atomic_files import write_atomically
-from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 
@@ -166,8 +165,3 @@ def _waiting(course: Course, chapter: str) -> dict[str, str]:
             where=path,
             do="Remove the file, and read the list again.",
         ) from error
-
-
-def course_zone(course: Course) -> str:
-    """Return the time zone in which the course's times without an offset are."""
-    return read_course_file(course.root).time_zone
