@@ -24,7 +24,7 @@ def other_maxima(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) ->
     ours = {grade.chapter: grade.best for grade in grades}
     return [
         f"{chapter} has {ours[chapter]:g} points and Moodle's assignment a maximum of {form.maximum:g}: set it to {ours[chapter]:g} there, "
-        "or write grades out of {form.maximum:g} (--scale); Moodle takes them as they are"
+        f"or write grades out of {form.maximum:g} (--scale); Moodle takes them as they are"
         for chapter, form in forms.items()
         if chapter in ours and form.maximum not in (None, ours[chapter])
     ]

@@ -13,7 +13,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from autograder.atomic_files import write_atomically
-from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.intake.downloads.journal import read_journal, write_journal
@@ -145,8 +144,3 @@ def apply_times(
     journal.times = {student: time for student, time in waiting.items() if student not in applied}
     write_journal(course, chapter, journal)
     return applied
-
-
-def course_zone(course: Course) -> str:
-    """Return the time zone in which the course's times without an offset are."""
-    return read_course_file(course.root).time_zone

@@ -23,7 +23,7 @@ from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
 from autograder.intake.people.enrol import Enrolment, merge_list, save_roster
 from autograder.intake.people.find_student import called
-from autograder.intake.people.times import apply_times, column_times, course_zone, extension_in, is_draft
+from autograder.intake.people.times import apply_times, column_times, extension_in, is_draft
 from autograder.intake.roster import Student, folded_name, merged, read_roster, submitted_folders
 
 
@@ -60,7 +60,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             where=path,
             do="Read it without --chapter. Moodle's worksheet: the assignment, Submissions, Actions, Download grading worksheet.",
         )
-    read = column_times(class_list.times, course_zone(course), path)
+    read = column_times(class_list.times, read_course_file(course.root).time_zone, path)
     revealed: Mapping[str, str] = {}
     if class_list.only_times:
         ids: Mapping[int, str]
@@ -116,8 +116,10 @@ def _form_path(course: Course, chapter: str) -> Path:
 
 def _extensions(course: Course, class_list: ClassList, ids: Mapping[int, str], chapter: str) -> dict[str, datetime]:
     """Return the extensions that a worksheet has, by student, where they end later than the deadline that the course has for them."""
-    plan, zone = read_course_file(course.root), course_zone(course)
-    granted = {ids[line]: extension_in(status, zone) for line, status in class_list.statuses.items() if line in ids}
+    plan = read_course_file(course.root)
+    granted = {
+        ids[line]: extension_in(status, plan.time_zone) for line, status in class_list.statuses.items() if line in ids
+    }
     return {
         student: until
         for student, until in granted.items()
