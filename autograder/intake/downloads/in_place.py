@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
+from autograder.errors import some
 from autograder.intake.downloads.archive import Entry, printable_path
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.intake.downloads.download import other_chapters
@@ -29,7 +30,6 @@ CONFLICT = "conflict copy"
 _OTHER_ID = "other id"
 # What Dropbox and Nextcloud, and Syncthing, write into the name of the second version of a file or a folder.
 _CONFLICT_COPY = re.compile(r"conflicted copy|\.sync-conflict-", re.IGNORECASE)
-_NAMED = 5
 
 
 def collect_in_place(course: Course, chapter: str) -> Collection:
@@ -96,7 +96,7 @@ def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Pr
 
 
 def _counted(names: Sequence[str], noun: str) -> str:
-    shown = printable_path(", ".join(names[:_NAMED])) + (" …" if len(names) > _NAMED else "")
+    shown = printable_path(some(names))
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown})"
 
 

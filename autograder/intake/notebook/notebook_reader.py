@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from nbformat.notebooknode import from_dict
 
+from autograder.errors import some
 from autograder.intake.notebook.images import MAX_PIXELS, PixelLimit, safe_images
 from autograder.intake.notebook.lazy_json import MalformedError, Value, top_level
 from autograder.intake.notebook.problem import METADATA_KEY, Problem
@@ -55,7 +56,6 @@ _WIDE = {
 _KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown", "html": "markdown"}
 _CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} )", re.MULTILINE)
 _PYTHON = re.compile(rb"^(?:def|class|import|from|#) ?", re.MULTILINE)
-_NAMED = 5
 # Names are shorter.
 _NAME = 1_000
 
@@ -235,7 +235,7 @@ class _Found:
 
     def _judge(self, version: Value | None) -> None:
         if self.damaged:
-            numbers = ", ".join(map(str, self.damaged[:_NAMED])) + (" …" if len(self.damaged) > _NAMED else "")
+            numbers = some([*map(str, self.damaged)])
             count = len(self.damaged)
             message = f"{count} of its cells could not be read and {'was' if count == 1 else 'were'} left out."
             if not self.cells:

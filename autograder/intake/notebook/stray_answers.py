@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from autograder.errors import some
 from autograder.intake.notebook.cell_reader import TextComparison
 from autograder.intake.notebook.manifest import Manifest, SourceCell
 from autograder.intake.notebook.problem import Problem
@@ -154,7 +155,7 @@ def _unplaced(answers: Sequence[_Answer], used: set[int], layout: Layout) -> Ite
     if len(open_) == 1:
         open_[0].strays += [(cell, cell["source"].strip()) for cell in unplaced]
     elif unplaced:
-        labels = ", ".join(layout.label(cell) for cell in unplaced[:10]) + (" …" if len(unplaced) > 10 else "")
+        labels = some([layout.label(cell) for cell in unplaced])
         names = ", ".join(answer.question.name for answer in open_)
         message = f"Text that the student added may answer one of the questions without an answer ({names}): {labels}."
         yield Problem(KIND, message, do="Read it in the notebook, and give points by hand.")
