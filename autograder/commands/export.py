@@ -64,7 +64,7 @@ def export(
     from autograder.grading.reports.export import export as export_grades
     from autograder.grading.reports.grades import read_grades
     from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, unclear
-    from autograder.grading.reports.moodle import IMPORT, first_worksheets, other_maxima, record_worksheets, scaled
+    from autograder.grading.reports.moodle import IMPORT, last_worksheets, other_maxima, record_worksheets, scaled
     from autograder.grading.reports.viva.grades import missing_conversations, read_viva_grades
     from autograder.intake.people.worksheet import worksheet_form
 
@@ -83,18 +83,18 @@ def export(
     plan = read_course_file(course.root)
     forms = {name: worksheet_form(course, name) for name in named} if form == "moodle" else {}
     shown = scaled(grades, forms) if scale else grades
-    first = first_worksheets(course, forms)
+    last = last_worksheets(course, forms)
     files = export_grades(
-        [*shown, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total, forms, first
+        [*shown, *vivas], form, folder, plan.weights(named), plan.canvas_columns(), plan.total, forms, last
     )
-    record_worksheets(course, shown, {file.path.name: file.students for file in files})
+    cleared = record_worksheets(course, shown, {file.path.name: file.students for file in files}, last)
     lines = [*charged, *(str(file.path) for file in files if file.students)]
     for file in files:
         if file.left_out:
             lines.append(
                 f"not in {file.path.name}, because their number on the platform is unknown: {some(file.left_out)}"
             )
-    lines += other_maxima(shown, forms)
+    lines += [*other_maxima(shown, forms), *cleared]
     if scale and (unknown := [name for name in forms if forms[name].maximum is None]):
         lines.append(f"not scaled, because no worksheet of Moodle's was read: {some(unknown)}")
     lines += absent_lines(grades, form)

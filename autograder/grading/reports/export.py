@@ -33,7 +33,7 @@ HINTS = {
     "moodle": "In Moodle, in the language of the worksheet that was read: the assignment, Submissions (of all participants), Actions, "
     "Upload grading worksheet. The assignment's maximum grade must be the one in the file. To send grades a second time, tick 'Allow "
     "updating records that have been modified more recently in Moodle than in the spreadsheet', and upload the file …-changed alone: "
-    "it has what has changed since the first export, so a grade that was changed in Moodle stays.",
+    "it has what has changed since the last export, so a grade that was changed in Moodle stays.",
     IMPORT: "A table moodle-import-… is for Moodle's gradebook: Grades, Import, CSV file; map email to Email address, and score to the "
     "assignment or grade item of the same name. These cells become overridden: an assignment's worksheet does not change them any more.",
 }
@@ -57,7 +57,7 @@ def export(
     columns: Mapping[str, str] = {},
     rule: TotalRule | None = None,
     forms: Mapping[str, WorksheetForm] = {},
-    first: Mapping[str, Mapping[str, str]] = {},
+    last: Mapping[str, Mapping[str, str]] = {},
 ) -> list[Exported]:
     """Write grades and return the files.
 
@@ -72,7 +72,8 @@ def export(
         columns: Canvas's column headings that differ from the chapter's name, such as ``Chapter 01 (88121)``.
         rule: the rule that converts a total to a grade, for the file of totals.
         forms: by chapter, the form in which Moodle reads a worksheet.
-        first: by chapter and student, the points of the first worksheet. Then ``"moodle"`` adds a worksheet of the grades that differ.
+        last: by chapter and participant's number, the points of the last worksheet. Then ``"moodle"`` adds a worksheet of the
+            grades that differ.
 
     Raises:
         CourseError: if the form is unknown, no grade can be exported, or the folder cannot be written. Then nothing is written.
@@ -96,7 +97,7 @@ def export(
             do="Choose the other platform with --format.",
         )
     ordered = sorted(included, key=lambda grade: (grade.chapter, grade.student))
-    tables = moodle_tables(_graded(ordered), forms, first) if form == "moodle" else _WRITERS[form](ordered)
+    tables = moodle_tables(_graded(ordered), forms, last) if form == "moodle" else _WRITERS[form](ordered)
     if form == "csv" and weights:
         tables += _totals(included, weights, rule)
     if form == "canvas":

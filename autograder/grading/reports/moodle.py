@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograder.atomic_files import write_atomically
 from autograder.course.folder import Course
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.spreadsheet import Table, number_text
 from autograder.intake.people.class_list import WorksheetForm
@@ -41,8 +41,8 @@ def scaled(grades: Iterable[Grade], forms: Mapping[str, WorksheetForm]) -> list[
     ]
 
 
-def first_worksheets(course: Course, chapters: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return, by chapter and student, the points of the first worksheet that was written for Moodle; nothing for other chapters.
+def last_worksheets(course: Course, chapters: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return, by chapter and participant's number, the points of the last worksheet that was written for Moodle.
 
     Raises:
         CourseError: if a record cannot be read.
@@ -54,17 +54,26 @@ def first_worksheets(course: Course, chapters: Iterable[str]) -> dict[str, dict[
             points[chapter] = dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
         except (OSError, ValueError) as error:
             do = "Remove the file: the next export counts as the first."
-            raise CourseError(f"the first export cannot be read ({error})", where=path, do=do) from error
+            raise CourseError(f"the last export cannot be read ({error})", where=path, do=do) from error
     return points
 
 
-def record_worksheets(course: Course, grades: Iterable[Grade], files: Mapping[str, Sequence[str]]) -> None:
-    """Record the points of each worksheet that is the first of its chapter."""
+def record_worksheets(
+    course: Course, grades: Iterable[Grade], files: Mapping[str, Sequence[str]], last: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """Record the points of each worksheet that was written; return sentences on points that Moodle has, and the worksheet no longer."""
+    lines = []
     for chapter, several in groupby(grades, key=lambda grade: grade.chapter):
         written = files.get(f"moodle-{chapter}.csv", ())
-        points = {grade.student: number_text(grade.score) for grade in several if grade.student in written}
-        if points and not _record_path(course, chapter).exists():
+        points = {grade.moodle_id: number_text(grade.score) for grade in several if grade.student in written}
+        if gone := sorted(last.get(chapter, {}).keys() - points.keys()):
+            numbers = some(gone)
+            lines.append(
+                f"{chapter}: in the last worksheet, and without points now: number {numbers}. Clear them in Moodle."
+            )
+        if points:
             write_atomically(_record_path(course, chapter), (json.dumps(points, indent=1) + "\n").encode())
+    return lines
 
 
 def _record_path(course: Course, chapter: str) -> Path:
@@ -72,7 +81,7 @@ def _record_path(course: Course, chapter: str) -> Path:
 
 
 def moodle_tables(
-    grades: Sequence[Grade], forms: Mapping[str, WorksheetForm], first: Mapping[str, Mapping[str, str]]
+    grades: Sequence[Grade], forms: Mapping[str, WorksheetForm], last: Mapping[str, Mapping[str, str]]
 ) -> list[Table]:
     """Return Moodle's worksheets; Moodle requires Identifier, Grade and Last modified (grade).
 
@@ -90,8 +99,8 @@ def moodle_tables(
             form = forms.get(chapter, WorksheetForm())
             header = [form.identifier, "Full name", "Email address", "Status", form.grade, "Maximum grade"]
             header += ["Grade can be changed", "Last modified (submission)", form.changed]
-            before = first.get(chapter, {})
-            changed = [one for one in numbered if before and before.get(one.student) != number_text(one.score)]
+            before = last.get(chapter, {})
+            changed = [one for one in numbered if before and before.get(one.moodle_id) != number_text(one.score)]
             for name, several, lacking in ((chapter, numbered, left_out), (f"{chapter}-changed", changed, [])):
                 if several:
                     rows = [_moodle_row(grade, form.prefix) for grade in several]

@@ -60,6 +60,7 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             where=path,
             do="Read it without --chapter. Moodle's worksheet: the assignment, Submissions, Actions, Download grading worksheet.",
         )
+    _refuse_other_assignment(course, class_list, chapter, path)
     read = column_times(class_list.times, read_course_file(course.root).time_zone, path)
     revealed: Mapping[str, str] = {}
     if class_list.only_times:
@@ -92,6 +93,20 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
     enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
     spelled = [{name: time.isoformat(" ") for name, time in table.items()} for table in (times, extended)]
     return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1], revealed)
+
+
+def _refuse_other_assignment(course: Course, class_list: ClassList, chapter: str, path: Path) -> None:
+    """Refuse a worksheet that has none of the numbers that an earlier one gave this chapter."""
+    known = {
+        student.participants[chapter] for student in read_roster(course).values() if chapter in student.participants
+    }
+    numbers = {*class_list.participants.values()}
+    if known and numbers and not known & numbers and _form_path(course, chapter).exists():
+        raise CourseError(
+            f"none of its participants' numbers is one of {chapter}: this is the worksheet of another assignment",
+            where=path,
+            do=f"Read it for its own chapter. If the assignment was made again in Moodle, remove {_form_path(course, chapter)} first.",
+        )
 
 
 def worksheet_form(course: Course, chapter: str) -> WorksheetForm:

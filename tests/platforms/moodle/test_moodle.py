@@ -16,7 +16,7 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.moodle import first_worksheets, other_maxima, record_worksheets, scaled
+from autograder.grading.reports.moodle import last_worksheets, other_maxima, record_worksheets, scaled
 from autograder.intake.downloads.collect import collect
 from autograder.intake.downloads.store import Collection
 from autograder.intake.people.class_list import WorksheetForm
@@ -91,6 +91,14 @@ def test_teams_are_refused_where_everybody_hands_in_alone(course: Course) -> Non
         collect(course, CHAPTER, FILES / "teams_folders_cut.zip")
     assert "groups = true" in error.value.do
     assert holders(course) == []
+
+
+def test_the_worksheet_of_another_assignment_is_refused(course: Course) -> None:
+    enrol_worksheet(course, FILES / "worksheet_teams_en.csv", CHAPTER)
+    before = read_roster(course)
+    with pytest.raises(CourseError, match=CHAPTER):
+        enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
+    assert read_roster(course) == before
 
 
 def test_a_draft_is_not_brought_in_and_an_extension_counts(course: Course) -> None:
@@ -193,17 +201,20 @@ def test_moodle_gets_two_decimals_the_rest_of_the_course_and_what_has_changed(co
         ("moodle-import-01_recurrent.csv", 0, 1),
         (f"moodle-{CHAPTER}.csv", 2, 0),
     ]
-    record_worksheets(course, [jose, petra], {one.path.name: one.students for one in first})
-    before = first_worksheets(course, [CHAPTER])
-    assert before == {CHAPTER: {jose.student: "16.50", petra.student: "16.50"}}
+    assert record_worksheets(course, [jose, petra], {one.path.name: one.students for one in first}, {}) == []
+    before = last_worksheets(course, [CHAPTER])
+    assert before == {CHAPTER: {jose.moodle_id: "16.50", petra.moodle_id: "16.50"}}
+    (gone,) = record_worksheets(course, [jose], {f"moodle-{CHAPTER}.csv": [jose.student]}, before)
+    assert f" {petra.moodle_id}." in gone
+    assert last_worksheets(course, [CHAPTER]) == {CHAPTER: {jose.moodle_id: "16.50"}}
     better = scaled([jose, replace(petra, raw=21.0, penalty=10.5)], {CHAPTER: form})
     assert [(grade.score, grade.best) for grade in better] == [(pytest.approx(16.497 / 21 * 98), 98.0), (49.0, 98.0)]
-    again = export([jose, replace(petra, raw=18.0)], "moodle", tmp_path, forms={CHAPTER: form}, first=before)
+    again = export([jose, replace(petra, raw=18.0)], "moodle", tmp_path, forms={CHAPTER: form}, last=before)
     assert [(one.path.name, one.students) for one in again] == [
         (f"moodle-{CHAPTER}.csv", tuple(sorted([jose.student, petra.student]))),
         (f"moodle-{CHAPTER}-changed.csv", (petra.student,)),
     ]
-    export([jose, petra], "moodle", tmp_path, forms={CHAPTER: form}, first=before)
+    export([jose, petra], "moodle", tmp_path, forms={CHAPTER: form}, last=before)
     assert not (tmp_path / f"moodle-{CHAPTER}-changed.csv").exists()
     export([jose], "csv", tmp_path)
     assert (tmp_path / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbf")
