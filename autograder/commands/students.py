@@ -164,18 +164,21 @@ def _erase(course: Course, typed: str) -> CommandResult:
     from autograder.course.lock import course_lock
     from autograder.grading.erase import erase
     from autograder.intake.people.find_student import find_student
+    from autograder.intake.people.standing import handed_in_for
 
     with course_lock(course):
         student = find_student(course, typed)
         if student != typed:
             do = f"Write the id: {shell_command(course, 'students', '--erase', student)}"
             raise CourseError(f"this would erase {student} permanently", do=do)
+        partners = handed_in_for(course, student)
         removed, remaining = erase(course, student)
     lines = [
         f"{student}: erased from {', '.join(removed)}",
         "report, exports and viva pages were removed; the commands write them again",
         "not erased: backups, the downloads that you collected from, and what the learning platform has",
     ]
+    lines += [f"handed in for others, who have no grade for it any more: {some(partners)}"] if partners else []
     lines += [f"still named in {some(remaining)}: look there"] if remaining else []
     return CommandResult(
         {"removed": removed, "remaining": remaining}, "\n".join(lines), EXIT_FAILED if remaining else 0

@@ -124,6 +124,14 @@ def submitters(course: Course, chapter: str) -> set[str]:
     return folders | {item.student for item in missing(course, chapter)}
 
 
+def handed_in_for(course: Course, student: str) -> list[str]:
+    """Return the members of groups for whom a student handed in a chapter."""
+    roster, folder = read_roster(course), course.folder("submitted", student)
+    chapters = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    owners = [group_submitters(course, name, roster, submitters(course, name)) for name in chapters]
+    return sorted({member for by_member in owners for member, who in by_member.items() if who == student})
+
+
 def nothing_handed_in(course: Course, chapter: str) -> list[str]:
     """Return the ids of those on the class list who have handed in nothing for a chapter that counts for them, in order.
 

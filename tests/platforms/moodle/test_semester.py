@@ -184,3 +184,5 @@ def test_in_teams_and_a_student_who_changes_teams_afterwards(term: Term, tmp_pat
     term.run("students", tmp_path / "moved.csv", "--chapter", "03")
     facts.work["mgarcia@example.org"] = "Team Z"
     term.compare(facts, tmp_path / "moved")
+    code, text = term.run("students", "--erase", "u96f7-u674e")
+    assert (code, "van-a-nguyen" in text) == (0, True)
