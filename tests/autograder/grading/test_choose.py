@@ -70,7 +70,7 @@ def test_both_scores_are_told_and_neither_is_recorded(open_course: Course, tmp_p
     assert executor.ran == []
     grades = read_grades(open_course, [CHAPTER])
     assert {grade.student: grade.waits_for for grade in grades} == {"ada": "choice", "bo": ""}
-    assert exported(open_course, tmp_path) == {"ada": "", "bo": "3.0"}
+    assert exported(open_course, tmp_path) == {"ada": "", "bo": "3.00"}
     assert "1 submission" in open_choices(grades)
     (summary,) = summarise(read_student_work(open_course, [CHAPTER]))
     assert (summary.undecided, summary.graded, summary.absent) == (("ada",), ("bo",), ())
