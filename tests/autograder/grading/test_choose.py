@@ -85,7 +85,7 @@ def test_what_was_chosen_counts_and_a_new_choice_undoes_it(open_course: Course, 
         assert exported(open_course, tmp_path)["ada"] == "", "a choice has no score before it is graded"
         result = graded(open_course, Scripted({"ada": POINTS} if name == "a.ipynb" else {}))["ada"]
         assert (result.status, result.score) == ("graded", points)
-        assert exported(open_course, tmp_path)["ada"] == str(points)
+        assert exported(open_course, tmp_path)["ada"] == f"{points:.2f}"
 
 
 @pytest.mark.parametrize("last", ["write_result", "write_journal"])
