@@ -334,6 +334,7 @@ def _moodle(places: Places, folder: Path) -> dict[Key, tuple[str, str]]:
             row["Maximum grade"],
         )
         for path in folder.glob("moodle-[0-9]*.csv")
+        if not path.stem.endswith("-changed")
         for row in _rows(path)
     }
 

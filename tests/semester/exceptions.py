@@ -115,11 +115,14 @@ class Exceptions:
         self.comparisons[step] = places.compare(expected, self.folder / "exports" / step.replace(" ", "-"), archives)
 
     def _with_page(self, expected: Expected, chapter: str) -> list[str]:
-        """Return the students whose feedback page goes back to the platform: all who handed in and are on the list, and their groups."""
+        """Return the students whose feedback page goes back to the platform: all in the class who handed in, and their groups."""
         return [
             student
             for (name, student), row in expected.everyone.items()
-            if name == chapter and row.work is not None and student in self.happened.listed
+            if name == chapter
+            and row.work is not None
+            and student in self.happened.listed
+            and student not in self.happened.withdrawn
         ]
 
 

@@ -123,15 +123,16 @@ def _pages(
         page.parents[1].name: page for page in sorted(course.folder("feedback").glob(f"*/{chapter}/{chapter}.html"))
     }
     unlisted = [name for name in everyone if is_outside(name, roster)]
-    by_name = {name: page for name, page in everyone.items() if name not in unlisted}
     members: dict[str, list[str]] = defaultdict(list)
-    for name, who in sorted(group_submitters(course, chapter, roster, by_name).items()):
+    for name, who in sorted(group_submitters(course, chapter, roster, everyone).items()):
         members[who].append(name)
     pages_of_members = member_pages(course, chapter, [member for names in members.values() for member in names])
-    for name, page in by_name.items():
+    for name, page in everyone.items():
         submitter = roster.get(name, Student(name))
-        recipients = [submitter]
-        if not _is_teams(submitter, chapter):  # Moodle gives a team's page to all members
+        # The work of a student who has withdrawn is still that of the group's other members.
+        is_teams = _is_teams(submitter, chapter)  # Moodle gives a team's page to all members
+        recipients = [submitter] if name not in unlisted or (is_teams and members[name]) else []
+        if not is_teams:
             recipients += [_with_upload_of(submitter, roster[member], chapter) for member in members[name]]
         for student in recipients:
             content = page.read_bytes() if student is submitter else pages_of_members.get(student.id)
