@@ -66,8 +66,8 @@ def record_worksheets(
     for chapter, several in groupby(grades, key=lambda grade: grade.chapter):
         written = files.get(f"moodle-{chapter}.csv", ())
         points = {grade.moodle_id: number_text(grade.score) for grade in several if grade.student in written}
-        if gone := sorted(last.get(chapter, {}).keys() - points.keys()):
-            numbers = some(gone)
+        if cleared := sorted(last.get(chapter, {}).keys() - points.keys()):
+            numbers = some(cleared)
             lines.append(
                 f"{chapter}: in the last worksheet, and without points now: number {numbers}. Clear them in Moodle."
             )

@@ -97,11 +97,11 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
 
 def _refuse_other_assignment(course: Course, class_list: ClassList, chapter: str, path: Path) -> None:
     """Refuse a worksheet that has none of the numbers that an earlier one gave this chapter."""
-    known = {
+    earlier = {
         student.participants[chapter] for student in read_roster(course).values() if chapter in student.participants
     }
     numbers = {*class_list.participants.values()}
-    if known and numbers and not known & numbers and _form_path(course, chapter).exists():
+    if earlier and numbers and not earlier & numbers and _form_path(course, chapter).exists():
         raise CourseError(
             f"none of its participants' numbers is one of {chapter}: this is the worksheet of another assignment",
             where=path,
