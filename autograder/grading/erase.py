@@ -19,12 +19,13 @@ from autograder.atomic_files import write_atomically
 from autograder.course.course_file import course_file_path
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import sqlite_file
+from autograder.grading.reports.moodle import forget_exported
 from autograder.intake.roster import Student, read_roster, write_roster
 
 # The folders in which a student has folders and files of their own.
 _OF_STUDENTS = ("submitted", "autograded", "feedback", "replaced", "uncounted", "results", "journal", "viva")
 # The folders with JSON about several students.
-_OF_CLASS = ("journal", "marks", "viva", "worksheets")
+_OF_CLASS = ("journal", "marks", "viva")
 # What commands write again from the rest; archives cannot be searched.
 _REGENERATED = ("export", "report.html", "viva/*/*.html")
 # What students receive, and where it comes from: nobody is named there.
@@ -57,6 +58,7 @@ def erase(course: Course, student: str) -> tuple[list[str], list[str]]:
             data = "".join(f"{text}\n" for text in texts if text).encode()
             write_atomically(path, data, mode=path.stat().st_mode & 0o777)
             touched.add(path.relative_to(root).parts[0])
+    forget_exported(course, entry)
     if _from_course_file(root, student):
         touched.add(course_file_path(root).name)
     write_roster(course, roster)

@@ -14,6 +14,7 @@ from autograder.errors import CourseError, some
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.spreadsheet import Table, number_text
 from autograder.intake.people.class_list import WorksheetForm
+from autograder.intake.roster import Student
 
 # The beginning of the names of tables for the import of Moodle's gradebook.
 IMPORT = "moodle-import-"
@@ -72,8 +73,20 @@ def record_worksheets(
                 f"{chapter}: in the last worksheet, and without points now: number {numbers}. Clear them in Moodle."
             )
         if points:
-            write_atomically(_record_path(course, chapter), (json.dumps(points, indent=1) + "\n").encode())
+            _write_record(course, chapter, points)
     return lines
+
+
+def forget_exported(course: Course, student: Student) -> None:
+    """Remove a student's points from the records of worksheets that were written."""
+    for chapter, number in student.participants.items():
+        (points,) = last_worksheets(course, [chapter]).values()
+        if points.pop(number, None) is not None:
+            _write_record(course, chapter, points)
+
+
+def _write_record(course: Course, chapter: str, points: Mapping[str, str]) -> None:
+    write_atomically(_record_path(course, chapter), (json.dumps(points, indent=1) + "\n").encode())
 
 
 def _record_path(course: Course, chapter: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -15,9 +16,10 @@ from autograder.grading.record.results import GradeResult, read_results, write_r
 from autograder.grading.record.signatures import signatures_path
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.grading.reports.grades import read_grades
+from autograder.grading.reports.moodle import last_worksheets
 from autograder.intake.downloads.journal import Choice, IntakeJournal, PendingSubmission, read_journal, write_journal
 from autograder.intake.people.enrol import enrol
-from autograder.intake.roster import read_roster
+from autograder.intake.roster import read_roster, write_roster
 
 CHAPTER = "04_multi_head"
 GONE, STAYS = "zoe-quagmire", "zoe-quagmire-2"
@@ -50,11 +52,13 @@ def filled(course: Course, tmp_path: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("{}")
         journal.stale([GONE, STAYS])
-    tables = {"journal": "pages", "worksheets": "exported"}
-    for folder, kind in tables.items():
-        path = course.root / folder / ".".join(filter(None, (CHAPTER, kind, "json")))
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({GONE: "a", STAYS: "b"}))
+    (course.root / "journal" / f"{CHAPTER}.pages.json").write_text(json.dumps({GONE: "a", STAYS: "b"}))
+    roster = read_roster(course)
+    for student, number in ((GONE, "12"), (STAYS, "13")):
+        roster[student] = replace(roster[student], participants={CHAPTER: number})
+    write_roster(course, roster)
+    (course.root / "worksheets").mkdir()
+    (course.root / "worksheets" / f"{CHAPTER}.exported.json").write_text(json.dumps({"12": "1.00", "13": "2.00"}))
     (course.root / "marks").mkdir()
     mark = {"begin": {"id": "1", "changes": {GONE: {"before": 1}, STAYS: {"before": 2}}}}
     (course.root / "marks" / "journal.jsonl").write_text(
@@ -92,6 +96,7 @@ def test_nothing_names_an_erased_student_and_the_others_stay(course_dir: Path, t
     assert read_grades(course, [CHAPTER]) == [before]
     assert [result.student for result in read_results(course, CHAPTER)] == [STAYS]
     assert set(submission_states(course, CHAPTER)) == {STAYS}
+    assert last_worksheets(course, [CHAPTER]) == {CHAPTER: {"13": "2.00"}}
     assert set(VivaJournal(course, CHAPTER).conversations()) == {STAYS}
     intake = read_journal(course, CHAPTER)
     assert intake.unowned == {"/downloads/a.zip": ["Ann_1_03.ipynb"]}
