@@ -104,13 +104,15 @@ def autograde_chapter(
             workers=workers,
         )
         pages, results = write_pages(course, chapter, results)
+    absent, elsewhere = nothing_handed_in(course, chapter)
     data = {
         "chapter": chapter,
         "missing": [item.to_dict() for item in collection.missing],
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
         "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
-        "nothing_handed_in": nothing_handed_in(course, chapter),
+        "nothing_handed_in": absent,
+        "not_downloaded": elsewhere,
         "strangers": [stranger.to_dict() for stranger in strangers(course, [chapter])],
         "feedback": pages,
     }
@@ -226,6 +228,7 @@ def _format_grades(
 ) -> str:
     from autograder.grading.record.results import waiting
     from autograder.grading.reports.grades import answers_waiting
+    from autograder.grading.reports.missing import not_downloaded
     from autograder.intake.downloads.journal import OPEN_TIMES
     from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import problems as stranger_problems
@@ -268,10 +271,13 @@ def _format_grades(
     lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
     if pending := waiting(answers_waiting(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
-    if absent_members := nothing_handed_in(course, chapter):
+    absent_members, elsewhere = nothing_handed_in(course, chapter)
+    if absent_members:
         lines.append(
             f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"
         )
+    if elsewhere:
+        lines.append(f"  to decide: {not_downloaded(elsewhere)}")
     return "\n".join(lines)
 
 

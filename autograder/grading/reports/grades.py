@@ -21,10 +21,11 @@ from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
 from autograder.grading.reports.counting import counted, ruled_cells
+from autograder.intake.downloads.journal import read_journal
 from autograder.intake.people.standing import counts_for, enrolled_students, group_submitters, submitters
 from autograder.intake.roster import Student, read_roster, roster_path
 
-WaitsFor = Literal["", "choice", "grading", "hand-in"]
+WaitsFor = Literal["", "choice", "grading", "hand-in", "download"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Grade:
     gradable: bool | None = True
     has_result: bool = True  # False if a submission in the gradebook has no readable result of ``tfcourse``
     # why there are no points yet, or empty. ``"choice"``: there are several notebooks, and none has been chosen. ``"grading"``: the work is
-    # in ``submitted/`` or in a download, and has not been graded. ``"hand-in"``: Moodle has a draft alone.
+    # in ``submitted/`` or in a download, and has not been graded. ``"hand-in"``: Moodle has a draft alone. ``"download"``: a list
+    # has the time of the hand-in, and no download has brought the work.
     waits_for: WaitsFor = ""
     decision: str = (
         ""  # why a person gave these points to work without a notebook (``tfcourse decide``); empty if nobody did
@@ -70,6 +72,11 @@ class Grade:
     def decided(self) -> bool:
         """Whether no notebook has to be chosen among several."""
         return self.waits_for != "choice"
+
+    @property
+    def not_yet(self) -> bool:
+        """Whether points can still come without anybody's decision: the work has not been graded, handed in or downloaded."""
+        return self.waits_for in ("grading", "hand-in", "download")
 
     @property
     def graded(self) -> bool:
@@ -165,13 +172,19 @@ def read_grades(course: Course, chapters: Sequence[str] = (), *, by_rules: bool 
                     )
                 grade = counted(_with_own_deadline(grade, plan), submission, cells, plan)
                 grades.append(_decided(grade, *known_as.decided[chapter]) if chapter in known_as.decided else grade)
+    times = {chapter: read_journal(course, chapter).times for chapter in present}
     shared = [
         grade
         for grade in _shared_within_groups(course, grades, roster)
         if counts_for(roster, grade.student, grade.chapter, plan, handed_in=grade.handed_in)
     ]
     _refuse_shared_numbers(course, shared)
-    return shared
+    return [
+        replace(grade, handed_in=True, waits_for="download")
+        if not grade.handed_in and grade.student in times[grade.chapter]
+        else grade
+        for grade in shared
+    ]
 
 
 def _decided(grade: Grade, points: float, reason: str) -> Grade:

@@ -46,7 +46,7 @@ def missing_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
         *messages,
         *(f"to decide: {problem}" for problem in stranger_problems(course, unlisted)),
         *not_graded_yet(course, grades),
-        *_drafts(grades),
+        *_elsewhere(grades),
         *without_result(course, grades),
         *failed(course, grades),
         *_not_gradable(course, grades),
@@ -157,13 +157,26 @@ def not_graded_yet(course: Course, grades: Iterable[Grade]) -> list[str]:
 
 
 def _waiting(grades: Iterable[Grade]) -> list[Grade]:
-    return [grade for grade in grades if grade.waits_for in ("grading", "hand-in") and not grade.handed_in_by]
+    return [grade for grade in grades if grade.not_yet and not grade.handed_in_by]
 
 
-def _drafts(grades: Iterable[Grade]) -> list[str]:
-    """Return a sentence on drafts on Moodle that nobody has handed in."""
-    drafts = [grade for grade in grades if grade.waits_for == "hand-in" and not grade.handed_in_by]
-    return [f"{_named(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []
+def _elsewhere(grades: Iterable[Grade]) -> list[str]:
+    """Return a sentence on drafts on Moodle, and one on work that is on the platform alone."""
+    drafts, absent = (
+        [grade for grade in _waiting(grades) if grade.waits_for == reason] for reason in ("hand-in", "download")
+    )
+    return [
+        *([f"{_named(drafts)}: drafts on Moodle that were not handed in, without points"] if drafts else []),
+        *([not_downloaded([f"{grade.student} ({grade.chapter})" for grade in absent])] if absent else []),
+    ]
+
+
+def not_downloaded(students: Sequence[str]) -> str:
+    """Return a sentence on students whose hand-in has a time in a list, and is in no download."""
+    return (
+        f"handed in, as the list of times says, and in no download, without points: {some(students)}. Download the submissions again, or "
+        "look on the platform and give points: tfcourse decide"
+    )
 
 
 def _lacking_result(grades: Iterable[Grade]) -> list[Grade]:

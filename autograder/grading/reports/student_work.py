@@ -53,11 +53,10 @@ def _with_points_by_hand(course: Course, chapter: str, results: Iterable[GradeRe
 
 def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
     page = _existing(course.folder("feedback", grade.student, grade.chapter) / f"{grade.chapter}.html")
-    waits = grade.waits_for in ("grading", "hand-in")
     if grade.decision:
         return Work(grade, remarks=(f"Decided by hand: {grade.decision}",), feedback=page)
     if result is None:
-        return Work(grade, recorded=grade.gradable is not None and not waits, feedback=page)
+        return Work(grade, recorded=grade.gradable is not None and not grade.not_yet, feedback=page)
     gradable = result.status != "not gradable"
     return Work(
         grade=replace(grade, handed_in=True),
@@ -66,7 +65,7 @@ def _work(course: Course, grade: Grade, result: GradeResult | None) -> Work:
         seconds=(result.seconds or None) if gradable else None,
         problems=tuple(str(problem) for problem in result.problems if not problem.remark),
         remarks=tuple(str(problem) for problem in result.problems if problem.remark),
-        recorded=result.status != "not recorded" and not waits,
+        recorded=result.status != "not recorded" and not grade.not_yet,
         feedback=page,
     )
 

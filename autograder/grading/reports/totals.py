@@ -80,7 +80,7 @@ def _total(
 
 
 def _share(grade: Grade) -> float | None:
-    if not grade.best or _is_missing(grade) or grade.waits_for in ("grading", "hand-in"):
+    if not grade.best or _is_missing(grade) or grade.not_yet:
         return None
     if not grade.handed_in or grade.waits_for:
         return 0.0

@@ -14,7 +14,7 @@ from typing import Any
 from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.intake.downloads.journal import missing
+from autograder.intake.downloads.journal import missing, read_journal
 from autograder.intake.roster import Student, hand_in_groups, read_roster, write_roster
 
 
@@ -132,15 +132,23 @@ def handed_in_for(course: Course, student: str) -> list[str]:
     return sorted({member for by_member in owners for member, who in by_member.items() if who == student})
 
 
-def nothing_handed_in(course: Course, chapter: str) -> list[str]:
-    """Return the ids of those on the class list who have handed in nothing for a chapter that counts for them, in order.
+def nothing_handed_in(course: Course, chapter: str) -> tuple[list[str], list[str]]:
+    """Return those of :func:`without_work` who have handed in nothing; and those whose hand-in has a time in a list, but has not come."""
+    times = read_journal(course, chapter).times
+    absent = without_work(course, chapter)
+    return [name for name in absent if name not in times], [name for name in absent if name in times]
 
-    The work of a student's group counts as handed in.
-    """
+
+def without_work(course: Course, chapter: str) -> list[str]:
+    """Return the ids of those on the class list of whom, or of whose group, no work and no decision has come, in order."""
     present = submitters(course, chapter)
     roster, plan = read_roster(course), read_course_file(course.root)
     absent = enrolled_students(roster).keys() - present - group_submitters(course, chapter, roster, present).keys()
-    return sorted(name for name in absent if counts_for(roster, name, chapter, plan, handed_in=False))
+    return sorted(
+        name
+        for name in absent
+        if chapter not in roster[name].decided and counts_for(roster, name, chapter, plan, handed_in=False)
+    )
 
 
 def attendance(course: Course) -> list[Attendance]:

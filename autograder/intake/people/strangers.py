@@ -17,7 +17,7 @@ from autograder.errors import some
 from autograder.intake.name_spellings import listed_spelling
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.find_student import called, name_words
-from autograder.intake.people.standing import enrolled_students, is_stranger, nothing_handed_in
+from autograder.intake.people.standing import enrolled_students, is_stranger, without_work
 from autograder.intake.roster import Student, read_roster, safe_id
 
 KIND = "not on the class list"
@@ -52,7 +52,7 @@ def _of_chapter(course: Course, chapter: str, roster: Mapping[str, Student]) -> 
     unlisted = [roster.get(student, Student(student)) for student in submitters if is_stranger(student, roster)]
     if not unlisted:
         return []
-    absent = nothing_handed_in(course, chapter)
+    absent = without_work(course, chapter)
     listed = enrolled_students(roster)
     pairs = propose_pairs(unlisted, [listed[student] for student in absent])
     return [Stranger(one.id, one.name or one.id, chapter, pairs.get(one.id, ""), tuple(absent)) for one in unlisted]

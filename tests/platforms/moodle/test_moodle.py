@@ -184,7 +184,9 @@ def test_a_worksheet_in_another_language_is_read_and_goes_back_in_it(course: Cou
     form = worksheet_form(course, CHAPTER)
     assert form == WorksheetForm("ID", "Teilnehmer/in", "Bewertung", "Zuletzt geändert (Bewertung)", 21.0)
     jose = next(grade for grade in read_grades(course, [CHAPTER]) if grade.email == "jnunez@example.org")
-    (written,) = export([replace(jose, handed_in=True, raw=15.5)], "moodle", tmp_path, forms={CHAPTER: form})
+    (written,) = export(
+        [replace(jose, handed_in=True, waits_for="", raw=15.5)], "moodle", tmp_path, forms={CHAPTER: form}
+    )
     (row,) = csv.DictReader(written.path.open(encoding="utf-8"))
     assert (row["ID"], row["Bewertung"], row["Zuletzt geändert (Bewertung)"]) == ("Teilnehmer/in6", "15.50", "")
     assert "21" in "".join(other_maxima([jose], {CHAPTER: form}))
@@ -193,7 +195,11 @@ def test_a_worksheet_in_another_language_is_read_and_goes_back_in_it(course: Cou
 def test_moodle_gets_two_decimals_the_rest_of_the_course_and_what_has_changed(course: Course, tmp_path: Path) -> None:
     enrol_worksheet(course, FILES / "worksheet_en.csv", CHAPTER)
     form = replace(worksheet_form(course, CHAPTER), maximum=98.0)
-    some = [replace(grade, handed_in=True, best=21.0) for grade in read_grades(course, [CHAPTER]) if grade.moodle_id]
+    some = [
+        replace(grade, handed_in=True, waits_for="", best=21.0)
+        for grade in read_grades(course, [CHAPTER])
+        if grade.moodle_id
+    ]
     jose, petra, *_ = (replace(grade, raw=16.497) for grade in some)
     lost = replace(jose, chapter="01_recurrent", moodle_id="", email="", number="")
     first = export([jose, petra, lost], "moodle", tmp_path, forms={CHAPTER: form})
