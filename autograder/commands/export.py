@@ -130,7 +130,10 @@ def export(
 def _export_feedback(
     course: Course, chapters: Sequence[str], platform: str, folder: Path, renewed: Sequence[str]
 ) -> CommandResult:
+    from autograder.grading.record.results import waiting
     from autograder.grading.reports.feedback_archive import HINTS, export_feedback
+    from autograder.grading.reports.grades import read_grades
+    from autograder.grading.reports.missing import missing_messages
 
     archives = export_feedback(course, chapters, platform, folder)
     lines = [*renewed, *(str(path) for archive in archives for path in archive.paths)]
@@ -140,6 +143,10 @@ def _export_feedback(
         if archive.left_out
     ]
     lines += [_strangers_left_out(archive.chapter, archive.strangers) for archive in archives if archive.strangers]
+    grades = read_grades(course, chapters)
+    lines += missing_messages(course, grades)
+    if phrase := waiting((grade.student, grade.pending) for grade in grades):
+        lines.append(f"{phrase}, as their pages say")
     return CommandResult([vars(archive) for archive in archives], "\n".join([*lines, HINTS[platform]]))
 
 

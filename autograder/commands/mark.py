@@ -55,6 +55,7 @@ def mark(
     """
     from autograder.course.folder import Course
     from autograder.course.gradebook.reader import released_chapters
+    from autograder.grading.record.results import read_results
     from autograder.marking.live_view.live import LiveApplication
     from autograder.marking.questions import unreadable_notebooks
     from autograder.marking.server import MarkingApplication
@@ -72,7 +73,8 @@ def mark(
         )
     waiting = sum(question.waiting for question in questions if not question.is_code)
     code = sum(question.waiting for question in questions if question.is_code)
-    if students := unreadable_notebooks(questions):
+    ungradable = {result.student for result in read_results(course, name) if result.status == "not gradable"}
+    if students := [student for student in unreadable_notebooks(questions) if student not in ungradable]:
         again = shell_command(course, "regrade", name, *(f"--student={student}" for student in students))
         count = f"{len(students)} graded notebook{'s' * (len(students) > 1)}"
         click.echo(

@@ -284,6 +284,9 @@ def _changes(enrolment: Enrolment, dry_run: bool, *, of_chapter: bool) -> str:
             f"{name} is in another group, and keeps the grade of the former one in {', '.join(chapters)} "
             f"(to change that: the same list with --chapter)"
         )
+    if enrolment.moved_groups:
+        moves = [f"{name} ({before} → {after or 'alone'})" for name, (before, after) in enrolment.moved_groups.items()]
+        lines.append(f"in another group in this chapter than before, and with the grade of that one: {some(moves)}")
     if dry_run:
         lines.append("this was a dry run: nothing was written")
     return "\n".join([*lines, *map(str, enrolment.problems)])

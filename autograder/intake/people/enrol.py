@@ -46,6 +46,8 @@ class Enrolment:
     withdrawn: tuple[str, ...] = ()  # students on this list who have withdrawn, according to the course
     # students who are in another group than the one they handed in a chapter with, which stays; with those chapters
     kept_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # students who hand in a chapter with another group after its worksheet, with the former and the new one. Their grade moves.
+    moved_groups: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     # lines that were left out, and students whose submissions could not be determined
     problems: tuple[Problem, ...] = ()
 

@@ -181,7 +181,11 @@ def _enrolled(
         for name, student in roster.items()
         if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
     ]
-    enrolment = replace(enrolment, updated=updated, unchanged=tuple(sorted(same)), absent=tuple(sorted(absent)))
+    groups = [{name: one.teams.get(chapter, "") for name, one in people.items()} for people in (before, roster)]
+    moved = {name: (team, groups[1][name]) for name, team in groups[0].items() if team and groups[1][name] != team}
+    enrolment = replace(
+        enrolment, updated=updated, unchanged=tuple(sorted(same)), absent=tuple(sorted(absent)), moved_groups=moved
+    )
     return ids, replace(enrolment, problems=problems), revealed
 
 

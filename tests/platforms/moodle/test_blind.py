@@ -68,7 +68,7 @@ def test_numbers_are_enough_and_names_come_later(term: Term, tmp_path: Path, cla
     if class_list:
         term.run("students", FILES / "participants_en.csv")
     graded_blindly(term)
-    # Participant 35 is late by a day and ten hours, with an extension. Nobody on the list is missed by name, and 22 handed in what the download has not.
+    # Participant 35 is late by a day and ten hours, with an extension. Nobody on the list is missed by name; the work of 22 is not here.
     grades = {"Participant 35": "3.00", "Participant 38": "2.00", "Participant 29": "1.50"}
     assert exported(term, tmp_path / "blind") == grades
     code, text = term.run("report", "--json")

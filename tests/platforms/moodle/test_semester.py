@@ -192,7 +192,8 @@ def test_in_teams_and_a_student_who_changes_teams_afterwards(term: Term, tmp_pat
     (tmp_path / "moved.csv").write_text(
         "email,name,group\nmgarcia@example.org,María del Carmen García-López Hernández,Team Z\n"
     )
-    term.run("students", tmp_path / "moved.csv", "--chapter", "03")
+    code, text = term.run("students", tmp_path / "moved.csv", "--chapter", "03")
+    assert (code, "Team 5 → Team Z" in text, text.count("→")) == (0, True, 1), text
     facts.work["mgarcia@example.org"] = "Team Z"
     term.compare(facts, tmp_path / "moved")
     code, text = term.run("students", "--erase", "u96f7-u674e")
