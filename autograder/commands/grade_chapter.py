@@ -199,8 +199,8 @@ def _plain_pages(course: Course, chapter: str) -> Iterator[str]:
 
 def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
     """Update penalties to ``course.toml`` and manual points; return a line per changed chapter."""
-    from autograder.grading.late_work import refresh_penalties
     from autograder.grading.plugin import configured
+    from autograder.grading.record.gradebook_writer import refresh_penalties
     from autograder.grading.record.results import read_results
 
     changed = refresh_penalties(course, chapters, configured(course))

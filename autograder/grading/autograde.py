@@ -98,7 +98,7 @@ def autograde(
         ThreadPoolExecutor(1) as aside,
         _heap_set_aside(),
     ):
-        books.refuse_unusable_steps()
+        books.refuse_unusable_configuration()
         read_course_file(course.root)  # A mistake in it is reported before anything runs.
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
@@ -130,7 +130,7 @@ def autograde(
 
 def _with_penalties(books: GradebookWriter, results: list[GradeResult]) -> list[GradeResult]:
     """Return results with the penalties of today's deadlines: what had been graded before may be charged differently now."""
-    changed = update_penalties(books)
+    changed = update_penalties(books.course, books.chapter, books.config, books.gradebook())
     stored = {student: read_result(books.course, books.chapter, student) for student in changed}
     return [
         replace(result, late_penalty=now.late_penalty) if (now := stored.get(result.student)) else result
@@ -172,7 +172,7 @@ class _Run:
         with WorkerPool() if workers is None else nullcontext(workers) as pool:
             for execution in executions(make_executor, self.recorder.settings, submissions, workers=pool):
                 yield from _taken(ready.early)
-                yield self.recorder.record(execution, ready.hashes[execution.student])
+                yield self.recorder.record(execution, ready.hashes[execution.student], ready.texts[execution.student])
             yield from _taken(ready.early)
             for count in sorted({len(several) for several in ready.several.values()}):
                 run = partial(executions, make_executor, self.recorder.settings.shared_by(count), workers=pool)

@@ -7,7 +7,8 @@ nbgrader keeps dates in UTC, without a time zone; they are converted in :func:`_
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,8 +23,6 @@ from traitlets.config import Config
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.course.lock import course_lock
-from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.results import read_results, write_result
 from autograder.intake.notebook.notebook_reader import UnreadableError
 from autograder.intake.notebook.timestamp import plausible_timestamp
@@ -97,7 +96,7 @@ def stale_penalties(course: Course, chapter: str, config: Config) -> list[str]:
         return [change.student for change in _changes(gradebook, course, chapter, config)]
 
 
-def _is_stale(course: Course, chapter: str, config: Config) -> bool:
+def is_stale(course: Course, chapter: str, config: Config) -> bool:
     """Return whether a chapter's due date, or anything derived from it, differs from ``course.toml``."""
     due = _utc(read_course_file(course.root).due(chapter))
     if due is None:
@@ -107,25 +106,24 @@ def _is_stale(course: Course, chapter: str, config: Config) -> bool:
     return moved or bool(stale_penalties(course, chapter, config))
 
 
-def update_penalties(books: GradebookWriter) -> list[str]:
+def update_penalties(
+    course: Course, chapter: str, config: Config, opened: AbstractContextManager[Gradebook]
+) -> list[str]:
     """Update due date, extensions and penalties of a chapter in the gradebook, without running submissions.
 
     The deadline, an extension, the rule or manual points may have changed since the chapter was graded.
 
     Args:
-        books: the gradebook, opened for the chapter.
+        config: nbgrader's configuration of the course.
+        opened: opens the gradebook, and writes what was committed.
 
     Returns:
         The students whose penalty or extension changed.
     """
-    course, chapter = books.course, books.chapter
-    plan = read_course_file(course.root)
-    due = _utc(plan.due(chapter))
-    if due is None:
+    if read_course_file(course.root).due(chapter) is None:
         return []
-    with books.gradebook() as gradebook:
-        changes = list(_changes(gradebook, course, chapter, books.config))
-        _write(gradebook, chapter, due, changes)
+    with opened as gradebook:
+        changed = charge(gradebook, course, chapter, None, config)
         penalties = {one.student_id: _charged(one) for one in gradebook.assignment_submissions(chapter)}
     # A mark that was given on the marking page has changed the gradebook and left the results to the next run.
     outdated = [
@@ -135,7 +133,7 @@ def update_penalties(books: GradebookWriter) -> list[str]:
     ]
     for result in outdated:
         write_result(course, replace(result, late_penalty=penalties[result.student]))
-    return sorted({*(change.student for change in changes), *(result.student for result in outdated)})
+    return sorted({*changed, *(result.student for result in outdated)})
 
 
 def charge_students(course: Course, chapter: str, students: Sequence[str], config: Config) -> None:
@@ -151,39 +149,27 @@ def charge_students(course: Course, chapter: str, students: Sequence[str], confi
     Raises:
         CourseError: if ``course.toml`` cannot be read.
     """
-    plan = read_course_file(course.root)
-    due = _utc(plan.due(chapter))
-    if due is None:
+    if read_course_file(course.root).due(chapter) is None:
         return
     with Gradebook(course.gradebook_url, str(config.CourseDirectory.get("course_id", ""))) as gradebook:
-        _write(gradebook, chapter, due, list(_changes(gradebook, course, chapter, config, frozenset(students))))
+        charge(gradebook, course, chapter, students, config)
 
 
-def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -> list[str]:
-    """Update due dates and penalties of chapters where any is stale; return those chapters.
-
-    The course is locked only if there is something to write, so that a report can be made while others grade.
-
-    Raises:
-        CourseError: if ``course.toml`` or the gradebook cannot be read, or somebody else is at work and a penalty is stale.
-    """
-    stale = [chapter for chapter in chapters if _is_stale(course, chapter, config)]
-    if stale:
-        with course_lock(course):
-            for chapter in stale:
-                with GradebookWriter(course, chapter, config) as books:
-                    update_penalties(books)
-    return stale
-
-
-def _write(gradebook: Gradebook, chapter: str, due: datetime, changes: Sequence[_Change]) -> None:
-    gradebook.find_assignment(chapter).duedate = due
+def charge(
+    gradebook: Gradebook, course: Course, chapter: str, students: Sequence[str] | None, config: Config
+) -> list[str]:
+    """Write due date, times, extensions and penalties of some students, or of all, to an open gradebook; return whose have changed."""
+    due = _utc(read_course_file(course.root).due(chapter))
+    if due is not None:
+        gradebook.find_assignment(chapter).duedate = due
+    changes = list(_changes(gradebook, course, chapter, config, students))
     for change in changes:
         submission = gradebook.find_submission(chapter, change.student)
         submission.timestamp, submission.extension = change.handed_in, change.extension
         notebook = gradebook.find_submission_notebook(chapter, chapter, change.student)
         notebook.late_submission_penalty = change.penalty
     gradebook.db.commit()
+    return [change.student for change in changes]
 
 
 def _charged(submission: Any) -> float:
@@ -192,29 +178,39 @@ def _charged(submission: Any) -> float:
 
 
 def _changes(
-    gradebook: Gradebook, course: Course, chapter: str, config: Config, students: Container[str] | None = None
+    gradebook: Gradebook, course: Course, chapter: str, config: Config, students: Sequence[str] | None = None
 ) -> Iterator[_Change]:
     plan = read_course_file(course.root)
-    # The lecturer's own plugin counts, if the configuration names one.
-    step = AssignLatePenalties(config=config)
-    step.assignment_id = chapter
-    step.init_plugin()
-    for submission in gradebook.assignment_submissions(chapter):
+    step = penalty_step(config, chapter)
+    submissions = (
+        gradebook.assignment_submissions(chapter)
+        if students is None
+        else [gradebook.find_submission(chapter, student) for student in students]
+    )
+    for submission in submissions:
         student = submission.student_id
-        if students is not None and student not in students:
-            continue
         notebook = next((one for one in submission.notebooks if one.name == chapter), None)
         if notebook is None:
             continue
-        extension = _extension(plan, chapter, student)
-        folder = course.folder("submitted", student, chapter)
+        planned = _utc(plan.due(chapter, student))
+        # Without a deadline in the plan, nbgrader's due date and extension count.
+        extension = submission.extension if planned is None else _extension(plan, chapter, student)
         # What was handed in may be kept elsewhere by now.
+        folder = course.folder("submitted", student, chapter)
         handed_in = _time(folder, plan) if folder.is_dir() else submission.timestamp
-        penalty = _penalty(step, student, notebook.score, handed_in, _utc(plan.due(chapter, student)))
+        penalty = _penalty(step, student, notebook.score, handed_in, planned or submission.duedate)
         # A database may add up the points in another order, which is no change.
         same = math.isclose(penalty or 0.0, notebook.late_submission_penalty or 0.0, abs_tol=1e-9)
         if extension != submission.extension or handed_in != submission.timestamp or not same:
             yield _Change(student, handed_in, extension, penalty)
+
+
+def penalty_step(config: Config, chapter: str) -> AssignLatePenalties:
+    """Return nbgrader's step for late penalties, with the lecturer's own rule if the configuration names one."""
+    step = AssignLatePenalties(config=config)
+    step.assignment_id = chapter
+    step.init_plugin()
+    return step
 
 
 def _penalty(step: Any, student: str, score: float, handed_in: datetime | None, due: datetime | None) -> float | None:
@@ -233,6 +229,11 @@ def _extension(plan: CourseFile, chapter: str, student: str) -> timedelta | None
 def _utc(moment: datetime | None) -> datetime | None:
     """Return a moment as nbgrader keeps it: in UTC, without a time zone."""
     return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def handed_in_at(course: Course, chapter: str, student: str) -> datetime | None:
+    """Return when a submission was handed in, as the gradebook keeps it; None if that is not known, or cannot be true."""
+    return _time(course.folder("submitted", student, chapter), read_course_file(course.root))
 
 
 def _time(folder: Path, plan: CourseFile) -> datetime | None:

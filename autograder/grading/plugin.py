@@ -12,7 +12,6 @@ from typing import Any
 from nbconvert.exporters import NotebookExporter
 from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import reader
-from nbformat.v4 import new_notebook
 from nbformat.v4.rwbase import strip_transient
 from nbgrader.preprocessors import (
     AssignLatePenalties,
@@ -34,11 +33,8 @@ from autograder.grading.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.late_work import ApplyDeadline, CourseLateness
 from autograder.grading.nbgrader_execute import EngineExecute
 from autograder.grading.record.compact_json import dumps_by_line
-from autograder.grading.record.gradebook_writer import EXPORTED
-from autograder.intake.notebook.answer_pictures import attach_pictures
-from autograder.intake.notebook.intake import prepare_submission
+from autograder.intake.notebook.intake import attach_to_answers, prepare_submission, read_submission
 from autograder.intake.notebook.manifest import Manifest, read_manifest
-from autograder.intake.notebook.notebook_reader import UnreadableError, read_file, read_notebook
 from autograder.intake.notebook.problem import Problem
 
 # The exporter passes a file's problems to the preprocessor under this key.
@@ -56,11 +52,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         path = Path(filename)
         resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
         if getattr(self.parent, "_sanitizing", False):
-            try:
-                notebook, problems = read_notebook(read_file(path, above=2))
-            except UnreadableError as error:
-                notebook, problems = new_notebook(), [error.problem]
-            resources[_FOUND] = problems
+            notebook, resources[_FOUND] = read_submission(path)
         else:
             notebook = reader.reads(path.read_text(encoding="utf-8"))
         return self.from_notebook_node(notebook, resources=resources, **kw)
@@ -79,8 +71,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         if not getattr(self.parent, "_sanitizing", False):
             self._validate_preprocessor(nb, "the last one")
         resources["output_suffix"] = ".nbconvert"
-        resources[EXPORTED] = strip_transient(nb)
-        return dumps_by_line(nb, "cells", sort_keys=True), resources
+        return dumps_by_line(strip_transient(nb), "cells", sort_keys=True), resources
 
 
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
@@ -93,20 +84,11 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         if _is_chapter(metadata):
             manifest = self._manifest(metadata)
             prepare_submission(nb, problems, manifest)
-            answers = {cell.name for cell in manifest.cells if cell.is_answer and cell.cell_type == "markdown"}
-            named = (cell for cell in nb.cells if cell["cell_type"] == "markdown")
-            attach_pictures(
-                (cell for cell in named if cell["metadata"].get("nbgrader", {}).get("grade_id") in answers),
-                Path(resources["metadata"]["path"]),
-            )
+            attach_to_answers(nb, manifest, Path(resources["metadata"]["path"]))
         return nb, resources
 
     def _manifest(self, metadata: Any) -> Manifest:
-        converter = getattr(self.parent, "parent", None)
-        manifest: Manifest | None = getattr(converter, "manifest", None)
-        if manifest is not None and manifest.chapter == metadata["assignment"] == metadata["notebook"]:
-            return manifest
-        coursedir = getattr(converter, "coursedir", None)
+        coursedir = getattr(getattr(self.parent, "parent", None), "coursedir", None)
         source: Path | None = None
         if coursedir is not None:
             folder = coursedir.format_path(coursedir.source_directory, ".", metadata["assignment"])

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import nbformat
 from nbgrader.api import MissingEntry
 
 from autograder.course.known_errors import explained_for_all
@@ -22,11 +21,9 @@ from autograder.grading.record.journal import (
 )
 from autograder.grading.record.results import GradeResult, read_result
 from autograder.grading.recorder import Recorder
-from autograder.grading.submissions import files_of, submission_hash
+from autograder.grading.submissions import files_of, submission, submission_hash
 from autograder.intake.downloads.choices import undecided_notebooks
 from autograder.intake.downloads.store import submitted_notebook
-from autograder.intake.notebook.attached_files import CompanionFiles
-from autograder.intake.notebook.problem import add_problems
 from autograder.intake.roster import is_safe
 
 # Stands for the hash of what a student has handed in until it has been read, and where it cannot be.
@@ -38,6 +35,7 @@ class Ready:
     """The state of a run's submissions before any of them runs."""
 
     hashes: dict[str, str] = field(default_factory=dict)  # the hash of each submission that was read
+    texts: dict[str, str] = field(default_factory=dict)  # the hash of the text that each submission is run with
     early: list[GradeResult] = field(default_factory=list)  # results of submissions that need not run
     # the notebooks of students who have handed in several
     several: dict[str, list[Submission]] = field(default_factory=dict)
@@ -61,7 +59,7 @@ class Preparation:
             except Exception as error:  # one student's files must not keep the others from being graded
                 if explained_for_all(error) is not None:
                     raise
-                failure = error if isinstance(error, RecordError) else RecordError.of(error)
+                failure = RecordError.of(error)
                 ready.early.append(self.recorder.record_failure_of(student, ready.hashes[student], failure))
                 continue
             if len(submissions) > 1:
@@ -71,37 +69,25 @@ class Preparation:
 
     def _prepared(self, student: str, ready: Ready) -> list[Submission]:
         """Return what has to be run of a student; put the result into ``ready`` where nothing has."""
-        path = self._notebook(student)
-        companions = self._files(path)
+        path, manifest = self._notebook(student), self.recorder.manifest
+        companions = files_of(self.recorder.course, manifest.chapter, path)
         digest = ready.hashes[student] = submission_hash(path, companions.files)
         if not is_safe(student):
             ready.early.append(self.recorder.record_unsafe_name(student, digest))
         elif not self.force and (stored := self._unchanged(student, digest)):
             ready.early.append(stored)
-        elif several := undecided_notebooks(path.parent, self.recorder.manifest.chapter):
+        elif several := undecided_notebooks(path.parent, manifest.chapter):
             places = {f"{student}/{name}": path.with_name(name) for name in several}
-            return [self._submission(name, student, path, companions, instead) for name, instead in places.items()]
+            return [submission(name, place, manifest, companions)[0] for name, place in places.items()]
         elif not path.is_file():
             ready.early.append(self.recorder.record_without_notebook(student, digest))
         else:
-            return [self._submission(student, student, path, companions)]
+            prepared, ready.texts[student] = submission(student, path, manifest, companions)
+            return [prepared]
         return []
-
-    def _submission(
-        self, name: str, student: str, path: Path, companions: CompanionFiles, instead: Path | None = None
-    ) -> Submission:
-        sanitised = self.recorder.books.sanitise(student, path, instead=instead)
-        if companions.problems:
-            notebook = nbformat.reads(sanitised, as_version=4)
-            add_problems(notebook, list(companions.problems))
-            sanitised = nbformat.writes(notebook)
-        return Submission(name, self.recorder.manifest.chapter, sanitised, companions.files)
 
     def _notebook(self, student: str) -> Path:
         return submitted_notebook(self.recorder.course, self.recorder.manifest.chapter, student)
-
-    def _files(self, path: Path) -> CompanionFiles:
-        return files_of(self.recorder.course, self.recorder.manifest.chapter, path)
 
     def _unchanged(self, student: str, digest: str) -> GradeResult | None:
         if self.recorder.standings.get(student, NO_STATE).last_event != RECORDED:

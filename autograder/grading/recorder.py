@@ -39,6 +39,7 @@ from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, Notebook, QuestionResult, Status, read_result, write_result
 from autograder.grading.record.signatures import write_signatures
 from autograder.grading.released_points import refuse_other_totals, unscorable
+from autograder.grading.submissions import text_hash
 from autograder.intake.downloads.journal import OPEN_TIMES, open_times
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest
@@ -57,12 +58,20 @@ class Recorder:
     standings: Mapping[str, SubmissionState]  # each submission's state in the journal before the run
     made_with: Future[Provenance]  # the versions and the machine, which every result names
 
-    def record(self, execution: Execution, digest: str) -> GradeResult:
+    def record(self, execution: Execution, digest: str, text: str) -> GradeResult:
+        """Record an execution of a submission.
+
+        Args:
+            digest: the hash of the submission.
+            text: the hash of the text that was to be run.
+        """
         student = execution.student
         if execution.failure and not (execution.notebook and self._failed_before(student, digest)):
             return self._failed(student, digest, execution.failure, by_submission=bool(execution.notebook))
         try:
             executed = parsed(execution)
+            if text_hash(executed) != text:
+                return self._failed(student, digest, "the notebook that was run is not the one that was sent")
             if fault := self._fault(executed):
                 return self._failed(student, digest, fault)
             return self._recorded(self._entered(execution, executed, digest), execution.signatures)
@@ -101,18 +110,18 @@ class Recorder:
         student = execution.student
         manual = self._manual_cells(student, executed, digest)
         self.journal.begun(student, digest, manual)
-        recorded = self.books.record(student, executed, manual, blank_answers(self.manifest, executed) - manual)
-        notebook, grades = recorded.notebook, recorded.grades
-        problems = tuple(problems_of(notebook))
+        seconds, blank = seconds_of(executed), blank_answers(self.manifest, executed)
+        grades, penalty = self.books.record(student, executed, manual, blank - manual)
+        problems = tuple(problems_of(executed))
         points = {name: float(grade.auto_score or 0.0) for name, grade in grades.items()}
         fatal = any(problem.fatal for problem in problems)
         return replace(
             self._result(student, digest, "not gradable" if fatal else "graded"),
             provenance=grade_provenance(self.made_with.result(), execution, ran=not fatal),
-            exercises=exercise_results(self.manifest, notebook, points, seconds_of(executed)),
+            exercises=exercise_results(self.manifest, executed, points, seconds),
             questions=tuple(_questions(self.manifest, grades)),
             problems=problems,
-            late_penalty=recorded.late_penalty,
+            late_penalty=penalty,
             seconds=round(execution.seconds, 3),
         )
 

@@ -19,7 +19,6 @@ from autograder.grading.course_settings import as_released, grade_provenance, pr
 from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.feedback.pages import PLAIN
-from autograder.grading.plugin import configured
 from autograder.grading.record.executed_notebook import (
     exercise_results,
     no_exercises,
@@ -27,10 +26,10 @@ from autograder.grading.record.executed_notebook import (
     scores_of,
     seconds_of,
 )
-from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
+from autograder.grading.record.gradebook_writer import RecordError
 from autograder.grading.record.results import ExerciseResult, GradeResult, read_result
 from autograder.grading.released_points import refuse_other_totals, unscorable
-from autograder.grading.submissions import files_of, submission_hash
+from autograder.grading.submissions import files_of, submission, submission_hash
 from autograder.intake.downloads.journal import OPEN_TIMES
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest, released_manifest
@@ -131,10 +130,9 @@ def rerun(
         grade.student: replace(_anew(course, manifest, grade, settings), provenance=current) for grade in grades
     }
     early: list[GradeResult] = []
-    with GradebookWriter(course, manifest.chapter, configured(course), manifest) as books:
-        submissions = _submissions(books, manifest, by_student, early)
-        for execution in executions(make_executor, settings, submissions, workers=workers):
-            yield _judged(course, manifest, by_student[execution.student], execution)
+    submissions = _submissions(course, manifest, by_student, early)
+    for execution in executions(make_executor, settings, submissions, workers=workers):
+        yield _judged(course, manifest, by_student[execution.student], execution)
     yield from early
 
 
@@ -152,16 +150,17 @@ def _anew(course: Course, manifest: Manifest, recorded: GradeResult, settings: G
 
 
 def _submissions(
-    books: GradebookWriter, manifest: Manifest, by_student: Mapping[str, GradeResult], early: list[GradeResult]
+    course: Course, manifest: Manifest, by_student: Mapping[str, GradeResult], early: list[GradeResult]
 ) -> Iterator[Submission]:
     for student, grade in by_student.items():
-        path = submitted_notebook(books.course, manifest.chapter, student)
+        path = submitted_notebook(course, manifest.chapter, student)
         if path.is_file():
             try:
-                companions = files_of(books.course, manifest.chapter, path).files
-                yield Submission(student, manifest.chapter, books.sanitise(student, path), companions)
-            except RecordError as error:
-                early.append(_failed(grade, str(error)))
+                prepared, _ = submission(student, path, manifest, files_of(course, manifest.chapter, path))
+            except Exception as error:
+                early.append(_failed(grade, str(RecordError.of(error))))
+            else:
+                yield prepared
         else:
             problem = no_notebook(path.parent)
             nothing = no_exercises(manifest, problem.what)

@@ -5,11 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from autograder.course.folder import Course
+from autograder.engine.interface import Submission
 from autograder.errors import CourseError
+from autograder.grading.record.compact_json import dumps_by_line
 from autograder.intake.downloads.choices import undecided_notebooks
 from autograder.intake.notebook.attached_files import CompanionFiles, companion_files
+from autograder.intake.notebook.intake import take_in
+from autograder.intake.notebook.manifest import Manifest
+from autograder.intake.notebook.problem import add_problems
 
 
 def wanted_students(course: Course, chapter: str, students: Sequence[str] | None = None) -> list[str]:
@@ -47,6 +53,24 @@ def submitted_students(course: Course, chapter: str) -> list[str]:
 def files_of(course: Course, chapter: str, notebook: Path) -> CompanionFiles:
     """Return the files beside a submitted notebook; of two files with the same name the course's counts."""
     return companion_files([notebook.parent, course.folder("source", chapter=chapter)])
+
+
+def submission(name: str, path: Path, manifest: Manifest, companions: CompanionFiles) -> tuple[Submission, str]:
+    """Return what is run of a submitted file: all cells of the chapter, without outputs, and the files beside it; and the hash of its text.
+
+    Args:
+        name: the student, or the student and the file where several notebooks are to be run.
+    """
+    intake = take_in(path, manifest)
+    add_problems(intake.notebook, list(companions.problems))
+    content = dumps_by_line(intake.notebook, "cells", sort_keys=True)
+    return Submission(name, manifest.chapter, content, companions.files), text_hash(intake.notebook)
+
+
+def text_hash(notebook: Mapping[str, Any]) -> str:
+    """Hash the text of a notebook's cells, by which a grader that mixes up two submissions is noticed."""
+    sources = ("".join(cell["source"]) for cell in notebook["cells"])
+    return hashlib.sha256("\0".join(sources).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def submission_hash(notebook: Path, files: Mapping[str, str]) -> str:

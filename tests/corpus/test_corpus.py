@@ -8,9 +8,10 @@ import nbformat
 import pytest
 
 from autograder.intake.notebook import lazy_json, notebook_reader
-from autograder.intake.notebook.intake import Intake, take_in
+from autograder.intake.notebook.intake import Intake
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import Problem
+from tests.taken_in import taken_in
 
 from .files import CASES, Case
 from .material import ANSWER, CHAPTER, SECOND_ANSWER, Work
@@ -46,7 +47,7 @@ def test_a_file_is_read_or_has_a_named_verdict(
     case: Case, released: Released, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = made(case, released)
-    intake = take_in(data, manifest)
+    intake = taken_in(data, manifest)
     told = "\n".join(map(str, intake.problems))
     assert tuple(problem.kind for problem in intake.problems) == case.kinds, told
     assert intake.gradable is not case.fatal
@@ -57,7 +58,7 @@ def test_a_file_is_read_or_has_a_named_verdict(
         assert answers(intake) == sorted([ANSWER, SECOND_ANSWER])
     # Large files are read once: they differ from the others in nothing but their size.
     if len(data) < 1_000_000:
-        assert nbformat.writes(take_in(data, manifest).notebook) == nbformat.writes(intake.notebook)
+        assert nbformat.writes(taken_in(data, manifest).notebook) == nbformat.writes(intake.notebook)
     at_once = read(data)
     monkeypatch.setattr(notebook_reader, "top_level", lambda text, at_once: lazy_json.top_level(text, at_once=0))
     assert read(data) == at_once, "what is parsed at once is read as what is gone through"

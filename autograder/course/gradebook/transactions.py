@@ -1,38 +1,20 @@
-"""Share one gradebook connection among nbgrader's steps, and commit each submission in one transaction.
+"""Keep a gradebook open, and commit what belongs together in one transaction.
 
-Opening a gradebook is slower than any query of a step: it creates an engine, and inspects every table and the course. The steps of nbgrader
-open their gradebook by the name ``Gradebook`` in their module; :func:`with_shared_gradebook` puts another class under that name.
-
-nbgrader's own converter writes the gradebook, since late penalties, comments and missing files are nbgrader's; the slow part was opening
-the database at every step.
+Opening a gradebook is slower than any query: nbgrader creates an engine, and inspects every table and the course.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cache, partial
-from types import FunctionType
+from functools import cache
 from typing import Any, Self
 
 from nbgrader.api import (
-    Assignment,
-    BaseCell,
     Comment,
     Grade,
     Gradebook,
-    GradeCell,
-    Notebook,
-    SolutionCell,
-    SourceCell,
-    SubmittedAssignment,
-    SubmittedNotebook,
-    TaskCell,
 )
-from sqlalchemy import Column, Select, bindparam, create_engine, inspect, select
+from sqlalchemy import Column, create_engine, inspect
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
-from traitlets.utils.importstring import import_item
-
-_NAME = "Gradebook"
 
 
 class _Unit(Session):  # type: ignore[misc]
@@ -127,151 +109,3 @@ class TransactionalGradebook(Gradebook):  # type: ignore[misc]
         """Close the connection. Uncommitted changes are lost."""
         self.forget()
         self.engine.dispose()
-
-
-class CachedGradebook(TransactionalGradebook):
-    """A gradebook for grading: rows that nbgrader looks up one by one are read with one query for all of a notebook's, and once a unit."""
-
-    def __init__(self, db_url: str, course_id: str) -> None:
-        super().__init__(db_url, course_id)
-        self._known: dict[tuple[Any, ...], Any] = {}
-
-    def forget(self) -> None:
-        """Let go of what was read, and of what was not committed."""
-        self._known.clear()
-        super().forget()
-
-    def find_assignment(self, name: str) -> Any:
-        """As nbgrader's, from one query a unit."""
-        return self._row(("assignment", name), partial(super().find_assignment, name))
-
-    def find_notebook(self, name: str, assignment: str) -> Any:
-        """As nbgrader's, from one query a unit."""
-        key = name, assignment
-        return self._row(("notebook", *key), partial(super().find_notebook, *key))
-
-    def find_submission(self, assignment: str, student: str) -> Any:
-        """As nbgrader's, from one query a unit."""
-        key = assignment, student
-        return self._row(("submission", *key), partial(super().find_submission, *key))
-
-    def find_submission_notebook(self, notebook: str, assignment: str, student: str) -> Any:
-        """As nbgrader's, from one query a unit."""
-        key = notebook, assignment, student
-        return self._row(("submitted notebook", *key), partial(super().find_submission_notebook, *key))
-
-    def find_source_cell(self, name: str, notebook: str, assignment: str) -> Any:
-        """As nbgrader's, from one query for all source cells of the notebook."""
-        cells = self._once(("source", notebook, assignment), lambda: self._cells(SourceCell, notebook, assignment))
-        return cells.get(name) or super().find_source_cell(name, notebook, assignment)
-
-    def find_graded_cell(self, name: str, notebook: str, assignment: str) -> Any:
-        """As nbgrader's, from one query for all cells of the notebook that carry points."""
-        cells = self._once(("graded", notebook, assignment), lambda: self._cells(GradeCell, notebook, assignment))
-        return cells.get(name) or super().find_graded_cell(name, notebook, assignment)
-
-    def find_grade(self, grade_cell: str, notebook: str, assignment: str, student: str) -> Any:
-        """As nbgrader's, from one query for all grades of the submission."""
-        key = notebook, assignment, student
-        grades = self._once(("grade", *key), lambda: self._marks(Grade, (GradeCell, TaskCell), *key))
-        return grades.get(grade_cell) or super().find_grade(grade_cell, *key)
-
-    def find_comment(self, solution_cell: str, notebook: str, assignment: str, student: str) -> Any:
-        """As nbgrader's, from one query for all comments of the submission."""
-        key = notebook, assignment, student
-        comments = self._once(("comment", *key), lambda: self._marks(Comment, (SolutionCell, TaskCell), *key))
-        return comments.get(solution_cell) or super().find_comment(solution_cell, *key)
-
-    def _row(self, key: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
-        """Return a row that was found before, as long as it is there."""
-        row = self._known.get(key)
-        if row is None or row not in self.db:
-            row = self._known[key] = ask()
-        return row
-
-    def _once(self, key: tuple[Any, ...], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        if key not in self._known:
-            self._known[key] = ask()
-        result: dict[str, Any] = self._known[key]
-        return result
-
-    def _cells(self, kind: Any, notebook: str, assignment: str) -> dict[str, Any]:
-        cells = self.db.scalars(_cells_of(kind), {"notebook": notebook, "assignment": assignment})
-        return {cell.name: cell for cell in cells}
-
-    def _marks(self, kind: Any, cells: Iterable[Any], notebook: str, assignment: str, student: str) -> dict[str, Any]:
-        types = [cell.__mapper_args__["polymorphic_identity"] for cell in cells]
-        parameters = {"notebook": notebook, "assignment": assignment, "student": student, "types": types}
-        # Where two kinds of cell have one name, nbgrader takes the first kind.
-        rows = sorted(self.db.execute(_marks_of(kind), parameters), key=lambda row: types.index(row[0]), reverse=True)
-        return {name: mark for _, name, mark in rows}
-
-
-# To put a question together takes SQLAlchemy longer than to ask it.
-
-
-@cache
-def _cells_of(kind: Any) -> Select[Any]:
-    return (
-        select(kind)
-        .join(Notebook, Notebook.id == kind.notebook_id)
-        .join(Assignment, Assignment.id == Notebook.assignment_id)
-        .where(Notebook.name == bindparam("notebook"), Assignment.name == bindparam("assignment"))
-    )
-
-
-@cache
-def _marks_of(kind: Any) -> Select[Any]:
-    return (
-        select(BaseCell.type, BaseCell.name, kind)
-        .join(BaseCell, BaseCell.id == kind.cell_id)
-        .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
-        .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
-        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
-        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-        .where(Notebook.name == bindparam("notebook"), Assignment.name == bindparam("assignment"))
-        .where(
-            SubmittedAssignment.student_id == bindparam("student"),
-            BaseCell.type.in_(bindparam("types", expanding=True)),
-        )
-    )
-
-
-def import_steps(steps: Iterable[Any]) -> list[type]:
-    """Return the classes of a converter's steps, of which a configuration may give the names."""
-    return [import_item(step) if isinstance(step, str) else step for step in steps]
-
-
-def with_shared_gradebook(kind: type, gradebook: Callable[[], TransactionalGradebook]) -> type:
-    """Return a class of nbgrader's, or one made from it, whose methods use a shared gradebook instead of opening another.
-
-    The code is nbgrader's: each method that opens a gradebook is the same method with one other name in its module. Nothing outside the
-    returned class changes, so that nbgrader itself goes on as it was in the same process.
-
-    Args:
-        kind: a converter or a preprocessor.
-        gradebook: returns the gradebook; called when one is opened.
-    """
-
-    def opened(db_url: str, course_id: str = "", authenticator: Any = None) -> TransactionalGradebook:
-        return gradebook()
-
-    methods: dict[str, Any] = {}
-    for base in reversed(kind.__mro__):
-        for name, method in vars(base).items():
-            methods.pop(name, None)
-            if isinstance(method, FunctionType) and _opens_gradebook(method):
-                methods[name] = _rebound(method, opened)
-    return type(kind.__name__, (kind,), {**methods, "__module__": kind.__module__}) if methods else kind
-
-
-@cache
-def _opens_gradebook(method: FunctionType) -> bool:
-    return _NAME in method.__code__.co_names and method.__globals__.get(_NAME) is Gradebook
-
-
-def _rebound(method: FunctionType, opened: Callable[..., TransactionalGradebook]) -> FunctionType:
-    names = {**method.__globals__, _NAME: opened}
-    copy = FunctionType(method.__code__, names, method.__name__, method.__defaults__, method.__closure__)
-    copy.__kwdefaults__ = method.__kwdefaults__
-    return copy

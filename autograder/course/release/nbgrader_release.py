@@ -14,7 +14,9 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
+from nbgrader.converters import generate_assignment as converter
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import savecells
 from sqlalchemy.engine import URL, make_url
 from traitlets.config import Config
 
@@ -22,7 +24,7 @@ from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.myst import write_notebook
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.gradebook.reader import sqlite_file, sqlite_sidecar_files
-from autograder.course.gradebook.transactions import TransactionalGradebook, import_steps, with_shared_gradebook
+from autograder.course.gradebook.transactions import TransactionalGradebook
 from autograder.course.known_errors import explained_for_all
 from autograder.errors import CourseError
 
@@ -85,26 +87,33 @@ def generate_assignment(config: Config, chapter: str) -> None:
             ) from error
 
 
-def _convert(converter: GenerateAssignment) -> None:
-    converter.force = True
-    converter.create_assignment = True
-    converter.start()
+def _convert(release: GenerateAssignment) -> None:
+    release.force = True
+    release.create_assignment = True
+    release.start()
 
 
 def _convert_as_one(directory: CourseDirectory, settings: Config, log: logging.Logger) -> None:
     """Release a chapter and add all its cells to the gradebook in one transaction: a partial chapter would be graded by its part."""
     gradebook = TransactionalGradebook(directory.db_url, directory.course_id)
     try:
-        converter = with_shared_gradebook(GenerateAssignment, lambda: gradebook)(
-            coursedir=directory, config=settings, log=log
-        )
-        converter.preprocessors = [
-            with_shared_gradebook(step, lambda: gradebook) for step in import_steps(converter.preprocessors)
-        ]
-        with gradebook:
-            _convert(converter)
+        with gradebook, _opened_instead(gradebook):
+            _convert(GenerateAssignment(coursedir=directory, config=settings, log=log))
     finally:
         gradebook.dispose()
+
+
+@contextmanager
+def _opened_instead(gradebook: TransactionalGradebook) -> Iterator[None]:
+    """Have nbgrader's converter and its step find this gradebook where they would open one."""
+    modules = (converter, savecells)
+    for module in modules:
+        module.Gradebook = lambda *_, **__: gradebook
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.Gradebook = Gradebook
 
 
 def _make_gradebook(directory: CourseDirectory) -> None:

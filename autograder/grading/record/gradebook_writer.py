@@ -1,61 +1,51 @@
-"""Write grades through nbgrader's converter, so that penalties, comments, checksums and missing files are as in nbgrader."""
+"""Write grades through nbgrader's gradebook, one transaction for each submission, with the rows that ``nbgrader autograde`` would write."""
 
 from __future__ import annotations
 
-import glob
-import hashlib
-import logging
 import os
 import shutil
-import stat
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import datetime
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nbformat import reader
-from nbgrader.api import BaseCell, Grade, Gradebook, InvalidEntry, MissingEntry, Student
+from nbconvert.preprocessors import ClearMetadataPreprocessor
+from nbformat import validate
+from nbformat.v4.rwbase import strip_transient
+from nbgrader.api import BaseCell, Comment, Grade, InvalidEntry, MissingEntry, Student
 from nbgrader.converters import Autograde
-from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import AssignLatePenalties, Execute, NbGraderPreprocessor
+from nbgrader.preprocessors import IgnorePattern, LimitOutput
+from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
 from sqlalchemy import select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
-from traitlets import Any as AnyTrait
 from traitlets.config import Config
 
-from autograder.course.course_file import read_course_file
 from autograder.course.folder import CONFIG_NAME, Course
-from autograder.course.gradebook.nbgrader_log import capture_log, silence_warnings
+from autograder.course.gradebook.nbgrader_log import silence_warnings
 from autograder.course.gradebook.reader import sqlite_file
-from autograder.course.gradebook.transactions import CachedGradebook, import_steps, with_shared_gradebook
+from autograder.course.gradebook.transactions import TransactionalGradebook
 from autograder.course.known_errors import explained_for_all
+from autograder.course.lock import course_lock
 from autograder.errors import CourseError
+from autograder.grading.late_work import charge, handed_in_at, is_stale, penalty_step, update_penalties
+from autograder.grading.record.compact_json import dumps_by_line
 from autograder.intake.notebook.attached_files import MAX_FILES, file_names
-from autograder.intake.notebook.manifest import Manifest, NotReleasedError, read_manifest
-from autograder.intake.notebook.notebook_reader import UnreadableError
-from autograder.intake.notebook.problem import METADATA_KEY
-from autograder.intake.notebook.timestamp import read_timestamp
 
-# The most sanitised notebooks in memory; an evicted one is sanitised again before it is recorded.
-KEPT = 512
 # Databases limit the number of values in a query.
 _AT_ONCE = 500
-# The resource under which the exporter keeps the notebook that it has serialized, so that it need not be parsed again.
-EXPORTED = "tfcourse_notebook"
 
 
 class RecordError(Exception):
-    """nbgrader could not read or record a submission.
+    """A submission could not be read or recorded.
 
     Args:
-        reason: nbgrader's last error message.
+        reason: the cause.
         by_submission: whether the submission's contents may be the cause. A locked database or a full disk is not.
     """
 
@@ -66,6 +56,8 @@ class RecordError(Exception):
     @classmethod
     def of(cls, error: Exception) -> RecordError:
         """Convert an exception at one submission."""
+        if isinstance(error, cls):
+            return error
         return cls(f"{type(error).__name__}: {error}", by_submission=not isinstance(error, _OF_THE_MACHINE))
 
 
@@ -83,139 +75,16 @@ class RecordedGrade:
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """A recorded submission."""
-
-    notebook: Any  # the graded notebook, as nbgrader stores it
-    grades: Mapping[str, RecordedGrade]  # its grades, by cell
-    late_penalty: float  # its late penalty in points
-
-
-class CopyOutputs(NbGraderPreprocessor):  # type: ignore[misc]
-    """A replacement for nbgrader's Execute that copies the outputs from a worker into the notebook."""
-
-    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Copy outputs and problems from the executed notebook, which must be the same notebook."""
-        executed = self.parent.parent.executed
-        if [cell.source for cell in nb.cells] != [cell.source for cell in executed.cells]:
-            raise ValueError("the notebook that was run is not the one to be recorded; was it replaced meanwhile?")
-        for cell, done in zip(nb.cells, executed.cells, strict=True):
-            if cell.cell_type == "code":
-                cell.outputs, cell.execution_count = done.outputs, done.execution_count
-        nb.metadata[METADATA_KEY] = executed.metadata.get(METADATA_KEY, {})
-        return nb, resources
-
-
-@dataclass(frozen=True)
-class Sanitised:
-    """A sanitised submission that is not recorded yet."""
-
-    path: Path  # the submitted file
-    digest: bytes  # a hash of it, to notice that the file was replaced
-    notebook: str  # the sanitised notebook, as JSON
-    resources: Any  # nbconvert's resources
-
-    def is_of(self, path: str) -> bool:
-        """Return whether sanitising the file now would give this result."""
-        return self.path == Path(path) and self.digest == _digest(self.path)
-
-
-class _Folders(CourseDirectory):  # type: ignore[misc]
-    """nbgrader's course directory with a safe reader for time stamps: it refuses links and pipes and ignores invalid times."""
-
-    zone = AnyTrait(help="The course's time zone.")
-
-    def get_existing_timestamp(self, dest_path: str) -> datetime | None:
-        try:
-            return read_timestamp(Path(dest_path), self.zone)
-        except UnreadableError:
-            return None
-
-
-class _SanitiseOnce(BaseConverter):  # type: ignore[misc]
-    """A base of Autograde that does not repeat the sanitising from before the run."""
-
-    sanitised = AnyTrait(None, allow_none=True, help="The submission as it was sanitised, or None.")
-    written = AnyTrait(help="The notebook that was written last.")
-
-    def init_assignment(self, assignment_id: str, student_id: str) -> None:
-        """Copy the files beside a notebook, but no link, pipe or device: nbgrader would follow links and wait for the others."""
-        source, target = (Path(form(assignment_id, student_id)) for form in (self._format_source, self._format_dest))
-        if source.is_symlink() or source.parent.is_symlink():
-            return
-        # nbgrader lists the folder again for every file and pattern.
-        for name in file_names(source, self._is_ignored)[0][:MAX_FILES]:
-            path = source / name
-            if stat.S_ISREG(path.lstat().st_mode):
-                copy = target / name
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.unlink(missing_ok=True)
-                shutil.copy(path, copy, follow_symlinks=False)
-
-    def _is_ignored(self, name: str) -> bool:
-        # As in a shell and in nbgrader, a pattern matches hidden files only if it begins with a dot.
-        patterns = [pattern for pattern in (*self.coursedir.ignore, "*.ipynb") if name[0] != "." or pattern[:1] == "."]
-        return any(fnmatch(name, pattern) for pattern in patterns)
-
-    def convert_single_notebook(self, notebook_filename: str) -> None:
-        if self._sanitizing and self.sanitised:
-            if self.sanitised.is_of(notebook_filename):
-                self.write_single_notebook(self.sanitised.notebook, self.sanitised.resources)
-                return
-            self.sanitised = None
-            self._init_preprocessors()
-        super().convert_single_notebook(notebook_filename)
-
-    def write_single_notebook(self, output: str, resources: Any) -> None:
-        exported = resources.pop(EXPORTED, None)
-        super().write_single_notebook(output, resources)
-        if not self._sanitizing:
-            # The journal will say that the file exists, so it must survive a power cut.
-            with Path(self.writer.build_directory, f"{resources['unique_key']}.ipynb").open("rb") as file:
-                os.fsync(file.fileno())
-        self.written = reader.reads(output) if exported is None and not self._sanitizing else exported
-
-
-class SubmissionRecorder(Autograde, _SanitiseOnce):  # type: ignore[misc]
-    """nbgrader's Autograde for one submission that has run elsewhere."""
-
-    executed = AnyTrait(help="The executed notebook.")
-    manifest = AnyTrait(help="The chapter's cells, for the step that restores them.")
-    variant = AnyTrait(help="Returns the class of a step that uses the shared gradebook.")
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.sanitize_preprocessors = self._steps(self.sanitize_preprocessors)  # type: ignore[has-type]
-        self.autograde_preprocessors = self._steps(self.autograde_preprocessors)  # type: ignore[has-type]
-
-    def _init_preprocessors(self) -> None:
-        if not (self._sanitizing and self.sanitised):
-            super()._init_preprocessors()
-
-    def run_post_convert_hook(self) -> None:
-        """Postpone the course's hook to :meth:`notify`: it may open the gradebook, which has an open transaction here."""
-
-    def notify(self) -> None:
-        """Run the course's hook, if there is one."""
-        super().run_post_convert_hook()
-
-    def _steps(self, named: Sequence[Any]) -> list[type]:
-        return [self.variant(CopyOutputs if issubclass(step, Execute) else step) for step in import_steps(named)]
-
-
-@dataclass(frozen=True)
 class GradebookWriter:
-    """Writes to a course's gradebook by nbgrader's means. Only one process may hold it.
+    """Writes to a course's gradebook. Only one process may hold it.
 
-    Configuration, manifest and database are opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a
-    context manager it closes itself.
+    The database is opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a context manager it
+    closes itself.
     """
 
     course: Course
     chapter: str  # the chapter that is graded
-    config: Config = field(repr=False, compare=False)  # nbgrader's configuration, with the course's own steps in it
-    # cells other than the gradebook's, used only to sanitise submissions
-    manifest: Manifest | None = field(default=None, repr=False, compare=False)
+    config: Config = field(repr=False, compare=False)  # nbgrader's configuration
 
     def __enter__(self) -> GradebookWriter:
         return self
@@ -225,78 +94,43 @@ class GradebookWriter:
 
     def close(self) -> None:
         """Close the database. Later calls open it again."""
-        shared: CachedGradebook | None = self.__dict__.pop("_shared", None)
+        shared: TransactionalGradebook | None = self.__dict__.pop("_shared", None)
         if shared is not None:
             shared.dispose()
-        self.__dict__.pop("_manifest", None)
-        self._sanitised.clear()
 
     @cached_property
-    def _shared(self) -> CachedGradebook:
+    def _shared(self) -> TransactionalGradebook:
         with silence_warnings():
-            return CachedGradebook(self.course.gradebook_url, str(self.config.CourseDirectory.get("course_id", "")))
+            return TransactionalGradebook(
+                self.course.gradebook_url, str(self.config.CourseDirectory.get("course_id", ""))
+            )
 
     @cached_property
-    def _manifest(self) -> Manifest:
-        if self.manifest is not None:
-            return self.manifest
-        source = self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb"
-        return read_manifest(self.course.gradebook_url, self.chapter, source, self.course.root)
+    def _converter(self) -> Autograde:
+        """Nbgrader's own converter, which knows what the configuration says of files and their permissions."""
+        directory = CourseDirectory(config=self.config, assignment_id=self.chapter)
+        return Autograde(coursedir=directory, config=self.config)
 
     @cached_property
-    def _zone(self) -> tzinfo:
-        return read_course_file(self.course.root).zone
+    def _steps(self) -> tuple[Any, ...]:
+        """Nbgrader's steps between the run and the gradebook, as the course configures them."""
+        return tuple(step(config=self.config) for step in (IgnorePattern, ClearMetadataPreprocessor, LimitOutput))
 
-    @cached_property
-    def _sanitised(self) -> OrderedDict[str, Sanitised]:
-        return OrderedDict()
-
-    @cached_property
-    def _variants(self) -> dict[type, type]:
-        return {}
-
-    def _variant(self, kind: type) -> type:
-        if kind not in self._variants:
-            self._variants[kind] = with_shared_gradebook(kind, lambda: self._shared)
-        return self._variants[kind]
-
-    def _recorder(self, student: str, log: logging.Logger) -> SubmissionRecorder:
-        # nbgrader uses the id as a glob pattern.
-        coursedir = _Folders(
-            config=self.config, assignment_id=self.chapter, student_id=glob.escape(student), zone=self._zone
-        )
-        recorder: SubmissionRecorder = self._variant(SubmissionRecorder)(
-            coursedir=coursedir,
-            config=self.config,
-            force=True,
-            manifest=self._manifest,
-            sanitised=self._sanitised.pop(student, None),
-            variant=self._variant,
-            log=log,
-        )
-        return recorder
-
-    def refuse_unusable_steps(self) -> None:
-        """Instantiate each of nbgrader's steps once with the course's configuration: a failure here would occur for every submission.
+    def refuse_unusable_configuration(self) -> None:
+        """Create what the configuration names once: a failure here would occur for every submission.
 
         Raises:
             CourseError: if a step, or the class for late penalties, cannot be imported or instantiated.
         """
         try:
-            recorder = self._recorder("nobody", capture_log()[0])
-            for step in (*recorder.sanitize_preprocessors, *recorder.autograde_preprocessors):
-                instance = step(parent=recorder)
-                if isinstance(instance, AssignLatePenalties):
-                    instance.init_plugin()
-        except (CourseError, NotReleasedError, SQLAlchemyError):
-            raise
+            _ = self._steps, self._converter, penalty_step(self.config, self.chapter)
         except Exception as error:
             message = f"a step of nbgrader's cannot be used as this configures it ({type(error).__name__}: {error})"
             do = f"Fix the class named above, or {CONFIG_NAME}."
             raise CourseError(message, where=self.course.root / CONFIG_NAME, do=do) from error
 
     @contextmanager
-    def gradebook(self) -> Iterator[CachedGradebook]:
+    def gradebook(self) -> Iterator[TransactionalGradebook]:
         """Yield the gradebook. Commits in the block are written at its end, all or none.
 
         Raises:
@@ -307,85 +141,115 @@ class GradebookWriter:
             with silence_warnings(), self._shared as gradebook:
                 yield gradebook
         except (SQLAlchemyError, InvalidEntry) as error:
-            raise self._as_error(error, f"{type(error).__name__}: {error}") from error
+            raise self._as_error(error) from error
 
-    def _as_error(self, error: BaseException, reason: str) -> RecordError | CourseError:
+    def _as_error(self, error: Exception) -> RecordError | CourseError:
         """Convert an exception to one that concerns this submission or all of them."""
         where = sqlite_file(make_url(self.course.gradebook_url)) or self.course.root
-        by_submission = not isinstance(error, _OF_THE_MACHINE)
-        return explained_for_all(error, where) or RecordError(reason, by_submission=by_submission)
-
-    def sanitise(self, student: str, path: Path, *, instead: Path | None = None) -> str:
-        """Run nbgrader's sanitising preprocessors on a submission and return it as JSON; nothing is written.
-
-        Args:
-            path: the submission's path, which need not exist.
-            instead: another notebook to read instead of the submission; it cannot be recorded afterwards.
-
-        Raises:
-            RecordError: if nbgrader fails.
-        """
-        log, _ = capture_log()
-        recorder = self._recorder(student, log)
-        try:
-            digest = _digest(instead or path)
-            recorder.exporter = recorder.exporter_class(parent=recorder, config=recorder.config)
-            recorder._init_preprocessors()
-            resources = recorder.init_single_notebook_resources(str(path))
-            with silence_warnings():
-                notebook, resources = recorder.exporter.from_filename(str(instead or path), resources=resources)
-        except Exception as error:
-            raise RecordError.of(error) from error
-        resources.pop(EXPORTED, None)
-        if instead is not None:
-            return str(notebook)
-        self._sanitised[student] = Sanitised(path, digest, str(notebook), resources)
-        if len(self._sanitised) > KEPT:
-            self._sanitised.popitem(last=False)
-        return str(notebook)
+        return explained_for_all(error, where) or RecordError.of(error)
 
     def record(
-        self, student: str, executed: Any, manual: Collection[str] = (), emptied: Collection[str] = ()
-    ) -> Recorded:
-        """Record an executed notebook.
+        self, student: str, notebook: Any, manual: Collection[str] = (), emptied: Collection[str] = ()
+    ) -> tuple[dict[str, RecordedGrade], float]:
+        """Record an executed notebook, and write it to ``autograded/``.
 
         Args:
-            executed: the parsed notebook; the graded one takes over its outputs.
+            notebook: the parsed notebook; it is changed as nbgrader's steps between the run and the gradebook change it.
             manual: manually graded cells that need no second look, although nbgrader requires one.
             emptied: answers that are blank now: points that a person gave to a former answer are withdrawn.
 
         Returns:
-            The submission in the gradebook.
+            The submission's grades by cell, and its late penalty.
 
         Raises:
-            RecordError: if nbgrader fails.
+            RecordError: if it cannot be recorded.
             CourseError: if the disk cannot be written, or the gradebook is damaged.
         """
-        log, errors = capture_log()
-        recorder = self._recorder(student, log)
         try:
-            recorder.executed = executed
-            with silence_warnings(), self._shared as gradebook:
-                forget_time(gradebook, self.chapter, student)
-                self._withdraw_points(gradebook, student, emptied)
-                recorder.start()
-                for name in manual:
-                    gradebook.find_grade(name, self.chapter, self.chapter, student).needs_manual_grade = False
-                    gradebook.db.commit()
-                grades, penalty = self.grades(student)
-            recorder.notify()
+            for cell in notebook.cells:
+                cell.metadata.pop("execution", None)
+            for step in self._steps:
+                notebook, _ = step(notebook, {})
+            validate(notebook)
+            with self.gradebook() as gradebook:
+                self._enter(gradebook, student, notebook, manual, emptied)
+                self._write(student, notebook)
+            return self.grades(student)
         except Exception as error:
             # As in nbgrader, no graded notebook may stay without its grades in the gradebook.
-            shutil.rmtree(self.course.folder("autograded", student, self.chapter), ignore_errors=True)
-            cause = errors.error or error
-            raise self._as_error(cause, errors.cause(error)) from cause
-        return Recorded(recorder.written, grades, penalty)
+            shutil.rmtree(self._graded(student), ignore_errors=True)
+            if isinstance(error, (RecordError, CourseError)):
+                raise
+            raise self._as_error(error) from error
 
-    def _withdraw_points(self, gradebook: Any, student: str, emptied: Collection[str]) -> None:
-        with suppress(MissingEntry):
-            for name in emptied:
-                grade = gradebook.find_grade(name, self.chapter, self.chapter, student)
-                grade.manual_score, grade.extra_credit = None, None
+    def _enter(
+        self, gradebook: Any, student: str, notebook: Any, manual: Collection[str], emptied: Collection[str]
+    ) -> None:
+        """Write the points and comments of all cells, and the penalty for lateness, to the gradebook."""
+        submission = self._submission(gradebook, student)
+        for other in submission.notebooks:
+            if other.name != self.chapter and not (self._submitted(student) / f"{other.name}.ipynb").exists():
+                _set_to_zero(other)
+        rows = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
+        grades, comments = (
+            dict(gradebook.db.execute(_by_cell(kind).where(kind.notebook_id == rows.id)).all())
+            for kind in (Grade, Comment)
+        )
+        for cell in notebook.cells:
+            name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            if is_grade(cell):
+                grade = grades[name]
+                if name in emptied:
+                    grade.manual_score, grade.extra_credit = None, None
+                grade.auto_score, _ = determine_grade(cell)
+                waits = grade.auto_score is None or grade.manual_score is not None
+                grade.needs_manual_grade = waits and name not in manual
+            if is_solution(cell) or is_task(cell):
+                blank = not is_task(cell) and cell.metadata["nbgrader"].get("checksum") == compute_checksum(cell)
+                comments[name].auto_comment = "No response." if blank else None
+        gradebook.db.flush()
+        gradebook.db.commit()
+        charge(gradebook, self.course, self.chapter, [student], self.config)
+
+    def _submission(self, gradebook: Any, student: str) -> Any:
+        gradebook.update_or_create_student(student)
+        handed_in = handed_in_at(self.course, self.chapter, student)
+        return gradebook.update_or_create_submission(self.chapter, student, timestamp=handed_in)
+
+    def _submitted(self, student: str) -> Path:
+        return self.course.folder("submitted", student, self.chapter)
+
+    def _graded(self, student: str) -> Path:
+        return self.course.folder("autograded", student, self.chapter)
+
+    def _write(self, student: str, notebook: Any) -> None:
+        """Write the graded notebook, and copy the files beside it: no link, pipe or device; of two files with one name the course's."""
+        target = self._graded(student)
+        if target.exists():
+            shutil.rmtree(target)
+        target.mkdir(parents=True)
+        kept = frozenset(self._converter.exclude_overwriting.get(self.chapter, ()))
+        for folder, ours in (
+            (self._submitted(student), False),
+            (self.course.folder("source", ".", self.chapter), True),
+        ):
+            for name in [] if _is_link(folder) else file_names(folder, self._is_ignored)[0][:MAX_FILES]:
+                path, copy = folder / name, target / name
+                if path.is_file() and not path.is_symlink() and not (ours and name in kept):
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    copy.unlink(missing_ok=True)
+                    shutil.copy(path, copy, follow_symlinks=False)
+        with (target / f"{self.chapter}.ipynb").open("w", encoding="utf-8") as file:
+            file.write(dumps_by_line(strip_transient(notebook), "cells", sort_keys=True))
+            # The journal will say that the file exists, so it must survive a power cut.
+            file.flush()
+            os.fsync(file.fileno())
+        self._converter.set_permissions(self.chapter, student)
+
+    def _is_ignored(self, name: str) -> bool:
+        # As in a shell and in nbgrader, a pattern matches hidden files only if it begins with a dot.
+        ignored = (*self._converter.coursedir.ignore, "*.ipynb")
+        return any(fnmatch(name, pattern) for pattern in ignored if name[0] != "." or pattern[:1] == ".")
 
     def record_zero(self, student: str) -> None:
         """Record a submission without a notebook as nbgrader records a missing file: 0 points and nothing to grade by hand.
@@ -396,14 +260,11 @@ class GradebookWriter:
             RecordError: as :meth:`gradebook` does.
         """
         with self.gradebook() as gradebook:
-            gradebook.update_or_create_student(student)
-            gradebook.update_or_create_submission(self.chapter, student, timestamp=self._handed_in(student))
-            for grade in gradebook.find_submission_notebook(self.chapter, self.chapter, student).grades:
-                grade.auto_score, grade.needs_manual_grade = 0, False
+            self._submission(gradebook, student)
+            _set_to_zero(gradebook.find_submission_notebook(self.chapter, self.chapter, student))
             gradebook.db.commit()
-        graded = self.course.folder("autograded", student, self.chapter)
-        if graded.is_dir():
-            shutil.rmtree(graded)
+        if self._graded(student).is_dir():
+            shutil.rmtree(self._graded(student))
 
     def withdraw(self, student: str) -> None:
         """Withdraw the points of a submission whose replacement could not be graded.
@@ -413,18 +274,11 @@ class GradebookWriter:
         Raises:
             RecordError: as :meth:`gradebook` does.
         """
-        with self.gradebook() as gradebook:
-            try:
-                notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
-            except MissingEntry:
-                return
+        with self.gradebook() as gradebook, suppress(MissingEntry):
+            notebook = gradebook.find_submission_notebook(self.chapter, self.chapter, student)
             for grade in notebook.grades:
                 grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
             gradebook.db.commit()
-
-    def _handed_in(self, student: str) -> datetime | None:
-        folder = self.course.folder("submitted", student, self.chapter)
-        return _Folders(config=self.config, zone=self._zone).get_existing_timestamp(str(folder))
 
     def has_time(self, student: str) -> bool:
         """Return whether the gradebook has the time at which a submission was handed in.
@@ -435,7 +289,7 @@ class GradebookWriter:
         """
         with self.gradebook() as gradebook:
             timestamp: datetime | None = gradebook.find_submission(self.chapter, student).timestamp
-            return timestamp == self._handed_in(student)
+            return timestamp == handed_in_at(self.course, self.chapter, student)
 
     def grades(self, student: str) -> tuple[dict[str, RecordedGrade], float]:
         """Return a submission's grades by cell and its late penalty from the gradebook.
@@ -470,13 +324,31 @@ class GradebookWriter:
             gradebook.db.commit()
 
 
-def forget_time(gradebook: Gradebook, chapter: str, student: str) -> None:
-    """Remove a submission's time from the gradebook: nbgrader writes the time of the file and keeps an earlier one if there is no file."""
-    with suppress(MissingEntry):
-        gradebook.find_submission(chapter, student).timestamp = None
-        gradebook.db.commit()
+def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -> list[str]:
+    """Update due dates and penalties of chapters where any is stale; return those chapters.
+
+    The course is locked only if there is something to write, so that a report can be made while others grade.
+
+    Raises:
+        CourseError: if ``course.toml`` or the gradebook cannot be read, or somebody else is at work and a penalty is stale.
+    """
+    stale = [chapter for chapter in chapters if is_stale(course, chapter, config)]
+    if stale:
+        with course_lock(course):
+            for chapter in stale:
+                with GradebookWriter(course, chapter, config) as books:
+                    update_penalties(course, chapter, config, books.gradebook())
+    return stale
 
 
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
+def _by_cell(kind: Any) -> Any:
+    return select(BaseCell.name, kind).join(BaseCell, BaseCell.id == kind.cell_id)
+
+
+def _set_to_zero(notebook: Any) -> None:
+    for grade in notebook.grades:
+        grade.auto_score, grade.needs_manual_grade = 0, False
+
+
+def _is_link(folder: Path) -> bool:
+    return folder.is_symlink() or folder.parent.is_symlink()

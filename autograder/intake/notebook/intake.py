@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nbformat.v4 import new_notebook
 
 from autograder.checks_version import checks_stamp
+from autograder.intake.notebook.answer_pictures import attach_pictures
 from autograder.intake.notebook.cell_reader import CellReader
 from autograder.intake.notebook.manifest import Manifest
-from autograder.intake.notebook.notebook_reader import UnreadableError, read_notebook
+from autograder.intake.notebook.notebook_reader import UnreadableError, read_file, read_notebook
 from autograder.intake.notebook.problem import METADATA_KEY, Problem, set_problems
 from autograder.intake.notebook.restore import names_present, reader_for, restore
 
@@ -29,13 +31,30 @@ class Intake:
         return not any(problem.fatal for problem in self.problems)
 
 
-def take_in(data: bytes, manifest: Manifest) -> Intake:
-    """Convert any file to a notebook that nbgrader accepts; if it cannot be graded, the notebook holds the stubs and the problem."""
+def read_submission(path: Path) -> tuple[Any, list[Problem]]:
+    """Read any submitted file as a notebook without outputs, with its problems; what cannot be read is an empty notebook."""
     try:
-        notebook, problems = read_notebook(data)
+        return read_notebook(read_file(path, above=2))
     except UnreadableError as error:
-        notebook, problems = new_notebook(), [error.problem]
-    return prepare_submission(notebook, problems, manifest)
+        return new_notebook(), [error.problem]
+
+
+def take_in(path: Path, manifest: Manifest) -> Intake:
+    """Convert any submitted file to a notebook that nbgrader accepts; if it cannot be graded, the notebook holds the stubs and the problem.
+
+    Args:
+        path: ``submitted/STUDENT/CHAPTER/FILE``; the pictures of answers lie beside it.
+    """
+    intake = prepare_submission(*read_submission(path), manifest)
+    attach_to_answers(intake.notebook, manifest, path.parent)
+    return intake
+
+
+def attach_to_answers(notebook: Any, manifest: Manifest, folder: Path) -> None:
+    """Attach the pictures that a restored notebook's written answers show, from the folder beside it."""
+    answers = {cell.name for cell in manifest.cells if cell.is_answer and cell.cell_type == "markdown"}
+    named = (cell for cell in notebook.cells if cell["cell_type"] == "markdown")
+    attach_pictures((cell for cell in named if cell["metadata"].get("nbgrader", {}).get("grade_id") in answers), folder)
 
 
 def prepare_submission(notebook: Any, problems: list[Problem], manifest: Manifest) -> Intake:

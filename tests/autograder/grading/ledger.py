@@ -24,6 +24,8 @@ from autograder.course.folder import Course
 from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.grading.plugin import RestoreCells, SubmissionExporter
 from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.submissions import files_of, submission
+from autograder.intake.notebook.manifest import released_manifest
 
 from .conftest import CHAPTER, mark, put, source_notebook
 from .postgres import Server
@@ -211,9 +213,17 @@ def hand_in(course: Course, student: str, what: Any, *, when: datetime | None = 
 
 def by_books(books: GradebookWriter, student: str, outputs: dict[str, Any]) -> Any:
     """Sanitise, run for show, record."""
-    notebook = nbformat.reads(books.sanitise(student, submitted(books.course, student)), as_version=4)
+    notebook = prepared(books.course, student)
     play(notebook, outputs)
-    return books.record(student, notebook).notebook
+    books.record(student, notebook)
+    return notebook
+
+
+def prepared(course: Course, student: str) -> Any:
+    """Return a submission as it is run."""
+    path = submitted(course, student)
+    content = submission(student, path, released_manifest(course, CHAPTER), files_of(course, CHAPTER, path))[0]
+    return nbformat.reads(content.notebook, as_version=4)
 
 
 def submitted(course: Course, student: str) -> Path:

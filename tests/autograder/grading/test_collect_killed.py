@@ -15,9 +15,9 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.intake.downloads.collect import collect
 from autograder.intake.downloads.journal import journal_path
-from autograder.intake.notebook.intake import take_in
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.roster import roster_path
+from tests.taken_in import taken_in
 
 from .conftest import CHAPTER, Fill
 from .killed import ends_after
@@ -115,7 +115,7 @@ def test_wherever_it_is_killed_everybody_has_a_submission_and_the_next_collectio
         where = f"killed before change {number}"
         now = pair(mine, "amara")
         assert now in {before, (before[0], after[1]), after}, f"{where}: a notebook with another's time"
-        assert now[0] is None or take_in(now[0], manifest).gradable, f"{where}: half a notebook"
+        assert now[0] is None or taken_in(now[0], manifest).gradable, f"{where}: half a notebook"
         for folder in mine.root.glob(f"submitted/*/{CHAPTER}"):
             assert {path.name for path in folder.iterdir()} <= {NOTEBOOK, STAMP}, f"{where}: a draft would be graded"
         collect(mine, CHAPTER, None if number % 2 else source)

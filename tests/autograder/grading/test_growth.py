@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autograder.intake.notebook import cell_reader
 from autograder.intake.notebook.cell_reader import BUDGET, STEPS, TextComparison
-from autograder.intake.notebook.intake import Intake, take_in
+from autograder.intake.notebook.intake import Intake
 from autograder.intake.notebook.lazy_json import (
     LazyValue,
     MalformedError,
@@ -24,6 +24,7 @@ from autograder.intake.notebook.lazy_json import (
     value_at,
 )
 from autograder.intake.notebook.manifest import Manifest, SourceCell
+from tests.taken_in import taken_in
 
 EXERCISES = [f"f{i}" for i in range(6)]
 BODY = "\n".join(f"    y{i} = x + {i}" for i in range(8))
@@ -95,7 +96,7 @@ NOTEBOOKS: dict[str, Callable[[int], Iterator[Cell]]] = {
 
 def read(cells: list[Cell]) -> Intake:
     cell_reader._outline_of_short_cell.cache_clear()  # as if no notebook had been read before
-    return take_in(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode(), MANIFEST)
+    return taken_in(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode(), MANIFEST)
 
 
 def calls(work: Callable[[], object]) -> int:

@@ -20,8 +20,9 @@ from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
-from autograder.grading.late_work import refresh_penalties, stale_penalties
+from autograder.grading.late_work import stale_penalties
 from autograder.grading.plugin import configured
+from autograder.grading.record.gradebook_writer import refresh_penalties
 from autograder.grading.record.results import read_result
 from autograder.grading.reports.feedback_archive import member_pages
 from autograder.grading.reports.grades import read_grades

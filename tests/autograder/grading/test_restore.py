@@ -16,11 +16,12 @@ from nbgrader.utils import determine_grade
 from autograder.checks_version import checks_stamp
 from autograder.course.folder import Course
 from autograder.intake.notebook.cell_reader import CellReader
-from autograder.intake.notebook.intake import Intake, take_in
+from autograder.intake.notebook.intake import Intake
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 from autograder.intake.notebook.missing_definitions import explain_missing
 from autograder.intake.notebook.stray_answers import added_text, has_words
 from tests.autograder.submission.pictures import png
+from tests.taken_in import taken_in
 
 from .conftest import CHAPTER, OTHER, Fill
 
@@ -31,7 +32,7 @@ def manifest(pristine: Path) -> Manifest:
 
 
 def intake(notebook: Any, manifest: Manifest) -> Intake:
-    return take_in(nbformat.writes(notebook).encode(), manifest)
+    return taken_in(nbformat.writes(notebook).encode(), manifest)
 
 
 def names(found: Intake) -> list[str]:
@@ -180,7 +181,7 @@ def named(notebook: Any, name: str) -> int:
 
 def read(notebook: Any, manifest: Manifest) -> tuple[str, float | None, list[str]]:
     """The answer as the marker reads it, nbgrader's points for it (None: a person decides), and the kinds of problems."""
-    intake = take_in(nbformat.writes(notebook).encode(), manifest)
+    intake = taken_in(nbformat.writes(notebook).encode(), manifest)
     cell = intake.notebook.cells[named(intake.notebook, "question_root")]
     return cell.source, determine_grade(cell)[0], [problem.kind for problem in intake.problems]
 
@@ -235,7 +236,7 @@ def test_pictures_come_along_and_keep_apart(filled: Callable[..., Any], manifest
     notebook.cells[at].attachments = {"image.png": {"image/png": PICTURES[0]}}
     other = new_markdown_cell("![other](attachment:image.png)", attachments={"image.png": {"image/png": PICTURES[1]}})
     notebook.cells.insert(at + 1, other)
-    intake = take_in(nbformat.writes(notebook).encode(), manifest)
+    intake = taken_in(nbformat.writes(notebook).encode(), manifest)
     cell = intake.notebook.cells[named(intake.notebook, "question_root")]
     names = {name: content["image/png"] for name, content in cell.attachments.items()}
     assert sorted(names.values()) == sorted(PICTURES)
@@ -260,7 +261,7 @@ def upgraded(manifest: Manifest, *, known: bool = True) -> Manifest:
 
 
 def test_text_of_an_earlier_release_is_no_answer(filled: Callable[..., Any], manifest: Manifest) -> None:
-    found = take_in(nbformat.writes(filled()).encode(), upgraded(manifest))
+    found = taken_in(nbformat.writes(filled()).encode(), upgraded(manifest))
     assert [problem.kind for problem in found.problems] == []
     assert cell_named(found.notebook, "prompt_root").source == REWORDED
     assert cell_named(found.notebook, "question_root").source == "Write your answer into this cell."
@@ -273,10 +274,10 @@ def test_text_of_an_earlier_release_is_no_answer(filled: Callable[..., Any], man
 def test_what_a_student_wrote_into_an_earlier_question_is_shown(filled: Callable[..., Any], manifest: Manifest) -> None:
     notebook = filled()
     notebook.cells[named(notebook, "prompt_root")].source += f"\n\n{TEXT}"
-    found = take_in(nbformat.writes(notebook).encode(), upgraded(manifest))
+    found = taken_in(nbformat.writes(notebook).encode(), upgraded(manifest))
     text = cell_named(found.notebook, "question_root").source
     assert text.partition(":*\n\n")[2] == TEXT
-    unknown = take_in(nbformat.writes(filled()).encode(), upgraded(manifest, known=False))
+    unknown = taken_in(nbformat.writes(filled()).encode(), upgraded(manifest, known=False))
     assert [problem.kind for problem in unknown.problems]
 
 

@@ -6,7 +6,7 @@ import errno
 import gc
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,16 @@ from sqlalchemy.exc import OperationalError
 from autograder.commands.selftest.sample_class import SAVED_AS, sample_class
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.gradebook.transactions import _Unit
+from autograder.engine.interface import Execution
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading import autograde as module
-from autograder.grading import recorder
+from autograder.grading import prepare, recorder
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
-from autograder.grading.record.gradebook_writer import GradebookWriter, Recorded, RecordError
+from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.grading.record.journal import open_journal
 from autograder.grading.record.results import GradeResult, read_results
+from autograder.grading.recorder import parsed
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted
@@ -158,18 +159,20 @@ def test_what_fails_in_two_runs_gets_no_points(
     for student in ("ann", "ben"):
         hand_in(student, filled())
     executor = LOST if broken == "execute" else Scripted()
-    real = getattr(GradebookWriter, broken, None)
+    places: dict[str, tuple[Any, str]] = {"sanitise": (prepare, "submission"), "record": (GradebookWriter, "record")}
+    owner, name = places.get(broken, (None, ""))
+    real = getattr(owner, name, None)
 
-    def refuse(books: GradebookWriter, student: str, *rest: Any, **options: Any) -> Any:
-        if student == "ann":
+    def refuse(*args: Any) -> Any:
+        if "ann" in args[:2]:
             raise RecordError("RecursionError: maximum recursion depth exceeded", by_submission=True)
         assert real is not None
-        return real(books, student, *rest, **options)
+        return real(*args)
 
     assert statuses(course) == ["graded", "graded"]
     with monkeypatch.context() as patched:
         if real is not None:
-            patched.setattr(GradebookWriter, broken, refuse)
+            patched.setattr(owner, name, refuse)
         for answer in ("Another file.", "And another one."):
             hand_in("ann", filled(answer=answer))
             assert statuses(course, executor) == ["not recorded", "graded"]
@@ -187,14 +190,14 @@ def test_a_notebook_that_is_not_the_one_that_was_sent_is_not_recorded(
 ) -> None:
     for student in ("ann", "cem"):
         hand_in(student, filled())
-    record = GradebookWriter.record
 
-    def change(self: GradebookWriter, student: str, executed: Any, settled: Collection[str]) -> Recorded:
-        if student == "ann":
+    def change(execution: Execution) -> Any:
+        executed = parsed(execution)
+        if execution.student == "ann":
             executed.cells[0].source += "!"
-        return record(self, student, executed, settled)
+        return executed
 
-    monkeypatch.setattr(module.GradebookWriter, "record", change)
+    monkeypatch.setattr(recorder, "parsed", change)
     assert statuses(course) == ["not recorded", "graded"]
 
 

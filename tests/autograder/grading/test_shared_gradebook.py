@@ -1,4 +1,4 @@
-"""One opened gradebook serves all of nbgrader's steps, and nbgrader itself does not notice."""
+"""What belongs together is written to the gradebook at once, or not at all, on both databases."""
 
 from __future__ import annotations
 
@@ -10,29 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nbgrader import preprocessors
 from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
-from nbgrader.preprocessors import (
-    AssignLatePenalties,
-    ClearOutput,
-    GetGrades,
-    OverwriteCells,
-    OverwriteKernelspec,
-    SaveAutoGrades,
-    saveautogrades,
-)
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
-from traitlets.config import Config
 
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.course.gradebook.transactions import CachedGradebook, with_shared_gradebook
+from autograder.course.gradebook.transactions import TransactionalGradebook
 from autograder.errors import CourseError
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
-from autograder.grading.plugin import OthersCells, OthersKernelspec, configured
+from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
@@ -48,8 +37,8 @@ TEST = "test_causal_mask"
 
 
 @pytest.fixture
-def shared(course: Course) -> Iterator[CachedGradebook]:
-    gradebook = CachedGradebook(course.gradebook_url, "tfcourse")
+def shared(course: Course) -> Iterator[TransactionalGradebook]:
+    gradebook = TransactionalGradebook(course.gradebook_url, "tfcourse")
     with gradebook:
         gradebook.add_student("ada")
         gradebook.add_submission(CHAPTER, "ada")
@@ -58,55 +47,14 @@ def shared(course: Course) -> Iterator[CachedGradebook]:
 
 
 @pytest.fixture
-def plain(course: Course, shared: CachedGradebook) -> Iterator[Any]:
+def plain(course: Course, shared: TransactionalGradebook) -> Iterator[Any]:
     with Gradebook(course.gradebook_url, "tfcourse") as gradebook:
         yield gradebook
 
 
-@pytest.mark.parametrize(
-    ("find", "about"),
-    [
-        ("find_assignment", ABOUT[:1]),
-        ("find_notebook", ABOUT[:2]),
-        ("find_submission", ABOUT[1:]),
-        ("find_submission_notebook", ABOUT),
-    ],
-)
-def test_a_row_is_asked_for_once_a_unit(shared: CachedGradebook, plain: Any, find: str, about: tuple[str, ...]) -> None:
-    asked: list[str] = []
-    event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
-    for _ in range(2):
-        with shared:
-            found = getattr(shared, find)(*about)
-            shared.db.commit()
-            assert getattr(shared, find)(*about) is found
-            assert found.id == getattr(plain, find)(*about).id
-    assert len(asked) == 2
-    with pytest.raises(MissingEntry):
-        getattr(shared, find)(*("nobody",) * len(about))
-
-
-def test_a_row_that_was_taken_out_is_not_found_again(shared: CachedGradebook) -> None:
+def test_what_is_committed_is_written_when_the_gradebook_is_closed(shared: TransactionalGradebook, plain: Any) -> None:
     with shared:
-        shared.find_submission(*ABOUT[1:])
-        shared.find_submission_notebook(*ABOUT)
-        shared.remove_submission(*ABOUT[1:])
-        with pytest.raises(MissingEntry):
-            shared.find_submission(*ABOUT[1:])
-        with pytest.raises(MissingEntry):
-            shared.find_submission_notebook(*ABOUT)
-        shared.add_submission(*ABOUT[1:])
-        assert shared.find_submission(*ABOUT[1:]).notebooks == [shared.find_submission_notebook(*ABOUT)]
-
-
-def test_what_is_committed_is_written_in_one_query_when_the_gradebook_is_closed(
-    shared: CachedGradebook, plain: Any
-) -> None:
-    asked: list[str] = []
-    event.listen(shared.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
-    with shared:
-        grade, *_ = (shared.find_grade(name, *ABOUT) for name in (TEST, "test_soft_lookup", "question_root"))
-        assert len(asked) == 1
+        grade = shared.find_grade(TEST, *ABOUT)
         notebook = shared.find_submission_notebook(*ABOUT)
         grade.auto_score = 3.0
         shared.db.flush()
@@ -116,38 +64,37 @@ def test_what_is_committed_is_written_in_one_query_when_the_gradebook_is_closed(
         assert plain.find_grade(TEST, *ABOUT).auto_score is None
         assert list(shared.db())
     assert not list(shared.db()), "nothing is kept in memory between units"
-    assert not shared._known
     plain.db.rollback()
     assert plain.find_grade(TEST, *ABOUT).auto_score == 3.0
 
 
-def nested(shared: CachedGradebook) -> None:
+def nested(shared: TransactionalGradebook) -> None:
     for student in ("bo", "cy"):
         with shared:
             shared.add_student(student)
     assert [student.id for student in shared.students] == ["ada", "bo", "cy"]
 
 
-def closed(shared: CachedGradebook) -> None:
+def closed(shared: TransactionalGradebook) -> None:
     shared.add_student("bo")
     shared.close()
     shared.add_student("cy")
 
 
-def failing(shared: CachedGradebook) -> None:
+def failing(shared: TransactionalGradebook) -> None:
     shared.find_grade(TEST, *ABOUT).auto_score = 3.0
     shared.db.commit()
     shared.add_student("bo")
     raise RuntimeError("undone")
 
 
-def failing_within(shared: CachedGradebook) -> None:
+def failing_within(shared: TransactionalGradebook) -> None:
     shared.add_student("bo")
     with suppress(MissingEntry), shared:
         shared.find_student("nobody")
 
 
-def taken_back(shared: CachedGradebook) -> None:
+def taken_back(shared: TransactionalGradebook) -> None:
     shared.add_student("bo")
     with suppress(InvalidEntry):
         shared.add_student("bo")
@@ -156,7 +103,7 @@ def taken_back(shared: CachedGradebook) -> None:
 
 @pytest.mark.parametrize("work", [nested, closed, failing, failing_within, taken_back])
 def test_a_block_with_all_within_it_is_one_unit_that_is_written_or_not(
-    shared: CachedGradebook, plain: Any, work: Callable[[CachedGradebook], None]
+    shared: TransactionalGradebook, plain: Any, work: Callable[[TransactionalGradebook], None]
 ) -> None:
     written = work in (nested, closed)
     commits: list[object] = []
@@ -175,48 +122,6 @@ def test_a_block_with_all_within_it_is_one_unit_that_is_written_or_not(
     shared.add_student("dee")
     shared.close()  # who opens no block has it written at the end
     assert [student.id for student in plain.students] == [*there, "dee"]
-
-
-@pytest.mark.parametrize(
-    "step",
-    [OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties, OthersCells, OthersKernelspec],
-)
-def test_nbgraders_steps_use_the_shared_gradebook(shared: CachedGradebook, step: Any) -> None:
-    variant = with_shared_gradebook(step, lambda: shared)
-    assert issubclass(variant, step)
-    assert variant is not step
-    assert variant.preprocess.__globals__["Gradebook"]("sqlite:///elsewhere.db") is shared
-
-
-def test_every_step_of_grading_that_opens_a_gradebook_is_known_here() -> None:
-    """A new step of nbgrader's would go on opening its own, which is right and slow: then this list is too short."""
-    steps = [getattr(preprocessors, name) for name in preprocessors.__all__]
-    opening = {step for step in steps if with_shared_gradebook(step, CachedGradebook) is not step}
-    opening -= {preprocessors.SaveCells, GetGrades}
-    assert opening == {OverwriteCells, OverwriteKernelspec, SaveAutoGrades, AssignLatePenalties}
-
-
-class Own(SaveAutoGrades):  # type: ignore[misc]
-    """A lecturer's own step."""
-
-    def preprocess(self, nb: Any, resources: Any) -> Any:
-        return "mine"
-
-
-class More(Own):
-    """A step made of it."""
-
-
-def test_nbgrader_and_what_opens_no_gradebook_are_left_alone(shared: CachedGradebook) -> None:
-    before = SaveAutoGrades.preprocess
-    config = Config()
-    config.SaveAutoGrades.enabled = False
-    assert with_shared_gradebook(SaveAutoGrades, lambda: shared)(config=config).enabled is False
-    assert SaveAutoGrades.preprocess is before
-    assert saveautogrades.Gradebook is Gradebook
-    assert with_shared_gradebook(ClearOutput, lambda: shared) is ClearOutput
-    for step in (Own, More):
-        assert with_shared_gradebook(step, lambda: shared)().preprocess(None, None) == "mine"
 
 
 LATE = "late"
