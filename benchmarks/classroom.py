@@ -9,8 +9,8 @@ from pathlib import Path
 from autograder.commands.selftest.sample_class import SampleStudent, sample_class
 from autograder.course.folder import Course
 from autograder.course.release.assign import assign
-from autograder.grading.plugin import configured
-from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.submissions import files_of, submission
+from autograder.intake.notebook.manifest import released_manifest
 
 CHAPTER = "03_scaled_dot_product"
 PROJECT = Path(__file__).resolve().parents[1]
@@ -36,8 +36,12 @@ class Classroom:
 
     def sanitised(self) -> dict[str, str]:
         """Return the notebooks as workers get them."""
-        with GradebookWriter(self.course, self.chapter, configured(self.course)) as books:
-            return {student: books.sanitise(student, self.submission(student)) for student in self.students}
+        manifest = released_manifest(self.course, self.chapter)
+        return {
+            student: submission(student, path, manifest, files_of(self.course, self.chapter, path))[0].notebook
+            for student in self.students
+            for path in [self.submission(student)]
+        }
 
     def package(self) -> str:
         """Return the students' wheel."""

@@ -26,8 +26,8 @@ from autograder.course.release.assign import assign
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerExecutor
-from autograder.grading.plugin import configured
-from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.submissions import files_of, submission
+from autograder.intake.notebook.manifest import released_manifest
 
 RATIO = 1.5
 
@@ -80,9 +80,13 @@ def made(folder: Path, students: int) -> list[Assignment]:
 
 def _assignment(course: Course, name: str, students: list[str]) -> Assignment:
     package = str(next(course.folder("student", chapter=name).glob("*.whl")))
-    with GradebookWriter(course, name, configured(course)) as books:
-        paths = {student: course.folder("submitted", student, name) / f"{name}.ipynb" for student in students}
-        notebooks = tuple(books.sanitise(student, path) for student, path in paths.items() if path.is_file())
+    manifest = released_manifest(course, name)
+    paths = {student: course.folder("submitted", student, name) / f"{name}.ipynb" for student in students}
+    notebooks = tuple(
+        submission(student, path, manifest, files_of(course, name, path))[0].notebook
+        for student, path in paths.items()
+        if path.is_file()
+    )
     return Assignment(name, package, notebooks)
 
 

@@ -19,7 +19,6 @@ LONG = {
     "autograder.engine.sandbox.lockdown",
     "autograder.engine.transport.serialization",
     "autograder.mistakes.source_edits",
-    "autograder.grading.record.gradebook_writer",
     "autograder.intake.notebook.restore",
 }
 

@@ -77,8 +77,7 @@ class Preparation:
         elif not self.force and (stored := self._unchanged(student, digest)):
             ready.early.append(stored)
         elif several := undecided_notebooks(path.parent, manifest.chapter):
-            places = {f"{student}/{name}": path.with_name(name) for name in several}
-            return [submission(name, place, manifest, companions)[0] for name, place in places.items()]
+            return [submission(f"{student}/{name}", path.with_name(name), manifest, companions)[0] for name in several]
         elif not path.is_file():
             ready.early.append(self.recorder.record_without_notebook(student, digest))
         else:

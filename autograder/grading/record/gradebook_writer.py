@@ -107,7 +107,7 @@ class GradebookWriter:
 
     @cached_property
     def _converter(self) -> Autograde:
-        """Nbgrader's own converter, which knows what the configuration says of files and their permissions."""
+        """A converter of nbgrader, for its settings of files and their permissions."""
         directory = CourseDirectory(config=self.config, assignment_id=self.chapter)
         return Autograde(coursedir=directory, config=self.config)
 

@@ -32,7 +32,7 @@ class Intake:
 
 
 def read_submission(path: Path) -> tuple[Any, list[Problem]]:
-    """Read any submitted file as a notebook without outputs, with its problems; what cannot be read is an empty notebook."""
+    """Read any submitted file as a notebook without outputs, with its problems; an unreadable file gives an empty notebook."""
     try:
         return read_notebook(read_file(path, above=2))
     except UnreadableError as error:
