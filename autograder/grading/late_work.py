@@ -138,13 +138,18 @@ def update_penalties(books: GradebookWriter) -> list[str]:
     return sorted({*(change.student for change in changes), *(result.student for result in outdated)})
 
 
-def charge_students(course: Course, chapter: str, students: Sequence[str], config: Config) -> None:
+def charge_students(
+    gradebook: Gradebook, course: Course, chapter: str, students: Sequence[str], config: Config
+) -> None:
     """Write the penalties of some students to the gradebook after a person has changed their points.
 
     The course is not locked, so that people can mark while others grade. Only the gradebook changes; the next ``tfcourse autograde``
     brings the files in ``results/`` up to date.
 
     Args:
+        gradebook: the course's gradebook.
+        course: the course.
+        chapter: the chapter's full name.
         students: the students with changed points.
         config: nbgrader's configuration of the course.
 
@@ -153,9 +158,7 @@ def charge_students(course: Course, chapter: str, students: Sequence[str], confi
     """
     plan = read_course_file(course.root)
     due = _utc(plan.due(chapter))
-    if due is None:
-        return
-    with Gradebook(course.gradebook_url, str(config.CourseDirectory.get("course_id", ""))) as gradebook:
+    if due is not None:
         _write(gradebook, chapter, due, list(_changes(gradebook, course, chapter, config, frozenset(students))))
 
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from tornado.web import HTTPError
 
-from autograder.marking.code_questions import ChapterReader, GradedCode
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.graded_code import GradedCode
 from autograder.marking.live_view.live_data import live_state
 from autograder.marking.local_server import LocalApplication, LocalHandler
 

@@ -16,12 +16,13 @@ from autograder.checking.hidden_messages import FORBIDDEN, WRONG
 from autograder.checking.verdict import Finding, Verdict
 from autograder.grading.record.results import ExerciseResult
 from autograder.marking.behaviour_groups import BehaviourGroup
-from autograder.marking.code_questions import Exercise, GradedCode, is_blank
+from autograder.marking.graded_code import GradedCode
+from autograder.marking.questions import Question
 
 SMALLEST_COUNT = 3
 
 
-def live_state(exercises: Sequence[Exercise], code: GradedCode, shown: Mapping[str, int]) -> dict[str, Any]:
+def live_state(exercises: Sequence[Question], code: GradedCode, shown: Mapping[str, int]) -> dict[str, Any]:
     """Return what the live view shows, ready for JSON.
 
     Args:
@@ -29,27 +30,18 @@ def live_state(exercises: Sequence[Exercise], code: GradedCode, shown: Mapping[s
         code: what grading has left by now.
         shown: how many groups of each exercise the lecturer has revealed.
     """
-    outcomes: dict[str, dict[str, ExerciseResult]] = {exercise.name: {} for exercise in exercises}
-    for result in code.results:
-        for part in result.exercises if result.status == "graded" else ():
-            if part.name in outcomes:
-                outcomes[part.name][result.student] = part
-    questions = [
-        _question(exercise, code, outcomes[exercise.name], shown.get(exercise.name, 0)) for exercise in exercises
-    ]
+    questions = [_question(exercise, code, shown.get(exercise.name, 0)) for exercise in exercises]
     graded = sum(result.status == "graded" for result in code.results)
     return {"graded": graded if graded >= SMALLEST_COUNT else None, "questions": questions}
 
 
-def _question(
-    exercise: Exercise, code: GradedCode, outcomes: Mapping[str, ExerciseResult], shown: int
-) -> dict[str, Any]:
-    blank = {answer.student for answer in code.answers.get(exercise.name, []) if is_blank(answer, exercise)}
+def _question(exercise: Question, code: GradedCode, shown: int) -> dict[str, Any]:
+    blank, outcomes = code.blank(exercise.name, exercise.stub), code.outcomes(exercise.name)
     written = {student: part for student, part in outcomes.items() if student not in blank}
     # The page says how many are graded: what the bar lacks is how many left the stub, which must not be one or two.
     counts = Counter(_kind(part) for part in (written if len(blank) >= SMALLEST_COUNT else outcomes).values())
     verdicts = {student: part.verdict for student, part in written.items() if part.verdict is not None}
-    groups = [group for group in code.groups(exercise) if len(group.members) >= SMALLEST_COUNT]
+    groups = [group for group in code.groups(exercise.name, exercise.stub) if len(group.members) >= SMALLEST_COUNT]
     return {
         "name": exercise.name,
         "title": exercise.title,

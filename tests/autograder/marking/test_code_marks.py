@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.marking.code_questions import ChapterReader
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState
 
@@ -65,7 +65,7 @@ def test_undo_leaves_an_identical_dump(course, marks, dump, points, comment, wai
         book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "ada").needs_manual_grade = waiting
         book.db.commit()
     before = dump()
-    entry = marks.give(EXERCISE, _versions(marks, "ada", "cyd", "eve"), points, comment)
+    entry = marks.give(EXERCISE, _versions(marks, "ada", "cyd", "eve"), points, comment).entry
     assert dump() != before
     assert marks.undo(entry.id).skipped == ()
     assert dump() == before
@@ -73,7 +73,7 @@ def test_undo_leaves_an_identical_dump(course, marks, dump, points, comment, wai
 
 def test_undo_reaches_an_answer_that_now_passes(course, marks, dump):
     before = dump()
-    entry = marks.give(EXERCISE, _versions(marks, "ada"), 2, "Mind the future.")
+    entry = marks.give(EXERCISE, _versions(marks, "ada"), 2, "Mind the future.").entry
     write_outcome(course, "ada", verdict_of("fay"))
     assert "ada" not in _states(marks)
     assert marks.undo(entry.id).skipped == ()

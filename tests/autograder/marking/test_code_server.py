@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from nbgrader.api import Gradebook
 
-from autograder.marking import code_questions
+from autograder.marking import graded_code
 from autograder.marking.behaviour_groups import group_answers
-from autograder.marking.code_questions import ChapterReader
+from autograder.marking.chapter_reader import ChapterReader
 
 from .conftest import CHAPTER, EXERCISE, UPPER, text_of, write_outcome
 
@@ -49,7 +49,7 @@ def test_group_says_what_it_follows_from(visit, monkeypatch):
     def follow(answers):
         return [replace(group, follows_from="soft_lookup") for group in group_answers(answers)]
 
-    monkeypatch.setattr(code_questions, "group_answers", follow)
+    monkeypatch.setattr(graded_code, "group_answers", follow)
     assert 'Follows from <a href="/question/soft_lookup">soft_lookup</a>' in text_of(visit, PAGE)
 
 

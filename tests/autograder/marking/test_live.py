@@ -9,7 +9,7 @@ import pytest
 
 from autograder.checking.hidden_messages import WRONG
 from autograder.checking.verdict import Finding, Verdict
-from autograder.marking.code_questions import ChapterReader
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.live_view.live import LiveApplication
 from autograder.marking.live_view.live_data import bar, visible_failed_rows
 

@@ -10,9 +10,10 @@ from nbgrader.api import Gradebook
 from autograder.course.authoring.rubrics import Rubric
 from autograder.errors import CourseError
 from autograder.grading.record.marks_journal import MarksJournal
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.marks import Marks, StaleMarkError
-from autograder.marking.questions import MarkState, read_questions
-from autograder.marking.rubric_ticks import ticked
+from autograder.marking.questions import MarkState
+from autograder.marking.rubric_ticks import moves_version, rubric_moves, ticked
 
 from .conftest import CHAPTER, QUESTION, die_while_marking, write_answer
 
@@ -25,11 +26,15 @@ def marks(course):
 
 
 def _answers(course):
-    return {answer.student: answer for answer in read_questions(course, CHAPTER)[0].answers}
+    return {answer.student: answer for answer in ChapterReader(course, CHAPTER).question(QUESTION).answers}
 
 
 def _versions(course, *students):
     return {student: _answers(course)[student].version for student in students}
+
+
+def _moves(course, rubric):
+    return moves_version(rubric_moves(ChapterReader(course, CHAPTER).question(QUESTION), rubric))
 
 
 def test_mark_reaches_the_gradebook(course, marks):
@@ -46,9 +51,11 @@ def test_answers_are_counted_by_their_last_marker(course, marks):
     other = Marks(course, CHAPTER, "another")
     assert marks.answers_by_marker() == {}
     marks.give(QUESTION, _versions(course, "ada", "bob", "cyd"), 2, "")
-    second = other.give(QUESTION, _versions(course, "bob"), 3, "")
+    second = other.give(QUESTION, _versions(course, "bob"), 3, "").entry
     assert marks.answers_by_marker() == {"a marker": 2, "another": 1}
-    marks.apply_rubric(QUESTION, {"cyd": (_versions(course, "cyd")["cyd"], 1.0, ticked(RUBRIC, (0.5, 0)))})
+    marks.give(QUESTION, _versions(course, "cyd"), 2, "", ticked(RUBRIC, (1, 0)))
+    changed = Rubric(QUESTION, "", "- 1 point: the variance\n- 1 point: the root")
+    marks.apply_rubric(QUESTION, changed, _moves(course, changed))
     undo = marks.undo(second.id)
     assert other.answers_by_marker() == {"a marker": 3}, "neither an undo nor a changed rubric is a mark"
     marks.undo(undo.entry.id)
@@ -134,7 +141,7 @@ def test_points_of_the_marker_alone_have_no_ticks(course, marks, points, ticks):
 
 def test_undo_restores_the_mark_and_the_ticks_before(course, marks):
     marks.give(QUESTION, _versions(course, "ada"), 2.5, "First.", TICKS)
-    second = marks.give(QUESTION, _versions(course, "ada"), 1, "", ticked(RUBRIC, (0, 1)))
+    second = marks.give(QUESTION, _versions(course, "ada"), 1, "", ticked(RUBRIC, (0, 1))).entry
     marks.undo(second.id)
     assert _ticks(course)["ada"] == TICKS
     assert _answers(course)["ada"].state == MarkState(2.5, False, "First.")
@@ -142,7 +149,7 @@ def test_undo_restores_the_mark_and_the_ticks_before(course, marks):
 
 @pytest.mark.parametrize(("points", "ticks"), [(2.5, ticked(RUBRIC, (0.5, 1))), (3, None)])
 def test_undo_skips_who_was_marked_since(course, marks, points, ticks):
-    first = marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "", TICKS)
+    first = marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "", TICKS).entry
     marks.give(QUESTION, _versions(course, "ada"), points, "Better.", ticks)
     assert marks.undo(first.id).skipped == ("ada",)
     states = {student: answer.state for student, answer in _answers(course).items()}
@@ -168,12 +175,12 @@ def test_other_ticks_make_another_version(course, marks):
 def test_a_changed_rubric_is_applied_and_undone_as_one_entry(course, marks, dump):
     marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "Good.", TICKS)
     before = dump()
-    now = ticked(Rubric(QUESTION, "", "- 1 point: the variance\n- 1 point: the root"), (1, 0.5))
-    moves = {student: (version, 1.5, now) for student, version in _versions(course, "ada", "cyd").items()}
-    entry = marks.apply_rubric(QUESTION, moves)
+    changed = Rubric(QUESTION, "", "- 1 point: the variance\n- 1 point: the root")
+    now, moves = ticked(changed, (1, 0.5)), _moves(course, changed)
+    entry, moved = marks.apply_rubric(QUESTION, changed, moves)
     assert _answers(course)["cyd"].state == MarkState(1.5, False, "Good.")
-    assert (_ticks(course)["ada"], entry.reason) == (now, "rubric")
+    assert (_ticks(course)["ada"], entry.reason, moved) == (now, "rubric", 2)
     with pytest.raises(StaleMarkError):
-        marks.apply_rubric(QUESTION, moves)
+        marks.apply_rubric(QUESTION, changed, moves)
     assert marks.undo(entry.id).skipped == ()
     assert (dump(), _ticks(course)["ada"]) == (before, TICKS)

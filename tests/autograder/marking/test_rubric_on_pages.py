@@ -15,8 +15,8 @@ from autograder.grading.feedback.pages import stale_pages, write_feedback
 from autograder.grading.plugin import configured
 from autograder.grading.reports.feedback_archive import member_pages
 from autograder.grading.reports.rubric_counts import rubric_counts
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.marks import Marks
-from autograder.marking.questions import read_questions
 from autograder.marking.rubric_ticks import ticked
 
 from .conftest import CHAPTER, QUESTION
@@ -25,7 +25,7 @@ RUBRIC = Rubric(QUESTION, "", "- 2 points: the variance is $D_h$\n- 1 point: the
 
 
 def _give(course, student, points, ticks):
-    answers = {answer.student: answer for answer in read_questions(course, CHAPTER)[0].answers}
+    answers = {answer.student: answer for answer in ChapterReader(course, CHAPTER).question(QUESTION).answers}
     Marks(course, CHAPTER, "a marker").give(QUESTION, {student: answers[student].version}, points, "", ticks)
 
 
