@@ -10,11 +10,8 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.quizzes.exam.evidence import Evidence, gather
-from autograder.quizzes.exam.item import KINDS, Item
-from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS, OPTIONS, Family
-from autograder.quizzes.questions.question import LETTERS
-
-MOST_VERSIONS = OPTIONS
+from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS, KINDS_OF_QUESTIONS, Family, Item
+from autograder.quizzes.questions.question import LETTERS, OPTIONS
 
 
 @dataclass(frozen=True)

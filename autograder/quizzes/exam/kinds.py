@@ -11,17 +11,61 @@ import ast
 import inspect
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text
-from autograder.quizzes.exam.item import Item
-from autograder.quizzes.exam.repair import repairs
+from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text, repairs
 from autograder.quizzes.exam.shown_code import checks_used, names_used
 from autograder.quizzes.questions.lines import layout
+from autograder.quizzes.questions.question import OPTIONS, MultipleChoice
 
-OPTIONS = 4
 FIRST_ROW = "The check judges its rows in a fixed order. Which row is the first that this code fails?"
 _ATTEMPTS = 1500
+
+#: The kinds of questions, with what each asks.
+KINDS = {
+    "diagnosis": "which mistake the code makes",
+    "input": "which input shows it",
+    "line": "which line has it",
+    "check": "what the student sees",
+}
+
+
+@dataclass(frozen=True)
+class Item(MultipleChoice):
+    """One question about code with one mistake."""
+
+    kind: str  # one of ``KINDS``
+    chapter: str  # the exercise's chapter
+    exercise: str
+    task: str  # what a right solution computes, in a sentence
+    uses: tuple[str, ...]  # names of the course that the code uses
+    checks: tuple[str, ...]  # names of helpers that the code uses and that only check its inputs
+    code: str
+    question: str
+    options: tuple[str, ...]  # the options, in the order in which they stand
+    key: int  # the index of the right option
+    mistake: str  # the name of the known mistake in the code
+    explanation: str  # the diagnosis that the check gives for the code
+    proof: str  # what the run for the key showed
+    refuted: tuple[str, ...]  # for each option, what the run showed against it; empty for the key
+
+    def with_key_at(self, position: int, rng: random.Random) -> Item:
+        """Return the item with its options in a random order in which the right one has a given position."""
+        others = [index for index in range(len(self.options)) if index != self.key]
+        order = rng.sample(others, len(others))
+        order.insert(position, self.key)
+        return self.in_order(order)
+
+    def in_order(self, order: Sequence[int]) -> Item:
+        """Return the item with its options in another order."""
+        return replace(
+            self,
+            options=tuple(self.options[index] for index in order),
+            refuted=tuple(self.refuted[index] for index in order),
+            key=list(order).index(self.key),
+        )
+
 
 Family: TypeAlias = Sequence[Item]
 #: Makes a family from an exercise's evidence, a random generator, the exam's seed and the number of versions; None if it cannot.
@@ -208,7 +252,7 @@ def checks(evidence: Evidence, rng: random.Random, seed: object, versions: int) 
 
 
 def _returned(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    rounds = [{one.input.place: one for one in evidence.results(seed, version)} for version in range(versions)]
+    rounds = [_by_place(evidence, seed, version) for version in range(versions)]
     places = [
         place for place, one in rounds[0].items() if one.input.complete and all(place in other for other in rounds)
     ]

@@ -13,8 +13,7 @@ from autograder.checking.request import Observation, WrongResultError
 from autograder.checking.sheet import Section, Sheet, ask, first_wrong
 from autograder.quizzes.mutation.operators import Mutation, mutations
 from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.inputs import Input
-from autograder.quizzes.questions.results import result_text
+from autograder.quizzes.questions.inputs import Input, result_text
 from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tracer
 
 # Outcomes that are no row of the check.

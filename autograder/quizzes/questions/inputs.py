@@ -1,4 +1,4 @@
-"""Choose inputs among the visible tests of a check, and describe them."""
+"""Choose inputs among the visible tests of a check, and write inputs and results as short texts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from autograder.checking.difference import dtype_text
-from autograder.checking.request import Request, Value, content, map_value, tensors_in
+from autograder.checking.request import Observation, Request, Value, content, map_value, tensors_in
 from autograder.checking.sheet import Sheet
-from autograder.checking.value_text import MOST_NUMBERS, format_value
+from autograder.checking.value_text import MOST_NUMBERS, format_value, number_text
 
 _USUAL = ("torch.float32", "torch.int64")
 _LONGEST = 360
 _MOST_INPUTS = 4
+# Numbers and characters of a result.
+_MOST_RESULTS, _LONGEST_RESULT = 6, 60
 _ROUNDED = 8
 # Longer lists and texts are cut, and then the input is not complete.
 _MOST_ITEMS, _LONGEST_TEXT, _SHOWN_ITEMS = 24, 160, 4
@@ -135,3 +137,31 @@ def _is_short(tensor: Tensor) -> bool:
     if not tensor.is_floating_point():
         return True
     return all(math.isinf(number) or float(f"{number:.4g}") == round(number, 6) for number in tensor.flatten().tolist())
+
+
+def result_text(observation: Observation) -> str:
+    """Return what a call returned, with three digits; empty if it raised an error or the text is long."""
+    if observation.error or not observation.outputs:
+        return ""
+    parts = [_output(value) for value in observation.outputs.values()]
+    text = parts[0] if set(observation.outputs) == {"output"} else f"({', '.join(parts)})"
+    return text if all(parts) and len(text) <= _LONGEST_RESULT else ""
+
+
+def _output(value: Value) -> str:
+    if isinstance(value, Tensor):
+        if value.numel() > _MOST_RESULTS or value.is_complex():
+            return ""
+        numbers = value.detach().cpu()
+        return _nested(numbers.double().tolist()) if numbers.is_floating_point() else format_value(numbers)
+    if isinstance(value, float):
+        return _number(value)
+    return repr(value) if value is None or isinstance(value, (bool, int, str)) else ""
+
+
+def _nested(numbers: list[float] | float) -> str:
+    return f"[{', '.join(map(_nested, numbers))}]" if isinstance(numbers, list) else _number(numbers)
+
+
+def _number(number: float) -> str:
+    return "0" if not math.isnan(number) and abs(number) < 5e-7 else number_text(number, 3)
