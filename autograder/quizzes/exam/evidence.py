@@ -18,7 +18,7 @@ from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.mistakes.source_edits import EditError
 from autograder.quizzes.exam.inputs import ExamInput, exam_inputs
-from autograder.quizzes.exam.shown_code import ShownCode, changed_line, reason_to_leave_out, right_code, wrong_code
+from autograder.quizzes.exam.shown_code import ShownCode, changed_line, right_code, wrong_code
 from autograder.quizzes.mutation.limits import in_fork
 from autograder.quizzes.mutation.operators import mutations
 from autograder.quizzes.questions.inputs import result_text
@@ -129,12 +129,12 @@ def gather(exercise: Exercise, *, secret: int = 0) -> Evidence:
     right, found, left_out = right_code(exercise), [], {}
     for mistake in exercise.misconceptions:
         try:
-            reason = reason_to_leave_out(exercise, mistake)
-            confirmed = None if reason else confirm(exercise, mistake, wrong_code(exercise, mistake))
+            confirmed = confirm(exercise, mistake, wrong_code(exercise, mistake))
+            reason = NOT_CONFIRMED
         except EditError as error:
-            reason, confirmed = str(error), None
+            confirmed, reason = None, str(error)
         if confirmed is None:
-            left_out[mistake.name] = reason or NOT_CONFIRMED
+            left_out[mistake.name] = reason
         else:
             found.append(confirmed)
     return Evidence(exercise, right, tuple(found), left_out, secret)

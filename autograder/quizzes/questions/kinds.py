@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import TypeAlias
 
 from autograder.quizzes.questions.changes import ALWAYS, ERROR, NOTHING, REMOVED, Change
 from autograder.quizzes.questions.facts import Facts, RunFacts
-from autograder.quizzes.questions.question import OPTIONS, Question, filled
+from autograder.quizzes.questions.question import OPTIONS, Question, filled, grouped
 from autograder.quizzes.questions.trace import Point
 
 _TIMES = ("first", "second", "third")
@@ -56,15 +55,11 @@ def _about_points(facts: Facts, rng: random.Random, kind: str, fits: Callable[[P
             and not _is_told(point)
             and (not point.visit or first.get((point.line, point.text)) != point.shown)
         ]
-        by_sort = {sort: list(group) for sort, group in groupby(sorted(usable, key=_sort), key=_sort)}
+        by_sort = grouped(sorted(usable, key=lambda point: point.sort), lambda point: point.sort)
         for sort in rng.sample(list(by_sort), len(by_sort)):
             question = _about_one_point(run, by_sort[sort], sort, kind, rng)
             if question is not None:
                 yield question
-
-
-def _sort(point: Point) -> str:
-    return point.sort
 
 
 def _is_told(point: Point) -> bool:
@@ -143,7 +138,7 @@ def _line_text(facts: Facts, line: int) -> str:
 
 def changed_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask for the verdict of the check on the code with one line changed."""
-    by_outcome = _by_outcome(facts.changes)
+    by_outcome = grouped(facts.changes, lambda change: change.outcome)
     if len(by_outcome) < 2:
         return
     for _ in range(len(by_outcome)):
@@ -161,7 +156,7 @@ def changed_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
 
 def responsible_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask which change makes a row of the check the first one to fail."""
-    by_outcome = _by_outcome(facts.changes)
+    by_outcome = grouped(facts.changes, lambda change: change.outcome)
     if len(by_outcome) < 2:
         return
     for key in rng.sample(list(by_outcome), len(by_outcome)):
@@ -176,13 +171,6 @@ def responsible_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
             text = f"Each of these changes one line of your code. With which one does the check say: {_outcome_text(facts, key)}?"
             told = f"The check, run on your code with line {right.line} changed: {right.seen}"
             yield _made("responsible", _change_topic(right), text, texts, texts[0], told, rng)
-
-
-def _by_outcome(changes: Sequence[Change]) -> dict[str, list[Change]]:
-    found: dict[str, list[Change]] = {}
-    for change in changes:
-        found.setdefault(change.outcome, []).append(change)
-    return found
 
 
 def _outcome_text(facts: Facts, outcome: str) -> str:

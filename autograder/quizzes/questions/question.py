@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 LETTERS = "ABCD"
 OPTIONS = 4
 _ATTEMPTS = 200
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class MultipleChoice:
@@ -67,6 +69,14 @@ def question_text(question: Question, number: int) -> str:
     """Return a question with its options as plain text."""
     options = [f"   {letter})  {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
     return "\n".join([f"{number}. {question.text}", *options])
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Return items by a key, in their order."""
+    groups: dict[_Key, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def filled(real: Sequence[str], sort: str, context: str) -> list[str] | None:
