@@ -88,7 +88,8 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     if not set(changed) <= set(_shown_keys(exercise)):
         return "it changes another exercise, or a check of the inputs that is not shown"
     right, wrong = right_code(exercise), _shown(exercise, changed)
-    new = [wrong.lines[index - 1] for index in changed_lines(right, wrong)]
+    blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
+    new = [line for tag, _, _, first, last in blocks if tag != "equal" for line in wrong.lines[first:last]]
     if any(_UNNATURAL.search(line) for line in new):
         return "its code is not a student's"
     if len(wrong.lines) > MOST_LINES:
@@ -96,12 +97,6 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     if any(len(line) > LONGEST_LINE for line in wrong.lines):
         return f"a line has more than {LONGEST_LINE} characters"
     return "" if wrong.source != right.source else "it changes only what is not shown"
-
-
-def changed_lines(right: ShownCode, wrong: ShownCode) -> list[int]:
-    """Return the numbers of the wrong code's lines that the right code does not have, from 1."""
-    blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
-    return [number + 1 for tag, _, _, first, last in blocks if tag != "equal" for number in range(first, last)]
 
 
 def changed_line(right: ShownCode, wrong: ShownCode) -> int:
