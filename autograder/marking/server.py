@@ -79,10 +79,6 @@ class MarkingApplication(LocalApplication):
             ],
         )
 
-    def questions(self) -> list[Question]:
-        """Return the chapter's questions as they are now."""
-        return self.reader.questions()
-
     def names(self) -> Mapping[str, str] | None:
         """Return the students' names by id; None if the page may not show who wrote an answer."""
         return student_names(self.course) if self._shows_names else None
@@ -120,7 +116,9 @@ class QuestionsHandler(MarkingHandler):
         """Show how much of each question is done."""
         application = self.application
         markers = application.marks.answers_by_marker()
-        self.show("questions.html", questions=application.questions(), rules=application.rules(), markers=markers)
+        self.show(
+            "questions.html", questions=application.reader.questions(), rules=application.rules(), markers=markers
+        )
 
 
 class QuestionHandler(MarkingHandler):

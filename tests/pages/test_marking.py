@@ -12,7 +12,7 @@ import pytest
 from autograder.course.authoring.rubrics import Rubric
 from autograder.course.folder import Course
 from autograder.marking.chapter_reader import ChapterReader
-from autograder.marking.live_view.live import LiveApplication
+from autograder.marking.live_view import LiveApplication
 from autograder.marking.questions import MarkState
 from autograder.marking.server import MarkingApplication
 

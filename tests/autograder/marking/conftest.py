@@ -22,7 +22,7 @@ from autograder.course.folder import Course
 from autograder.grading.record.marks_journal import MarksJournal
 from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
 from autograder.marking import marks as marks_module
-from autograder.marking.live_view.live import LiveApplication
+from autograder.marking.live_view import LiveApplication
 from autograder.marking.local_server import LocalApplication
 from autograder.marking.server import MarkingApplication
 from tests.autograder.made_once import made_once
