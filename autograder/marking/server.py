@@ -178,10 +178,8 @@ class GiveHandler(MarkingHandler):
             raise HTTPError(409, reason="An answer is no longer here. Reload the page.")
         try:
             given = self.application.marks.give(name, versions, points, comment, ticks)
-        except StaleMarkError as error:
-            raise HTTPError(409, reason=_one_line(error)) from None
         except CourseError as error:
-            raise HTTPError(400, reason=_one_line(error)) from None
+            raise _refusal(error, 400) from None
         answers = {member: given.answers[student] for member, student in students.items() if student is not None}
         self.write(
             {
@@ -232,8 +230,8 @@ class RubricHandler(MarkingHandler):
         rubric, version = self.application.rubric(name), str(self.body().get("version"))
         try:
             entry, moved = self.application.marks.apply_rubric(name, rubric, version)
-        except StaleMarkError as error:
-            raise HTTPError(409, reason=_one_line(error)) from None
+        except CourseError as error:
+            raise _refusal(error, 404) from None
         self.write({"entry": entry.id, "moved": moved})
 
 
@@ -255,10 +253,8 @@ class UndoHandler(MarkingHandler):
         """Take back an entry; say how many of its answers somebody has changed since."""
         try:
             undone = self.application.marks.undo(str(self.body().get("entry", "")))
-        except StaleMarkError as error:
-            raise HTTPError(409, reason=_one_line(error)) from None
         except CourseError as error:
-            raise HTTPError(404, reason=_one_line(error)) from None
+            raise _refusal(error, 404) from None
         count = len(undone.entry.changes) if undone.entry else 0
         names = self.application.names()
         labels = [] if names is None else [student_label(student, names) for student in undone.skipped]
@@ -285,8 +281,10 @@ def _points(sent: object) -> float | None:
     return sent
 
 
-def _one_line(error: CourseError) -> str:
-    return f"{error.what.capitalize()}. {error.do}".strip()
+def _refusal(error: CourseError, status: int) -> HTTPError:
+    """Return the answer to a request that was refused: 409 if something has changed meanwhile."""
+    changed = isinstance(error, StaleMarkError)
+    return HTTPError(409 if changed else status, reason=f"{error.what.capitalize()}. {error.do}".strip())
 
 
 def read_points(text: str) -> float | None:
