@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -45,7 +45,7 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
         for probe, expected in zip(section.probes, section.expected, strict=True):
             for request, answer in zip(probe.requests, expected, strict=True):
                 if request.action == "call" and not answer.error and not request.training:
-                    item = described(_rounded(request))
+                    item = described(rounded(request))
                     if len(item.text) <= _LONGEST:
                         found.setdefault(content(item.request), item)
     ordered = sorted(found.values(), key=lambda item: -_different_sizes(item.request))
@@ -65,16 +65,30 @@ def _different_sizes(request: Request) -> float:
     return len({size for size in within if size > 1}) - 2 * repeated - unusual
 
 
-def _rounded(request: Request) -> Request:
-    """Return a request whose few numbers have one decimal, so that its text gives them exactly."""
+def one_decimal(tensor: Tensor) -> Tensor:
+    """Return a tensor of floats with one decimal; another tensor as it is."""
+    return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
+
+
+def rounded(
+    request: Request,
+    most: int = _ROUNDED,
+    change: Callable[[Tensor], Tensor] = one_decimal,
+    *,
+    may_change: Callable[[Tensor], bool] = lambda tensor: True,
+) -> Request:
+    """Return a request whose few numbers have one decimal, so that its text gives them exactly.
+
+    Args:
+        request: the request.
+        most: a request with more numbers stays as it is.
+        change: rounds a tensor.
+        may_change: whether a tensor may be rounded; if one may not, none is.
+    """
     floats = [tensor for tensor in tensors_in(dict(request.arguments)) if tensor.is_floating_point()]
-    if not floats or sum(tensor.numel() for tensor in floats) > _ROUNDED or request.state or request.props:
+    if sum(tensor.numel() for tensor in floats) > most or request.state or request.props:
         return request
-
-    def change(tensor: Tensor) -> Tensor:
-        return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
-
-    return request.map_tensors(change)
+    return request.map_tensors(change) if floats and all(map(may_change, floats)) else request
 
 
 def described(request: Request) -> Input:
