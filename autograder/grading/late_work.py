@@ -7,7 +7,7 @@ nbgrader keeps dates in UTC, without a time zone; they are converted in :func:`_
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -159,7 +159,7 @@ def charge_students(
     plan = read_course_file(course.root)
     due = _utc(plan.due(chapter))
     if due is not None:
-        _write(gradebook, chapter, due, list(_changes(gradebook, course, chapter, config, frozenset(students))))
+        _write(gradebook, chapter, due, list(_changes(gradebook, course, chapter, config, students)))
 
 
 def refresh_penalties(course: Course, chapters: Sequence[str], config: Config) -> list[str]:
@@ -195,17 +195,19 @@ def _charged(submission: Any) -> float:
 
 
 def _changes(
-    gradebook: Gradebook, course: Course, chapter: str, config: Config, students: Container[str] | None = None
+    gradebook: Gradebook, course: Course, chapter: str, config: Config, students: Sequence[str] | None = None
 ) -> Iterator[_Change]:
     plan = read_course_file(course.root)
     # The lecturer's own plugin counts, if the configuration names one.
     step = AssignLatePenalties(config=config)
     step.assignment_id = chapter
     step.init_plugin()
-    for submission in gradebook.assignment_submissions(chapter):
+    if students is None:
+        submissions = gradebook.assignment_submissions(chapter)
+    else:
+        submissions = [gradebook.find_submission(chapter, student) for student in students]
+    for submission in submissions:
         student = submission.student_id
-        if students is not None and student not in students:
-            continue
         notebook = next((one for one in submission.notebooks if one.name == chapter), None)
         if notebook is None:
             continue
