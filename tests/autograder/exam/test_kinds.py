@@ -95,13 +95,15 @@ def test_the_key_of_a_line_is_the_changed_line(family: Make, evidence: Callable[
 
 def changed(code: ShownCode, change: Callable[[str], str]) -> ShownCode:
     """Return shown code with the same change of its text and of its definitions."""
-    definitions = {key: change(text) for key, text in code.definitions.items()}
-    return replace(code, source=change(code.source), definitions=definitions)
+    return replace(
+        code,
+        source=change(code.source),
+        definitions={key: change(text) for key, text in code.definitions.items()},
+    )
 
 
 def test_another_line_that_repairs_the_code_is_found(evidence: Callable[[str], Evidence]) -> None:
-    known = evidence("layer_norm")
-    right = known.right
+    right = evidence("layer_norm").right
     number = next(n for n, line in enumerate(right.lines, start=1) if "+ eps" in line)
     broken = changed(right, lambda text: text.replace("+ eps", "- eps"))
     assert not passes(broken)

@@ -11,16 +11,10 @@ from nbgrader.api import Gradebook
 
 from autograder.marking import graded_code
 from autograder.marking.behaviour_groups import group_answers
-from autograder.marking.chapter_reader import ChapterReader
 
-from .conftest import CHAPTER, EXERCISE, UPPER, text_of, write_outcome
+from .conftest import CHAPTER, EXERCISE, UPPER, answers_to, text_of, write_outcome
 
 PAGE = f"/question/{EXERCISE}"
-
-
-def _states(course):
-    question = ChapterReader(course, CHAPTER).question(EXERCISE)
-    return {answer.student: answer.state for answer in question.answers}
 
 
 def test_questions_page_counts_groups_and_points(visit):
@@ -88,4 +82,4 @@ def test_second_marker_gets_a_conflict(visit, course):
         assert "Reload" in json.loads(response.body)["error"]
 
     visit(steps)
-    assert [state.points for state in _states(course).values()] == [None, 3.0, None, None]
+    assert [answer.state.points for answer in answers_to(course, EXERCISE).values()] == [None, 3.0, None, None]

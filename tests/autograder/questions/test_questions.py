@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-import msgspec
 import pytest
 import torch
 
@@ -92,7 +91,7 @@ def test_a_changed_line_fails_the_row_that_the_check_fails(mine: Facts) -> None:
 
 
 def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Facts) -> None:
-    assert msgspec.convert(json.loads(json.dumps(asdict(mine))), Facts, str_keys=True) == mine
+    assert checked_facts(json.loads(json.dumps(asdict(mine))), "causal_mask", mine.source) == mine
     assert gather(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet()) == mine
 
 
