@@ -56,10 +56,9 @@ def exam(
     from autograder.atomic_files import write_all_or_none
     from autograder.course.course_file import read_course_file
     from autograder.course.folder import Course
-    from autograder.quizzes.exam.canvas import canvas_zip
     from autograder.quizzes.exam.compose import compose
-    from autograder.quizzes.exam.moodle import moodle_xml
     from autograder.quizzes.exam.pages import pages
+    from autograder.quizzes.exam.question_banks import canvas_zip, moodle_xml
 
     names = chapters_of_project(project_root(), chapters)
     numbers = [chapter.partition("_")[0] for chapter in names]

@@ -56,7 +56,7 @@ def mark(
     from autograder.course.folder import Course
     from autograder.course.gradebook.reader import released_chapters
     from autograder.grading.record.results import read_results
-    from autograder.marking.live_view.live import LiveApplication
+    from autograder.marking.live_view import LiveApplication
     from autograder.marking.questions import unreadable_notebooks
     from autograder.marking.server import MarkingApplication
 
@@ -66,7 +66,7 @@ def mark(
     report = partial(click.echo, err=True)
     application = MarkingApplication(course, name, marker or user_name(), rubrics, names=names, report=report)
     application.marks.recover()
-    questions = application.questions()
+    questions = application.reader.questions()
     if not rubrics() and not all(question.is_code for question in questions):
         report(
             f"The questions in words of {name} have no rubrics: its source notebook in the course folder holds none."

@@ -23,7 +23,7 @@ def practice_chapters(
         released: what a course's own site offers.
     """
     from autograder.commands.options import chapters_of_project
-    from autograder.quizzes.exam.practice import chapters_with_open_solutions
+    from autograder.quizzes.exam.pages import chapters_with_open_solutions
 
     every = chapters_of_project(root, ())
     closed = chapters_with_open_solutions(shown or every, list(released.files) if released else offered or every)
@@ -42,7 +42,7 @@ def practice_pages(root: Path, chapters: Sequence[str], step: Callable[[str], No
     """Write the pages of chapters, from the cache if the code is unchanged, and return them by chapter."""
     from autograder.atomic_files import write_all_or_none
     from autograder.course.release.artifact_cache import cached_artifact, code_hash
-    from autograder.quizzes.exam.practice import PAGE, practice_page
+    from autograder.quizzes.exam.pages import PAGE, practice_page
 
     pages, key = {}, [code_hash(root)] if chapters else []
     for chapter in chapters:

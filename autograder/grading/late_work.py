@@ -136,22 +136,25 @@ def update_penalties(
     return sorted({*changed, *(result.student for result in outdated)})
 
 
-def charge_students(course: Course, chapter: str, students: Sequence[str], config: Config) -> None:
+def charge_students(
+    gradebook: Gradebook, course: Course, chapter: str, students: Sequence[str], config: Config
+) -> None:
     """Write the penalties of some students to the gradebook after a person has changed their points.
 
     The course is not locked, so that people can mark while others grade. Only the gradebook changes; the next ``tfcourse autograde``
     brings the files in ``results/`` up to date.
 
     Args:
+        gradebook: the course's gradebook.
+        course: the course.
+        chapter: the chapter's full name.
         students: the students with changed points.
         config: nbgrader's configuration of the course.
 
     Raises:
         CourseError: if ``course.toml`` cannot be read.
     """
-    if read_course_file(course.root).due(chapter) is None:
-        return
-    with Gradebook(course.gradebook_url, str(config.CourseDirectory.get("course_id", ""))) as gradebook:
+    if read_course_file(course.root).due(chapter) is not None:
         charge(gradebook, course, chapter, students, config)
 
 

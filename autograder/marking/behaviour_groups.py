@@ -9,13 +9,33 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autograder.grading.record.signatures import Signature
-from autograder.marking.code_answers import CodeAnswer, read_code_answers
-
-__all__ = ["BehaviourGroup", "CodeAnswer", "group_answers", "read_code_answers"]
 
 # How far two values may differ, by the dtype of their tensors: more than reordered arithmetic does, and less than any mistake measured.
 TOLERANCES = {"d": 1e-6, "f": 1e-3, "h": 1e-2, "b": 4e-2}
 _REPRESENTATIVES = 3
+
+
+@dataclass(frozen=True)
+class CodeAnswer:
+    """One student's code for an exercise, if it lost points."""
+
+    student: str
+    exercise: str
+    score: float  # the check's points
+    max_score: float  # points that the exercise is worth
+    failed_rows: tuple[str, ...]  # titles of the failed rows, in order; empty without a verdict
+    message: str  # the different messages of these rows, one per line; or the reason for a missing verdict
+    # the explanation of the known mistake that the student got; several are joined. None without a known mistake.
+    diagnosis: str | None
+    source: str  # the source of the answer's cell; empty if the graded notebook cannot be read
+    signature: Signature | None  # the signature of the code's outputs on the visible tests; None if it was not recorded
+    # the exercise from which this failure follows, as on the feedback page; empty if the failure is independent
+    cause: str = ""
+
+    @property
+    def lost_points(self) -> float:
+        """The points that the check did not give."""
+        return max(0.0, self.max_score - self.score)
 
 
 @dataclass(frozen=True)

@@ -5,28 +5,39 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from nbgrader.api import Comment, Grade
-from sqlalchemy import Connection, create_engine, update
-from sqlalchemy.exc import SQLAlchemyError
+from nbgrader.api import Comment, Grade, Gradebook
+from sqlalchemy import Connection, update
 
+from autograder.course.authoring.rubrics import Rubric
 from autograder.course.folder import Course
-from autograder.course.known_errors import as_course_error
+from autograder.course.gradebook.reader import open_gradebook
 from autograder.errors import CourseError
 from autograder.grading.late_work import charge_students
 from autograder.grading.plugin import configured
 from autograder.grading.record.marks_journal import Change, Entry, MarksJournal, MarkState, Ticks
-from autograder.marking.code_questions import ChapterReader
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.questions import Answer, Question
+from autograder.marking.rubric_ticks import moves_version, rubric_moves
 
 logger = logging.getLogger(__name__)
 
 
 class StaleMarkError(CourseError):
     """Somebody has changed an answer or its mark since the marker saw it."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What giving a mark came to."""
+
+    entry: Entry  # its entry in the journal
+    answers: Mapping[str, Answer]  # the answers with what was written, by student
+    waiting: int  # how many answers to the question wait now
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Undone:
 
 
 class Marks:
-    """Writes the marks of a chapter.
+    """Writes the marks of a chapter. Each call opens the gradebook once and reads the question once.
 
     Args:
         course: the course.
@@ -53,18 +64,18 @@ class Marks:
 
     def give(
         self,
-        question: str,
+        name: str,
         versions: Mapping[str, str],
         points: float | None,
         comment: str,
         ticks: Ticks | None = None,
-    ) -> Entry:
+    ) -> Given:
         """Give points and a comment to the answers of some students.
 
         The points of code go to its test cell, the comment to its solution cell; an answer in words has one cell for both.
 
         Args:
-            question: the grade id of the answer cell.
+            name: the grade id of the answer cell.
             versions: per student the :attr:`Answer.version` that the marker has seen.
             points: the points, from 0 to the question's maximum; None keeps the current points.
             comment: the comment; an empty one removes it.
@@ -74,23 +85,27 @@ class Marks:
             StaleMarkError: if an answer or its mark has changed since it was shown. Then nothing is changed.
             CourseError: if the question does not exist, or the points exceed its maximum.
         """
-        answered_question = self._question(question)
-        if points is not None and not 0 <= points <= answered_question.points:
-            raise CourseError(f"{points:g} points are not between 0 and {answered_question.points:g}")
-        answers = {answer.student: answer for answer in answered_question.answers}
-        stale = [student for student, version in versions.items() if _version(answers, student) != version]
-        if stale:
-            raise _stale(stale)
-        changes = {}
-        for student in versions:
-            before = answers[student].state
-            waits = before.waiting and points is None
-            new_points = before.points if points is None else float(points)
-            after = MarkState(new_points, waits, comment.strip() or None)
-            old_ticks = answers[student].ticks
-            stays = points is None or (ticks is None and points == before.points)
-            changes[student] = Change(before, after, old_ticks, old_ticks if stays else ticks or None)
-        return self._write(question, changes, answers)
+        with self._opened(name) as (gradebook, question):
+            if points is not None and not 0 <= points <= question.points:
+                raise CourseError(f"{points:g} points are not between 0 and {question.points:g}")
+            answers = {answer.student: answer for answer in question.answers}
+            seen = {student for student, version in versions.items() if _version(answers, student) == version}
+            if len(seen) < len(versions):
+                raise _stale(len(versions) - len(seen))
+            changes = {}
+            for student in versions:
+                before, old_ticks = answers[student].state, answers[student].ticks
+                waits = before.waiting and points is None
+                new_points = before.points if points is None else float(points)
+                after = MarkState(new_points, waits, comment.strip() or None)
+                stays = points is None or (ticks is None and points == before.points)
+                changes[student] = Change(before, after, old_ticks, old_ticks if stays else ticks or None)
+            entry = self._write(gradebook, question, changes)
+        now = {
+            student: replace(answers[student], state=change.after, ticks=change.ticks_after)
+            for student, change in changes.items()
+        }
+        return Given(entry, now, sum(answer.is_open for answer in (answers | now).values()))
 
     def undo(self, entry_id: str) -> Undone:
         """Take back an entry wherever its marks are still there.
@@ -101,36 +116,41 @@ class Marks:
         entry = next((entry for entry in self.history() if entry.id == entry_id), None)
         if entry is None:
             raise CourseError(f"there is no mark {entry_id!r} to undo", where=self.journal.path)
-        answers = self._all_answers(entry.question)
-        current = {student: (answer.state, answer.ticks) for student, answer in answers.items()}
-        skipped = tuple(
-            student
-            for student, change in entry.changes.items()
-            if current.get(student) != (change.after, change.ticks_after)
-        )
-        changes = {student: change.reversed() for student, change in entry.changes.items() if student not in skipped}
-        undone = self._write(entry.question, changes, answers, undoes=entry_id) if changes else None
-        return Undone(undone, skipped)
+        with self._opened(entry.question) as (gradebook, question):
+            current = {student: (answer.state, answer.ticks) for student, answer in _all_answers(question).items()}
+            changes = {
+                student: change.reversed()
+                for student, change in entry.changes.items()
+                if current.get(student) == (change.after, change.ticks_after)
+            }
+            undone = self._write(gradebook, question, changes, undoes=entry_id) if changes else None
+        return Undone(undone, tuple(student for student in entry.changes if student not in changes))
 
-    def apply_rubric(self, question: str, moves: Mapping[str, tuple[str, float, Ticks]]) -> Entry:
+    def apply_rubric(self, name: str, rubric: Rubric | None, version: str) -> tuple[Entry, int]:
         """Apply a changed rubric's points to marked answers, as one journal entry.
 
         Args:
-            question: the grade id of the answer cell.
-            moves: per student the :attr:`Answer.version` that was seen, the points, and the ticks.
+            name: the grade id of the answer cell.
+            rubric: the rubric now.
+            version: the :func:`~autograder.marking.rubric_ticks.moves_version` of what the marker has seen.
+
+        Returns:
+            The entry, and how many answers have other points now.
 
         Raises:
-            StaleMarkError: if an answer or its mark has changed since it was shown. Then nothing is changed.
+            StaleMarkError: if the rubric, an answer or its mark has changed since it was shown. Then nothing is changed.
         """
-        answers = {answer.student: answer for answer in self._question(question).answers}
-        stale = [student for student, (version, *_) in moves.items() if _version(answers, student) != version]
-        if stale:
-            raise _stale(stale)
-        changes = {}
-        for student, (_, points, ticks) in moves.items():
-            answer = answers[student]
-            changes[student] = Change(answer.state, replace(answer.state, points=points), answer.ticks, ticks)
-        return self._write(question, changes, answers, reason="rubric")
+        with self._opened(name) as (gradebook, question):
+            moves = rubric_moves(question, rubric)
+            if not moves or version != moves_version(moves):
+                raise StaleMarkError("the rubric or a mark has changed", do="Reload the page.")
+            changes = {
+                move.answer.student: Change(
+                    move.answer.state, replace(move.answer.state, points=move.points), move.answer.ticks, move.ticks
+                )
+                for move in moves
+            }
+            return self._write(gradebook, question, changes, reason="rubric"), sum(move.moves for move in moves)
 
     def history(self) -> list[Entry]:
         """Return the chapter's entries that are in the gradebook, oldest first."""
@@ -156,66 +176,63 @@ class Marks:
         """Finish the journal after a crash: an entry without an end reached the gradebook or did not, all of it or none."""
         unfinished = [entry for entry in self.journal.entries()[1] if entry.chapter == self.chapter]
         for entry in unfinished:
-            answers = self._all_answers(entry.question)
+            with self._opened(entry.question) as (_, question):
+                answers = _all_answers(question)
             written = any(
                 student in answers and answers[student].state == change.after != change.before
                 for student, change in entry.changes.items()
             )
             (self.journal.commit if written else self.journal.abort)(entry.id)
 
-    def _question(self, name: str) -> Question:
-        question = self.reader.question(name)
-        if question is None:
-            raise CourseError(f"there is no question {name!r} in {self.chapter}")
-        return question
-
-    def _all_answers(self, name: str) -> dict[str, Answer]:
-        """Return all answers to a question: a mark can be undone after a second grading took its answer off the page."""
-        question = self._question(name)
-        return {answer.student: answer for answer in (*question.answers, *question.others)}
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[tuple[Gradebook, Question]]:
+        """Yield the gradebook, and a question as it is in there."""
+        with open_gradebook(self.course, for_changes=True) as gradebook:
+            question = self.reader.question(name, gradebook)
+            if question is None:
+                raise CourseError(f"there is no question {name!r} in {self.chapter}")
+            yield gradebook, question
 
     def _write(
         self,
-        question: str,
+        gradebook: Gradebook,
+        question: Question,
         changes: Mapping[str, Change],
-        answers: Mapping[str, Answer],
         undoes: str = "",
         reason: str = "",
     ) -> Entry:
         time = datetime.now().astimezone().isoformat(timespec="seconds")
-        entry = Entry(secrets.token_hex(6), time, self.marker, self.chapter, question, changes, undoes, reason)
+        entry = Entry(secrets.token_hex(6), time, self.marker, self.chapter, question.name, changes, undoes, reason)
+        answers = _all_answers(question)
         self.journal.begin(entry)
-        engine = create_engine(self.course.gradebook_url)
-        try:
-            with engine.begin() as connection:
-                stale = [
-                    student
-                    for student, change in changes.items()
-                    if not write_state(connection, answers[student], change)
-                ]
-                if stale:
-                    raise _stale(stale)
-        except StaleMarkError:
+        # Whether a commit that failed has arrived is not certain; `recover` asks the gradebook.
+        connection = gradebook.db.connection()
+        stale = [
+            student for student, change in changes.items() if not write_state(connection, answers[student], change)
+        ]
+        if stale:
+            gradebook.db.rollback()
             self.journal.abort(entry.id)
-            raise
-        except SQLAlchemyError as error:
-            # Whether the commit arrived is not certain when the connection fails; `recover` asks the gradebook.
-            raise as_course_error(error, self.course.gradebook_url) or error from error
-        finally:
-            engine.dispose()
+            raise _stale(len(stale))
+        gradebook.db.commit()
         self.journal.commit(entry.id)
-        self._charge(list(changes))
+        self._charge(gradebook, list(changes))
         return entry
 
-    def _charge(self, students: list[str]) -> None:
+    def _charge(self, gradebook: Gradebook, students: list[str]) -> None:
         """Bring the penalties for late work up to date with the points of some students.
 
         The mark is kept whatever happens here: report, export and autograde charge late work again, and say what is wrong.
         """
         try:
-            charge_students(self.course, self.chapter, students, configured(self.course))
+            charge_students(gradebook, self.course, self.chapter, students, configured(self.course))
         except Exception as error:
             logger.warning("The penalties for late work wait for the next report or export: %s", error)
+
+
+def _all_answers(question: Question) -> dict[str, Answer]:
+    """Return all answers to a question: a mark can be undone after a second grading took its answer off the page."""
+    return {answer.student: answer for answer in (*question.answers, *question.others)}
 
 
 def write_state(connection: Connection, answer: Answer, change: Change) -> bool:
@@ -242,8 +259,8 @@ def _version(answers: Mapping[str, Answer], student: str) -> str | None:
     return answers[student].version if student in answers else None
 
 
-def _stale(students: list[str]) -> StaleMarkError:
-    count = f"{len(students)} of these answers" if len(students) > 1 else "this answer"
+def _stale(number: int) -> StaleMarkError:
+    count = f"{number} of these answers" if number > 1 else "this answer"
     return StaleMarkError(
         f"{count} or the mark has changed since the page showed it", do="Reload, look at it again, and give the mark."
     )

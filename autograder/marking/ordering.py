@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from autograder.marking.questions import Answer, folded
+from autograder.marking.graded_notebooks import folded
+from autograder.marking.questions import Answer
 
 _WORD = re.compile(r"\w+")
 # So much of a text decides what it resembles. Each word is a column for all answers: one answer of 2 MB of words would fill the memory.

@@ -1,4 +1,4 @@
-"""Make what the page shows of a chapter: questions, rubrics, and groups of answers under names that tell nobody's identity."""
+"""Make what the page shows of a question: groups of answers under names that tell nobody's identity, and a changed rubric's effect."""
 
 from __future__ import annotations
 
@@ -6,39 +6,63 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from autograder.checking.verdict import Finding
 from autograder.course.authoring.rubrics import Rubric
-from autograder.grading.feedback.markup import markdown, points_text
+from autograder.grading.feedback.markup import points_text
 from autograder.grading.record.marks_journal import Ticks
 from autograder.marking.answer_texts import AnswerTexts
+from autograder.marking.code_text import visible
+from autograder.marking.graded_code import GradedCode
 from autograder.marking.ordering import group_identical
 from autograder.marking.questions import Answer, Question
 from autograder.marking.rubric_ticks import Move, current_shares
 
 
 @dataclass(frozen=True)
+class ShownMember:
+    """A member of a group."""
+
+    pseudonym: str  # what the page's requests call the member
+    label: str  # what the page calls the member; the student's name and id if names are shown
+    version: str  # the version that the page shows
+    state: str  # the member's mark, as a phrase
+    waiting: bool  # whether the member waits for a marker
+
+
+@dataclass(frozen=True)
 class ShownGroup:
-    """A group of identical answers as the page shows it."""
+    """A group of answers as the page shows it: identical answers in words, or code that behaves alike."""
 
     name: str  # what the page calls the group
-    html: str  # the answer
-    members: Mapping[str, str]  # what the page calls each member, and the version that it shows; keys are pseudonyms
-    students: tuple[str, ...]  # the students' names and ids, empty if marking is anonymous
-    waiting: int  # how many of the members wait
+    members: tuple[ShownMember, ...]
     points: float | None  # the points that all members have from a person; None if they differ or have none
     comment: str  # the comment that all members have from a person; empty if they differ or have none
     mixed: bool  # whether the members' points, comments or ticked items differ
     # how much of each rubric item all members have; empty if they differ, or were marked with no rubric or another one
     shares: tuple[float, ...] = ()
+    html: str = ""  # an answer in words
+    rows: tuple[Finding, ...] = ()  # the rows of the check that failed
+    diagnoses: tuple[str, ...] = ()  # explanations of known mistakes
+    error: str = ""  # the reason why no row is listed, if any
+    follows_from: str = ""  # the exercise from which all these failures follow; empty if they are independent
+    lost_points: float = 0.0  # the sum of the members' lost points
+    scores: str = ""  # the check's points, as text
+    # up to three members with different code, each with its label: the first one's code as HTML, and the others' differences from it
+    codes: tuple[tuple[str, str], ...] = ()
+    # the diff from the reference solution to the first member, as HTML; empty without a reference or a difference
+    reference: str = ""
 
+    @property
+    def waiting(self) -> int:
+        """How many members wait for a marker."""
+        return sum(member.waiting for member in self.members)
 
-@dataclass(frozen=True)
-class ShownItem:
-    """One item of a mark scheme: its HTML, its wording as text, and its worth (0 if it does not say)."""
-
-    html: str
-    wording: str
-    worth: float
+    @property
+    def versions(self) -> dict[str, str]:
+        """The members' versions by pseudonym."""
+        return {member.pseudonym: member.version for member in self.members}
 
 
 @dataclass(frozen=True)
@@ -58,14 +82,17 @@ class Pseudonyms:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+        self._students: dict[tuple[str, str], str] = {}
 
     def of(self, question: str, student: str) -> str:
         """Return the pseudonym of a student in a question."""
-        return hmac.new(self._secret, f"{question}\0{student}".encode(), hashlib.sha256).hexdigest()[:16]
+        pseudonym = hmac.new(self._secret, f"{question}\0{student}".encode(), hashlib.sha256).hexdigest()[:16]
+        self._students[question, pseudonym] = student
+        return pseudonym
 
-    def students(self, question: Question) -> dict[str, str]:
-        """Return the students of a question by pseudonym."""
-        return {self.of(question.name, answer.student): answer.student for answer in question.answers}
+    def student(self, question: str, pseudonym: str) -> str | None:
+        """Return the student whom a page has shown under a pseudonym; None if no page has."""
+        return self._students.get((question, pseudonym))
 
 
 def shown_groups(
@@ -76,50 +103,103 @@ def shown_groups(
     *,
     names: Mapping[str, str] | None,
 ) -> list[ShownGroup]:
-    """Return the groups of a question's answers in the order in which the page shows them.
+    """Return the groups of a question's answers in words in the order in which the page shows them.
 
     Args:
+        question: the question.
         rubric: its rubric, if there is one.
         pseudonyms: makes the members' names.
         texts: renders the answers.
         names: the students' names by id; None if the page may not show who wrote an answer.
     """
-    return [
-        _shown(question.name, number, group, rubric, pseudonyms, texts, names=names)
-        for number, group in enumerate(group_identical(question.answers), start=1)
-    ]
+    shown = []
+    for number, group in enumerate(group_identical(question.answers), start=1):
+        labels = [student_label(answer.student, names) if names is not None else "" for answer in group]
+        html = texts.answer(question.name, group[0].text, group[0].attachments)
+        shown.append(_group(f"Answer {number}", question, group, labels, rubric, pseudonyms, html=html))
+    return shown
 
 
-def _shown(
-    question: str,
-    number: int,
-    group: list[Answer],
+def code_groups(
+    question: Question, code: GradedCode, pseudonyms: Pseudonyms, texts: AnswerTexts, *, names: Mapping[str, str] | None
+) -> list[ShownGroup]:
+    """Return the groups of an exercise's answers, most lost points first.
+
+    Args:
+        question: the exercise.
+        code: what grading left, for the rows of the check.
+        pseudonyms: makes the members' names.
+        texts: renders their code.
+        names: the students' names by id; None if the page may not show who wrote an answer.
+    """
+    answers = {answer.student: answer for answer in question.answers}
+    outcomes = code.outcomes(question.name)
+    shown = []
+    for number, group in enumerate(question.groups, start=1):
+        members = [answers[member.student] for member in group.members if member.student in answers]
+        labels = {
+            answer.student: visible(student_label(answer.student, names))
+            if names is not None
+            else f"Answer {number}.{position}"
+            for position, answer in enumerate(members, start=1)
+        }
+        first, *others = group.representatives
+        outcome = outcomes.get(first.student)
+        verdict = outcome.verdict if outcome else None
+        rows = tuple(finding for finding in verdict.findings if not finding.passed) if verdict else ()
+        view = texts.code(question.name, first.source, [other.source for other in others], question.reference)
+        differences = zip(others, view.differences, strict=True)
+        shown.append(
+            _group(
+                *(f"Group {number}", question, members, list(labels.values()), None, pseudonyms),
+                rows=rows,
+                diagnoses=tuple(visible(one.explanation) for one in verdict.diagnoses) if verdict else (),
+                error="" if rows else visible(first.message[:2000]),
+                follows_from=group.follows_from,
+                lost_points=group.lost_points,
+                scores=_scores(members),
+                codes=(
+                    (labels.get(first.student, ""), view.code),
+                    *((labels.get(other.student, ""), html) for other, html in differences if html),
+                ),
+                reference=view.reference,
+            )
+        )
+    return shown
+
+
+def _group(
+    name: str,
+    question: Question,
+    answers: Sequence[Answer],
+    labels: Sequence[str],
     rubric: Rubric | None,
     pseudonyms: Pseudonyms,
-    texts: AnswerTexts,
-    *,
-    names: Mapping[str, str] | None,
+    **shown: Any,
 ) -> ShownGroup:
-    states = {(answer.state.points, answer.state.comment, answer.ticks) for answer in group}
+    states = {(answer.state.points, answer.state.comment, answer.ticks) for answer in answers}
     points, comment, ticks = next(iter(states)) if len(states) == 1 else (None, None, None)
-    return ShownGroup(
-        name=f"Answer {number}",
-        html=texts.answer(question, group[0].text, group[0].attachments),
-        members={pseudonyms.of(question, answer.student): answer.version for answer in group},
-        students=tuple(student_label(answer.student, names) for answer in group) if names is not None else (),
-        waiting=sum(answer.state.waiting for answer in group),
-        points=points,
-        comment=comment or "",
-        mixed=len(states) > 1,
-        shares=current_shares(ticks, rubric),
+    members = tuple(
+        ShownMember(
+            pseudonyms.of(question.name, answer.student), label, answer.version, mark_text(answer), answer.is_open
+        )
+        for answer, label in zip(answers, labels, strict=True)
     )
+    shares = current_shares(ticks, rubric)
+    return ShownGroup(name, members, points, comment or "", len(states) > 1, shares, **shown)
 
 
-def rubric_items(rubric: Rubric | None) -> list[ShownItem]:
-    """Return the items of a rubric's mark scheme as HTML."""
-    return [
-        ShownItem(markdown(item.text), item.wording, item.points or 0.0) for item in (rubric.items if rubric else [])
-    ]
+def mark_text(answer: Answer) -> str:
+    """Return the mark of one answer as a phrase."""
+    state = answer.state
+    if state.points is not None:
+        return f"{points_text(state.points)} points{', with a comment' if state.comment else ''}"
+    return "Comment given" if state.comment else "Not marked"
+
+
+def _scores(members: Sequence[Answer]) -> str:
+    scores = sorted({answer.code.score for answer in members if answer.code})
+    return " to ".join(map(points_text, dict.fromkeys((scores[0], scores[-1]))))
 
 
 def shown_moves(

@@ -10,7 +10,8 @@ from difflib import SequenceMatcher
 
 from autograder.course.authoring.rubrics import Rubric
 from autograder.grading.record.marks_journal import RubricTick, Ticks
-from autograder.marking.questions import Answer, Question, folded
+from autograder.marking.graded_notebooks import folded
+from autograder.marking.questions import Answer, Question
 
 SHARES = (0.0, 0.5, 1.0)
 # Two wordings that are less alike than this are two items.

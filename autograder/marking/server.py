@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -15,17 +16,23 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.record.marks_journal import Ticks
 from autograder.marking.answer_texts import AnswerTexts
-from autograder.marking.code_page import code_groups, mark_text
-from autograder.marking.code_text import shortened_lines
+from autograder.marking.code_text import shortened_lines, visible
 from autograder.marking.local_server import LocalApplication, LocalHandler
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.ordering import group_identical
-from autograder.marking.page_data import Pseudonyms, rubric_items, shown_groups, shown_moves, student_label
-from autograder.marking.points_field import read_points
+from autograder.marking.page_data import (
+    Pseudonyms,
+    code_groups,
+    mark_text,
+    shown_groups,
+    shown_moves,
+    student_label,
+)
 from autograder.marking.questions import Question, student_names
 from autograder.marking.rubric_ticks import moves_version, rubric_moves, rubric_version, ticked
 
 COOKIE = "tfcourse_mark"
+_NUMBER = re.compile(r"[0-9]{1,6}(?:[.,][0-9]{1,6})?|[.,][0-9]{1,6}")
 _LONGEST_COMMENT = 20_000
 
 
@@ -72,10 +79,6 @@ class MarkingApplication(LocalApplication):
             ],
         )
 
-    def questions(self) -> list[Question]:
-        """Return the chapter's questions as they are now."""
-        return self.reader.questions()
-
     def names(self) -> Mapping[str, str] | None:
         """Return the students' names by id; None if the page may not show who wrote an answer."""
         return student_names(self.course) if self._shows_names else None
@@ -113,7 +116,9 @@ class QuestionsHandler(MarkingHandler):
         """Show how much of each question is done."""
         application = self.application
         markers = application.marks.answers_by_marker()
-        self.show("questions.html", questions=application.questions(), rules=application.rules(), markers=markers)
+        self.show(
+            "questions.html", questions=application.reader.questions(), rules=application.rules(), markers=markers
+        )
 
 
 class QuestionHandler(MarkingHandler):
@@ -130,13 +135,12 @@ class QuestionHandler(MarkingHandler):
         if question.is_code:
             code = self.application.reader.graded_code()
             groups = code_groups(question, code, pseudonyms, texts, names=names)
-            self.show("code.html", groups=groups, rubric=None, rubric_version="", items=[], **values)
+            self.show("code.html", groups=groups, rubric=None, visible=visible, **values)
         else:
             rubric = self.application.rubric(name)
-            answers = shown_groups(question, rubric, pseudonyms, texts, names=names)
-            values |= {"items": rubric_items(rubric), "rubric_version": rubric_version(rubric)}
-            outdated = len(rubric_moves(question, rubric))
-            self.show("question.html", groups=answers, rubric=rubric, outdated=outdated, **values)
+            values |= {"groups": shown_groups(question, rubric, pseudonyms, texts, names=names), "names": names}
+            values |= {"outdated": len(rubric_moves(question, rubric)), "rubric_version": rubric_version(rubric)}
+            self.show("question.html", rubric=rubric, **values)
 
 
 class CodeHandler(MarkingHandler):
@@ -145,7 +149,7 @@ class CodeHandler(MarkingHandler):
     def get(self, name: str, member: str) -> None:
         """Send the code's lines, and its difference from the code that stands for its group."""
         question = self.question(name)
-        student = self.application.pseudonyms.students(question).get(member)
+        student = self.application.pseudonyms.student(name, member)
         answer = next((answer for answer in question.answers if answer.student == student), None)
         if answer is None or answer.code is None:
             raise HTTPError(404, reason="This answer is no longer here. Reload the page.")
@@ -160,35 +164,31 @@ class GiveHandler(MarkingHandler):
 
     def post(self, name: str) -> None:
         """Give points and a comment to the answers that the page has shown."""
-        question, data = self.question(name), self.body()
-        students = self.application.pseudonyms.students(question)
-        members, points, comment = data.get("members"), data.get("points"), data.get("comment", "")
+        data = self.body()
+        members, comment = data.get("members"), data.get("comment", "")
         if not isinstance(members, dict) or not members or not isinstance(comment, str):
             raise HTTPError(400, reason="Members or comment missing")
         if len(comment) > _LONGEST_COMMENT:
             raise HTTPError(400, reason="The comment is too long")
-        points = _points(points)
+        points = _points(data.get("points"))
         ticks = self._ticks(name, points)
-        if not members.keys() <= students.keys():
+        students = {member: self.application.pseudonyms.student(name, member) for member in members}
+        versions = {student: str(members[member]) for member, student in students.items() if student is not None}
+        if len(versions) < len(members):
             raise HTTPError(409, reason="An answer is no longer here. Reload the page.")
-        versions = {students[member]: str(version) for member, version in members.items()}
         try:
-            entry = self.application.marks.give(name, versions, points, comment, ticks)
-        except StaleMarkError as error:
-            raise HTTPError(409, reason=_one_line(error)) from None
+            given = self.application.marks.give(name, versions, points, comment, ticks)
         except CourseError as error:
-            raise HTTPError(400, reason=_one_line(error)) from None
-        now = self.question(name)
-        fresh = {self.application.pseudonyms.of(name, answer.student): answer for answer in (*now.answers, *now.others)}
-        remaining = {member: fresh[member] for member in members if member in fresh}
+            raise _refusal(error, 400) from None
+        answers = {member: given.answers[student] for member, student in students.items() if student is not None}
         self.write(
             {
-                "entry": entry.id,
+                "entry": given.entry.id,
                 "points": points,
-                "members": {member: answer.version for member, answer in remaining.items()},
-                "states": {member: mark_text(answer) for member, answer in remaining.items()},
-                "open": [member for member, answer in remaining.items() if answer.is_open],
-                "waiting": now.waiting,
+                "members": {member: answer.version for member, answer in answers.items()},
+                "states": {member: mark_text(answer) for member, answer in answers.items()},
+                "open": [member for member, answer in answers.items() if answer.is_open],
+                "waiting": given.waiting,
             }
         )
 
@@ -227,15 +227,12 @@ class RubricHandler(MarkingHandler):
 
     def post(self, name: str) -> None:
         """Change the points as the page has listed them."""
-        moves = rubric_moves(self.question(name), self.application.rubric(name))
-        if not moves or self.body().get("version") != moves_version(moves):
-            raise HTTPError(409, reason="The rubric or a mark has changed. Reload the page.")
-        changes = {move.answer.student: (move.answer.version, move.points, move.ticks) for move in moves}
+        rubric, version = self.application.rubric(name), str(self.body().get("version"))
         try:
-            entry = self.application.marks.apply_rubric(name, changes)
-        except StaleMarkError as error:
-            raise HTTPError(409, reason=_one_line(error)) from None
-        self.write({"entry": entry.id, "moved": sum(move.moves for move in moves)})
+            entry, moved = self.application.marks.apply_rubric(name, rubric, version)
+        except CourseError as error:
+            raise _refusal(error, 404) from None
+        self.write({"entry": entry.id, "moved": moved})
 
 
 class HistoryHandler(MarkingHandler):
@@ -256,10 +253,8 @@ class UndoHandler(MarkingHandler):
         """Take back an entry; say how many of its answers somebody has changed since."""
         try:
             undone = self.application.marks.undo(str(self.body().get("entry", "")))
-        except StaleMarkError as error:
-            raise HTTPError(409, reason=_one_line(error)) from None
         except CourseError as error:
-            raise HTTPError(404, reason=_one_line(error)) from None
+            raise _refusal(error, 404) from None
         count = len(undone.entry.changes) if undone.entry else 0
         names = self.application.names()
         labels = [] if names is None else [student_label(student, names) for student in undone.skipped]
@@ -286,5 +281,27 @@ def _points(sent: object) -> float | None:
     return sent
 
 
-def _one_line(error: CourseError) -> str:
-    return f"{error.what.capitalize()}. {error.do}".strip()
+def _refusal(error: CourseError, status: int) -> HTTPError:
+    """Return the answer to a request that was refused: 409 if something has changed meanwhile."""
+    changed = isinstance(error, StaleMarkError)
+    return HTTPError(409 if changed else status, reason=f"{error.what.capitalize()}. {error.do}".strip())
+
+
+def read_points(text: str) -> float | None:
+    """Return points, or None if the field is empty.
+
+    ``0,5`` and ``0.5`` are both one half. Nothing else is guessed: a browser's number field drops a comma that its language does not
+    expect, and so makes 5 of it.
+
+    Args:
+        text: the field's text.
+
+    Raises:
+        ValueError: if the text is not a number; the message is for the marker.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} is not a number of points. Write 2, 0.5 or 0,5.")
+    return float(text.replace(",", "."))

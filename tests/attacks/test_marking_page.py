@@ -10,7 +10,7 @@ import pytest
 from autograder.checking.verdict import Finding, Verdict
 from autograder.course.folder import Course
 from autograder.marking.code_text import code_html, diff_html, shortened_lines, visible
-from autograder.marking.live_view.live import LiveApplication
+from autograder.marking.live_view import LiveApplication
 from autograder.marking.server import MarkingApplication
 from tests.autograder.marking.conftest import (  # noqa: F401
     CHAPTER,

@@ -24,10 +24,8 @@ from autograder.grading.plugin import configure
 from autograder.limited_process import LimitedProcess
 from autograder.marking import answer_texts
 from autograder.marking.answer_texts import NOTE, AnswerTexts
-from autograder.marking.code_page import code_groups
-from autograder.marking.code_questions import ChapterReader
-from autograder.marking.page_data import Pseudonyms, shown_groups
-from autograder.marking.questions import read_questions
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.page_data import Pseudonyms, code_groups, shown_groups
 from tests.autograder.marking.conftest import (  # noqa: F401
     CHAPTER,
     EXERCISE,
@@ -142,7 +140,8 @@ def test_an_answer_that_takes_too_long_is_plain_on_the_marking_page_and_the_othe
     write_answer(course, "ada", BRACKETS)
     write_answer(course, "bob", "It is **wide**.")
     texts = AnswerTexts(told.append)
-    (question,) = (each for each in read_questions(course, CHAPTER) if each.name == QUESTION)
+    question = ChapterReader(course, CHAPTER).question(QUESTION)
+    assert question is not None
     for _ in range(2):
         texts.begin_page()
         shown = {group.html for group in shown_groups(question, None, Pseudonyms(b"x"), texts, names=None)}
@@ -163,10 +162,10 @@ def test_code_that_takes_too_long_is_plain_on_the_marking_page(
     assert question is not None
     texts = AnswerTexts()
     groups = code_groups(question, reader.graded_code(), Pseudonyms(b"x"), texts, names=None)
-    assert '<span class="k">def</span>' in "".join(code.html for group in groups for code in group.codes)
+    assert '<span class="k">def</span>' in "".join(html for group in groups for _, html in group.codes)
     monkeypatch.setattr(answer_texts, "ANSWER_SECONDS", 1e-6)
     groups = code_groups(question, reader.graded_code(), Pseudonyms(b"x"), AnswerTexts(), names=None)
-    assert groups[0].codes[0].html.startswith(f"{NOTE}<pre>")
+    assert groups[0].codes[0][1].startswith(f"{NOTE}<pre>")
 
 
 def test_which_exercise_calls_which_is_not_read_from_lines_that_take_long() -> None:

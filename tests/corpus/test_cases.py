@@ -34,7 +34,7 @@ from autograder.grading.reports.grades import read_grades
 from autograder.intake.downloads.collect import collect
 from autograder.intake.people.enrol import enrol
 from autograder.intake.roster import Student, write_roster
-from autograder.marking.questions import read_questions
+from autograder.marking.chapter_reader import ChapterReader
 
 from ..autograder.grading.scripted import Scripted
 
@@ -135,7 +135,7 @@ def test_an_answer_outside_of_its_cell_waits_for_the_marker_with_its_text(course
     collect(course, CHAPTER, with_todays_prompts("answer_elsewhere.zip", course))
     results = grade(course)
     assert set(results) == {"control", "below", "between", "inprompt", "incode", "split"}
-    (question,) = (question for question in read_questions(course, CHAPTER) if question.name == QUESTION)
+    (question,) = (one for one in ChapterReader(course, CHAPTER).questions() if one.name == QUESTION)
     answers = {answer.student: answer for answer in question.answers}
     assert {student for student, answer in answers.items() if answer.state.waiting} == set(results)
     for student in set(results) - {"split"}:
@@ -198,7 +198,7 @@ def test_pictures_in_answers_are_shown_however_they_were_put_there(course: Cours
     for student, page in pages.items():
         assert re.search(r'<img [^>]*src="data:image/png;base64,iVBORw0KGgo', page), student
         assert "<img src=&quot;" not in page
-    (question,) = (question for question in read_questions(course, CHAPTER) if question.name == QUESTION)
+    (question,) = (one for one in ChapterReader(course, CHAPTER).questions() if one.name == QUESTION)
     assert {answer.student for answer in question.answers if answer.state.waiting} == set(results)
 
 

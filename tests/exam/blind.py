@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 
-from autograder.quizzes.exam.item import Item
+from autograder.quizzes.exam.kinds import Item
 
 
 def _likeness(options: Sequence[str], index: int) -> float:

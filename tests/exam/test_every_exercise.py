@@ -20,8 +20,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.quizzes.exam.evidence import Evidence, gather, names_of
-from autograder.quizzes.exam.item import KINDS, Item
-from autograder.quizzes.exam.kinds import KINDS_OF_QUESTIONS
+from autograder.quizzes.exam.kinds import KINDS, KINDS_OF_QUESTIONS, Item
 from tests.exam.blind import earned
 
 pytestmark = [pytest.mark.audit, pytest.mark.usefixtures("one_thread")]

@@ -11,9 +11,9 @@ import pytest
 
 from autograder.course.authoring.rubrics import Rubric
 from autograder.course.folder import Course
-from autograder.marking.code_questions import ChapterReader
-from autograder.marking.live_view.live import LiveApplication
-from autograder.marking.questions import MarkState, read_questions
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.live_view import LiveApplication
+from autograder.marking.questions import MarkState
 from autograder.marking.server import MarkingApplication
 
 from ..autograder.marking.conftest import CHAPTER, EXERCISE, QUESTION, course, graded  # noqa: F401
@@ -57,7 +57,7 @@ def at_question(online, address: str, title: str = "9 · Why the root?", **optio
 
 
 def _states(course: Course) -> dict[str, MarkState]:  # noqa: F811
-    return {answer.student: answer.state for answer in read_questions(course, CHAPTER)[0].answers}
+    return {answer.student: answer.state for answer in ChapterReader(course, CHAPTER).question(QUESTION).answers}
 
 
 def test_group_is_marked_by_keyboard_alone(online, address: str, course: Course) -> None:  # noqa: F811
@@ -208,7 +208,7 @@ def test_half_an_item_is_ticked_and_shown_again(online, address: str, course: Co
     assert half.get_attribute("aria-pressed") == "true"
     page.keyboard.press("Control+Enter")
     page.get_by_text("Answer 1: 2 points given").wait_for()
-    (ada,) = (answer for answer in read_questions(course, CHAPTER)[0].answers if answer.student == "ada")
+    (ada,) = (answer for answer in ChapterReader(course, CHAPTER).question(QUESTION).answers if answer.student == "ada")
     assert [(tick.text, tick.share) for tick in ada.ticks] == [("the variance", 0.5), ("the root", 1.0)]
     page.reload()
     page.locator("article", has_text="Answer 1").first.click()

@@ -13,7 +13,7 @@ from autograder.quizzes.viva.live_view.server import VivaApplication
 from autograder.quizzes.viva.pages import write_pages
 
 from ..autograder.marking.conftest import CHAPTER, course, graded  # noqa: F401
-from ..autograder.quizzes.viva.conftest import interviews
+from ..autograder.viva.conftest import interviews
 from .conftest import listening, objections
 from .test_report import THEMES
 

@@ -23,8 +23,7 @@ from autograder.checking.request import Request
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.quizzes.questions.inputs import visible_inputs
-from autograder.quizzes.questions.results import result_text
+from autograder.quizzes.questions.inputs import result_text, visible_inputs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "autograder" / "checks"))
 _SECONDS = 120

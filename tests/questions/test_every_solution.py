@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from autograder.checks import exercise, exercises
-from autograder.quizzes.questions.choose import questions
 from autograder.quizzes.questions.code import Code, NoSourceError
 from autograder.quizzes.questions.facts import Facts, gather
+from autograder.quizzes.questions.kinds import questions
 from tests.questions.author import solutions
 
 pytestmark = [pytest.mark.audit, pytest.mark.usefixtures("one_thread")]

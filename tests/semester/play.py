@@ -16,8 +16,8 @@ from nbgrader.api import Gradebook
 
 from autograder.commands.main import main
 from autograder.course.folder import Course
-from autograder.marking.code_questions import ChapterReader
-from autograder.marking.questions import MarkState, read_questions
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.questions import MarkState
 
 from .changed_check import ChangedCheck
 from .downloads import CANVAS_CHAPTER, Person, pack_canvas, pack_moodle, read_people, write_class_list
@@ -126,7 +126,8 @@ class Semester:
         """Return what the gradebook has about every answer in words."""
         return {
             one.student: one.state
-            for question in read_questions(self.course, CANVAS_CHAPTER)
+            for question in ChapterReader(self.course, CANVAS_CHAPTER).questions()
+            if not question.is_code
             for one in question.answers
         }
 

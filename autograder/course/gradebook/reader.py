@@ -1,4 +1,4 @@
-"""Read a course's gradebook without creating or changing anything."""
+"""Open a course's gradebook without creating anything, and for reading without changing anything."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ class NoGradebookError(CourseError):
 
 
 @contextmanager
-def open_gradebook(course: Course) -> Iterator[Gradebook]:
-    """Yield a course's gradebook for reading.
+def open_gradebook(course: Course, *, for_changes: bool = False) -> Iterator[Gradebook]:
+    """Yield a course's gradebook.
+
+    Args:
+        course: the course.
+        for_changes: whether it may be changed.
 
     Raises:
         CourseError: if there is no gradebook yet, or it cannot be read.
     """
     try:
-        with read_only(course.gradebook_url) as gradebook:
+        with read_only(course.gradebook_url, for_changes=for_changes) as gradebook:
             yield gradebook
     except NoGradebookError as error:
         do = f"Release a chapter first: {shell_command(course, 'assign', 'CHAPTER')}"
@@ -41,8 +45,8 @@ def open_gradebook(course: Course) -> Iterator[Gradebook]:
 
 
 @contextmanager
-def read_only(db_url: str) -> Iterator[Gradebook]:
-    """Yield a gradebook for reading.
+def read_only(db_url: str, *, for_changes: bool = False) -> Iterator[Gradebook]:
+    """Yield a gradebook, for reading unless something else is asked for.
 
     nbgrader creates a missing gradebook, adds missing tables to another program's database, and adds a course to a gradebook
     that does not have it; a query must do none of these. So every connection is read-only in SQL. The file itself is opened for
@@ -50,6 +54,7 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
 
     Args:
         db_url: its address, as nbgrader has it.
+        for_changes: whether it may be changed all the same.
 
     Raises:
         CourseError: if there is no gradebook yet, or it cannot be read.
@@ -69,7 +74,8 @@ def read_only(db_url: str) -> Iterator[Gradebook]:
         # Without a course's id nbgrader adds none.
         gradebook = Gradebook(url, course_id="")
         try:
-            _forbid_changes(gradebook)
+            if not for_changes:
+                _forbid_changes(gradebook)
             yield gradebook
         finally:
             gradebook.close()

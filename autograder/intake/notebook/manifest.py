@@ -6,12 +6,14 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbgrader.api import Gradebook
 
 from autograder.course.earlier_releases import Texts, earlier_texts
 from autograder.course.folder import Course
@@ -117,7 +119,13 @@ class NotReleasedError(LookupError):
     """The gradebook does not know the chapter."""
 
 
-def read_manifest(db_url: str, chapter: str, source: Path | None = None, root: Path | None = None) -> Manifest:
+def read_manifest(
+    db_url: str,
+    chapter: str,
+    source: Path | None = None,
+    root: Path | None = None,
+    gradebook: Gradebook | None = None,
+) -> Manifest:
     """Read a chapter's manifest from the gradebook.
 
     Args:
@@ -125,13 +133,14 @@ def read_manifest(db_url: str, chapter: str, source: Path | None = None, root: P
         chapter: the chapter; its notebook has the same name.
         source: the source notebook, for the order of cells, which a database does not guarantee, and for the texts without a name.
         root: the course folder, for the texts of earlier releases.
+        gradebook: the gradebook, if it is open.
 
     Raises:
         NotReleasedError: if the gradebook has no such chapter.
     """
     try:
-        with read_only(db_url) as gradebook:
-            all_ = [notebook for assignment in gradebook.assignments for notebook in assignment.notebooks]
+        with read_only(db_url) if gradebook is None else nullcontext(gradebook) as opened:
+            all_ = [notebook for assignment in opened.assignments for notebook in assignment.notebooks]
             notebooks = {notebook.name: notebook for notebook in all_ if notebook.name == notebook.assignment.name}
             names = {name: _cells(notebook) for name, notebook in notebooks.items()}
             kernel = notebooks[chapter].kernelspec if chapter in notebooks else ""
@@ -161,15 +170,20 @@ def _source_cells(source: Path | None) -> tuple[list[str], tuple[str, ...]]:
     return [name for name in names if name], tuple(dict.fromkeys(plain))
 
 
-def released_manifest(course: Course, chapter: str) -> Manifest:
+def released_manifest(course: Course, chapter: str, gradebook: Gradebook | None = None) -> Manifest:
     """Return the cells of a released chapter.
+
+    Args:
+        course: the course.
+        chapter: the chapter.
+        gradebook: the course's gradebook, if it is open.
 
     Raises:
         CourseError: if the chapter has not been released in this course.
     """
     source = course.folder("source", ".", chapter) / f"{chapter}.ipynb"
     try:
-        return read_manifest(course.gradebook_url, chapter, source, course.root)
+        return read_manifest(course.gradebook_url, chapter, source, course.root, gradebook)
     except NotReleasedError:
         raise CourseError(
             f"chapter {chapter} is not released here",

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.quizzes.exam.evidence import Evidence, gather
-from autograder.quizzes.exam.item import KINDS, Item
-from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS, OPTIONS, Family
-from autograder.quizzes.questions.question import LETTERS
-
-MOST_VERSIONS = OPTIONS
+from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS, KINDS_OF_QUESTIONS, Family, Item
+from autograder.quizzes.questions.question import LETTERS, OPTIONS
 
 
 @dataclass(frozen=True)
@@ -53,19 +50,14 @@ class _Supply:
                 if (exercise.name in self.asked) is again and (kind, exercise.name) not in self.used:
                     self.used.add((kind, exercise.name))
                     make = KINDS_OF_QUESTIONS[kind]
-                    family = make(self._of(exercise), self._rng(kind, exercise), self.seed, self.versions)
+                    if exercise.name not in self.evidence:
+                        self.evidence[exercise.name] = gather(exercise, secret=self.secret)
+                    rng = random.Random(f"{self.seed} {kind} {exercise.name}")
+                    family = make(self.evidence[exercise.name], rng, self.seed, self.versions)
                     if family is not None:
                         self.asked.add(exercise.name)
                         return family
         return None
-
-    def _of(self, exercise: Exercise) -> Evidence:
-        if exercise.name not in self.evidence:
-            self.evidence[exercise.name] = gather(exercise, secret=self.secret)
-        return self.evidence[exercise.name]
-
-    def _rng(self, kind: str, exercise: Exercise) -> random.Random:
-        return random.Random(f"{self.seed} {kind} {exercise.name}")
 
 
 def compose(
@@ -92,10 +84,7 @@ def compose(
     Raises:
         CourseError: if the chapters do not give so many questions.
     """
-    families = []
-    for family in _families(chapters, questions, versions, seed, secret, selects):
-        families.append(family)
-        report(f"question {len(families)} of {questions}")
+    families = _families(chapters, questions, versions, seed, secret, selects, report)
     if len(families) < questions:
         raise CourseError(
             f"the known mistakes of {', '.join(chapters)} give {len(families)} questions, and {questions} are wanted",
@@ -106,8 +95,7 @@ def compose(
 
 def practice(chapter: str, questions: int, seed: str) -> Exam:
     """Return at most so many questions about one chapter, in one version."""
-    families = list(_families([chapter], questions, 1, seed, 0, lambda chapter, name: True))
-    return _exam([chapter], 1, seed, families)
+    return _exam([chapter], 1, seed, _families([chapter], questions, 1, seed))
 
 
 def _families(
@@ -115,39 +103,35 @@ def _families(
     questions: int,
     versions: int,
     seed: str,
-    secret: int,
-    selects: Callable[[str, str], bool],
-) -> Iterator[Family]:
-    """Yield the families of an exam, fewer than are wanted if there are no more."""
+    secret: int = 0,
+    selects: Callable[[str, str], bool] = lambda chapter, name: True,
+    report: Callable[[str], None] = lambda text: None,
+) -> list[Family]:
+    """Return the families of an exam, fewer than are wanted if there are no more."""
     rng = random.Random(f"{seed} {' '.join(chapters)}")
-    supply = _Supply(seed, versions, {chapter: _exercises(chapter, selects, rng) for chapter in chapters}, secret)
-    for kind, order in _slots(questions, chapters):
-        family = next(filter(None, (supply.family(other, order) for other in _preferred(kind))), None)
+    waiting: dict[str, list[Exercise]] = {}
+    for chapter in chapters:
+        found = [one for one in exercises().values() if one.chapter == chapter and selects(chapter, one.name)]
+        waiting[chapter] = rng.sample(found, len(found))
+    supply = _Supply(seed, versions, waiting, secret)
+    families: list[Family] = []
+    kinds = list(KINDS)
+    for number in range(questions):
+        # The kind and the chapter that should give the question come first, and then the others in order.
+        first = (number + number // (len(kinds) * len(chapters))) % len(chapters)
+        kind, order = kinds[number % len(kinds)], [*chapters[first:], *chapters[:first]]
+        preferred = [kind, *(other for other in kinds if other != kind)]
+        family = next(filter(None, (supply.family(other, order) for other in preferred)), None)
         if family is None:
-            return
-        yield family
+            break
+        families.append(family)
+        report(f"question {len(families)} of {questions}")
+    return families
 
 
 def _exam(chapters: Sequence[str], versions: int, seed: str, families: Sequence[Family]) -> Exam:
     in_order = sorted(families, key=lambda family: (list(KINDS).index(family[0].kind), family[0].chapter))
     return Exam(tuple(chapters), seed, tuple(_version(in_order, version, seed) for version in range(versions)))
-
-
-def _exercises(chapter: str, selects: Callable[[str, str], bool], rng: random.Random) -> list[Exercise]:
-    found = [one for one in exercises().values() if one.chapter == chapter and selects(chapter, one.name)]
-    return rng.sample(found, len(found))
-
-
-def _slots(questions: int, chapters: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield a kind for each question, and the chapters in the order in which they should give it."""
-    kinds = list(KINDS)
-    for number in range(questions):
-        first = (number + number // (len(kinds) * len(chapters))) % len(chapters)
-        yield kinds[number % len(kinds)], [*chapters[first:], *chapters[:first]]
-
-
-def _preferred(kind: str) -> list[str]:
-    return [kind, *(other for other in KINDS if other != kind)]
 
 
 def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item, ...]:
@@ -157,10 +141,6 @@ def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item,
     rng.shuffle(letters)
     return tuple(
         # Lines and rows stand in their own order, as in the code and on the page.
-        family[version] if _is_ordered(family[version]) else family[version].with_key_at(position, rng)
-        for family, position in zip(families, letters, strict=True)
+        item if item.kind == "line" or item.question == FIRST_ROW else item.with_key_at(position, rng)
+        for item, position in zip((family[version] for family in families), letters, strict=True)
     )
-
-
-def _is_ordered(item: Item) -> bool:
-    return item.kind == "line" or item.question == FIRST_ROW

@@ -14,7 +14,7 @@ from autograder.checking.draw import Draw
 from autograder.checking.exercise import Exercise
 from autograder.checking.request import Request, content, tensors_in
 from autograder.checking.subject import neutral
-from autograder.quizzes.questions.inputs import Input, described, is_complete
+from autograder.quizzes.questions.inputs import Input, described, is_complete, one_decimal, rounded
 
 #: The longest text of an input that is an option.
 LONGEST = 150
@@ -48,7 +48,7 @@ def exam_inputs(exercise: Exercise, seed: object, version: int, *, secret: int =
     found, seen, texts = [], set(_hidden(exercise, secret)), set()
     with neutral():
         for row, position, request in _requests(exercise, seed, version):
-            request = _rounded(request)
+            request = rounded(request, 2 * _FEW, _one_decimal, may_change=_keeps_its_order)
             shown = described(request)
             key = content(request)
             if (
@@ -94,24 +94,14 @@ def _requests(exercise: Exercise, seed: object, version: int) -> Iterator[tuple[
                     position += 1
 
 
-def _rounded(request: Request) -> Request:
-    """Return a request whose few numbers have one decimal, so that its text gives them exactly."""
-    floats = [tensor for tensor in tensors_in(dict(request.arguments)) if tensor.is_floating_point()]
-    if not floats or sum(tensor.numel() for tensor in floats) > 2 * _FEW or request.state or request.props:
-        return request
-    rounded = request.map_tensors(_one_decimal)
-    return rounded if all(map(_keeps_its_order, floats)) else request
-
-
 def _one_decimal(tensor: Tensor) -> Tensor:
-    return tensor.round(decimals=1) if tensor.is_floating_point() and tensor.dtype is torch.float32 else tensor
+    return one_decimal(tensor) if tensor.dtype is torch.float32 else tensor
 
 
 def _keeps_its_order(tensor: Tensor) -> bool:
     """Return whether rounding makes no numbers equal that were different, and no number zero."""
-    rounded = _one_decimal(tensor)
-    different = _different(tensor) == _different(rounded)
-    return different and bool(((rounded == 0) == (tensor == 0)).all())
+    changed = _one_decimal(tensor)
+    return _different(tensor) == _different(changed) and bool(((changed == 0) == (tensor == 0)).all())
 
 
 def _different(tensor: Tensor) -> int:

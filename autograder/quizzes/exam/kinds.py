@@ -11,17 +11,61 @@ import ast
 import inspect
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text
-from autograder.quizzes.exam.item import Item
-from autograder.quizzes.exam.repair import repairs
+from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text, repairs
 from autograder.quizzes.exam.shown_code import checks_used, names_used
 from autograder.quizzes.questions.lines import layout
+from autograder.quizzes.questions.question import OPTIONS, MultipleChoice, grouped
 
-OPTIONS = 4
 FIRST_ROW = "The check judges its rows in a fixed order. Which row is the first that this code fails?"
 _ATTEMPTS = 1500
+
+#: The kinds of questions, with what each asks.
+KINDS = {
+    "diagnosis": "which mistake the code makes",
+    "input": "which input shows it",
+    "line": "which line has it",
+    "check": "what the student sees",
+}
+
+
+@dataclass(frozen=True)
+class Item(MultipleChoice):
+    """One question about code with one mistake."""
+
+    kind: str  # one of ``KINDS``
+    chapter: str  # the exercise's chapter
+    exercise: str
+    task: str  # what a right solution computes, in a sentence
+    uses: tuple[str, ...]  # names of the course that the code uses
+    checks: tuple[str, ...]  # names of helpers that the code uses and that only check its inputs
+    code: str
+    question: str
+    options: tuple[str, ...]  # the options, in the order in which they stand
+    key: int  # the index of the right option
+    mistake: str  # the name of the known mistake in the code
+    explanation: str  # the diagnosis that the check gives for the code
+    proof: str  # what the run for the key showed
+    refuted: tuple[str, ...]  # for each option, what the run showed against it; empty for the key
+
+    def with_key_at(self, position: int, rng: random.Random) -> Item:
+        """Return the item with its options in a random order in which the right one has a given position."""
+        others = [index for index in range(len(self.options)) if index != self.key]
+        order = rng.sample(others, len(others))
+        order.insert(position, self.key)
+        return self.in_order(order)
+
+    def in_order(self, order: Sequence[int]) -> Item:
+        """Return the item with its options in another order."""
+        return replace(
+            self,
+            options=tuple(self.options[index] for index in order),
+            refuted=tuple(self.refuted[index] for index in order),
+            key=list(order).index(self.key),
+        )
+
 
 Family: TypeAlias = Sequence[Item]
 #: Makes a family from an exercise's evidence, a random generator, the exam's seed and the number of versions; None if it cannot.
@@ -40,7 +84,7 @@ def diagnoses(evidence: Evidence, rng: random.Random, seed: object, versions: in
                     options=[one.mistake.explanation for one in four],
                     key=v,
                     proof=f"The check of this code gives exactly this diagnosis. {_seen(four[v])}",
-                    refuted=["" if v == j else text for j, text in enumerate(refuted[v])],
+                    texts=refuted[v],
                 )
                 for v in range(versions)
             ]
@@ -49,9 +93,7 @@ def diagnoses(evidence: Evidence, rng: random.Random, seed: object, versions: in
 
 def _by_class(evidence: Evidence, rng: random.Random) -> list[list[ShownMistake]]:
     """Return sets of mistakes of one class, so that versions are equally hard, and last all mistakes; each several times."""
-    classes: dict[str, list[ShownMistake]] = {}
-    for one in evidence.mistakes:
-        classes.setdefault(one.mistake.kind.replace("rare ", ""), []).append(one)
+    classes = grouped(evidence.mistakes, lambda one: one.mistake.kind.replace("rare ", ""))
     pools = [pool for pool in classes.values() if len({one.mistake.explanation for one in pool}) >= OPTIONS]
     pools = rng.sample(pools, len(pools))
     every = [list(evidence.mistakes)] * (len(evidence.mistakes) >= OPTIONS)
@@ -126,18 +168,9 @@ def _one_for_each(tables: Sequence[Sequence[tuple[set[int], set[int]]]], rng: ra
 def _about_inputs(evidence: Evidence, results: Sequence[InputResult], mistake: int, key: int, shows: bool) -> Item:
     text = "differently from a right solution" if shows else "as a right solution does"
     texts = [_compared(one, mistake) for one in results]
-    return _item(
-        *(
-            "input",
-            evidence,
-            evidence.mistakes[mistake],
-            f"For one of these inputs only, this code answers {text}. Which one?",
-        ),
-        options=[one.input.text for one in results],
-        key=key,
-        proof=texts[key],
-        refuted=["" if index == key else text for index, text in enumerate(texts)],
-    )
+    question = f"For one of these inputs only, this code answers {text}. Which one?"
+    options = [one.input.text for one in results]
+    return _item("input", evidence, evidence.mistakes[mistake], question, options, key, texts[key], texts)
 
 
 def _compared(result: InputResult, mistake: int) -> str:
@@ -151,15 +184,13 @@ def _compared(result: InputResult, mistake: int) -> str:
 
 def lines(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
     """Ask which line has the mistake."""
-    by_line: dict[int, list[ShownMistake]] = {}
-    for one in evidence.mistakes:
-        if one.line:
-            by_line.setdefault(one.line, []).append(one)
+    by_line = grouped((one for one in evidence.mistakes if one.line), lambda one: one.line)
     if len(by_line) < OPTIONS - 1:
         return None
+    statements = layout(ast.parse(evidence.right.source)).statements
+    rest = sorted(line for line, one in statements.items() if not one.raises and line not in by_line)
     for _ in range(2):
         known = rng.sample(sorted(by_line), min(OPTIONS, len(by_line)))
-        rest = [line for line in _statements(evidence) if line not in by_line]
         numbers = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))])
         keys = [known[v % len(known)] for v in range(versions)]
         family = [_about_lines(evidence, rng, by_line[line], line, numbers) for line in keys]
@@ -179,22 +210,12 @@ def _about_lines(
             reason = "As this line stands in a right solution, the code still fails. No standard change of it repairs the code."
             return _item(
                 *("line", evidence, one, text),
-                options=[_line_text(one, number) for number in numbers],
+                options=[f"line {number}: `{one.code.lines[number - 1].strip()}`" for number in numbers],
                 key=list(numbers).index(line),
                 proof=f"With this line changed back to “{evidence.right.lines[line - 1].strip()}”, the code passes every test.",
-                refuted=["" if number == line else reason for number in numbers],
+                texts=[reason] * len(numbers),
             )
     return None
-
-
-def _statements(evidence: Evidence) -> list[int]:
-    """Return the lines of the right code that compute something."""
-    statements = layout(ast.parse(evidence.right.source)).statements
-    return sorted(line for line, one in statements.items() if not one.raises)
-
-
-def _line_text(one: ShownMistake, number: int) -> str:
-    return f"line {number}: `{one.code.lines[number - 1].strip()}`"
 
 
 def checks(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
@@ -208,10 +229,9 @@ def checks(evidence: Evidence, rng: random.Random, seed: object, versions: int) 
 
 
 def _returned(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    rounds = [{one.input.place: one for one in evidence.results(seed, version)} for version in range(versions)]
-    places = [
-        place for place, one in rounds[0].items() if one.input.complete and all(place in other for other in rounds)
-    ]
+    rounds = [_by_place(evidence, seed, version) for version in range(versions)]
+    first = {place: one for place, one in rounds[0].items() if one.input.complete}
+    places = [place for place in first if all(place in other for other in rounds)]
     for place in rng.sample(places, len(places)):
         results = [one[place] for one in rounds]
         if not all(one.input.complete for one in results):
@@ -234,20 +254,14 @@ def _differs(result: InputResult, mistake: int) -> bool:
 
 def _about_result(evidence: Evidence, result: InputResult, four: Sequence[int], key: int) -> Item:
     texts = [f"The code with the mistake “{evidence.mistakes[m].mistake.name}” gives this." for m in four]
-    return _item(
-        *("check", evidence, evidence.mistakes[four[key]], f"For {result.input.text}: what does this code return?"),
-        options=[answer_text(result.wrong[m]) for m in four],
-        key=key,
-        proof=f"The run gave this. A right solution gives: {answer_text(result.right)}.",
-        refuted=["" if index == key else text for index, text in enumerate(texts)],
-    )
+    question = f"For {result.input.text}: what does this code return?"
+    options = [answer_text(result.wrong[m]) for m in four]
+    proof = f"The run gave this. A right solution gives: {answer_text(result.right)}."
+    return _item("check", evidence, evidence.mistakes[four[key]], question, options, key, proof, texts)
 
 
 def _failed_rows(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    by_row: dict[str, list[ShownMistake]] = {}
-    for one in evidence.mistakes:
-        if one.first_failure:
-            by_row.setdefault(one.first_failure, []).append(one)
+    by_row = grouped((one for one in evidence.mistakes if one.first_failure), lambda one: one.first_failure)
     titles = [section.title for section in evidence.sheet.sections]
     if len(by_row) < OPTIONS - 1 or len(titles) < OPTIONS:
         return None
@@ -256,10 +270,8 @@ def _failed_rows(evidence: Evidence, rng: random.Random, seed: object, versions:
     rows = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))], key=titles.index)
     chosen: list[ShownMistake] = []
     for v in range(versions):
-        row = known[v % len(known)]
-        chosen += (
-            rng.sample([one for one in by_row[row] if one not in chosen], 1) if set(by_row[row]) - set(chosen) else []
-        )
+        unused = [one for one in by_row[known[v % len(known)]] if one not in chosen]
+        chosen += rng.sample(unused, min(1, len(unused)))
     if len(rows) < OPTIONS or len(chosen) < versions:
         return None
     return [_about_rows(evidence, one, rows) for one in chosen]
@@ -271,14 +283,7 @@ def _about_rows(evidence: Evidence, one: ShownMistake, rows: Sequence[str]) -> I
         "The code passes this row." if passed[row] else "The code fails this row, too, but an earlier one first."
         for row in rows
     ]
-    key = list(rows).index(one.first_failure)
-    return _item(
-        *("check", evidence, one, FIRST_ROW),
-        options=rows,
-        key=key,
-        proof=_seen(one),
-        refuted=["" if index == key else text for index, text in enumerate(texts)],
-    )
+    return _item("check", evidence, one, FIRST_ROW, rows, list(rows).index(one.first_failure), _seen(one), texts)
 
 
 def _seen(one: ShownMistake) -> str:
@@ -291,12 +296,12 @@ def _item(
     evidence: Evidence,
     one: ShownMistake,
     question: str,
-    *,
     options: Sequence[str],
     key: int,
     proof: str,
-    refuted: Sequence[str],
+    texts: Sequence[str],
 ) -> Item:
+    """Return a question; the texts say what the run showed against each option but the right one."""
     return Item(
         kind=kind,
         chapter=evidence.exercise.chapter,
@@ -311,7 +316,7 @@ def _item(
         mistake=one.mistake.name,
         explanation=one.mistake.explanation,
         proof=proof,
-        refuted=tuple(refuted),
+        refuted=tuple("" if index == key else text for index, text in enumerate(texts)),
     )
 
 

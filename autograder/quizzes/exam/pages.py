@@ -1,11 +1,17 @@
-"""Write an exam's pages: a paper for each version, and the keys with their evidence."""
+"""Write the pages of an exam, a paper for each version and the keys, and the page *Find the bug* of a chapter."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autograder.grading.feedback.page_html import printed_environment
-from autograder.quizzes.exam.compose import Exam
-from autograder.quizzes.exam.item import KINDS, Item
+from autograder.quizzes.exam.compose import Exam, practice
+from autograder.quizzes.exam.kinds import KINDS, Item
 from autograder.quizzes.questions.question import LETTERS, numbered_code
+
+#: The name of the page.
+PAGE = "find-the-bug.html"
+QUESTIONS = 10
 
 
 def pages(exam: Exam, *, title: str) -> dict[str, bytes]:
@@ -41,3 +47,20 @@ def rendered(name: str, exam: Exam, title: str, **values: object) -> str:
 
 def _numbered(item: Item) -> str:
     return numbered_code(item.code)
+
+
+def chapters_with_open_solutions(shown: Sequence[str], offered: Sequence[str]) -> list[str]:
+    """Return the chapters whose solutions are open: an offered package contains the solutions of all earlier chapters.
+
+    Args:
+        shown: the names of the chapters on the site.
+        offered: the names of the chapters whose packages it offers.
+    """
+    last = max(offered, default="")
+    return sorted(chapter for chapter in shown if chapter < last)
+
+
+def practice_page(chapter: str) -> bytes:
+    """Return the page of a chapter. Show it only when the chapter is closed, for each of its functions is one edit away from a solution."""
+    exam = practice(chapter, QUESTIONS, f"practice {chapter}")
+    return rendered("practice", exam, f"Find the bug: chapter {chapter[:2]}", chapter=chapter).encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
@@ -57,21 +57,6 @@ class ShownCode:
         text = _sources().module_source(start, reached, self.definitions)
         return run_source(text, self.exercise.name, f"<code of {self.exercise.name} in an exam>")
 
-    def with_source(self, source: str) -> ShownCode:
-        """Return the code with other lines, which define the same names.
-
-        Raises:
-            EditError: if they do not.
-        """
-        try:
-            tree = ast.parse(source)
-        except SyntaxError as error:
-            raise EditError(f"the changed code is not valid Python: {error}") from error
-        texts = {node.name: _segment(source, node) for node in tree.body if isinstance(node, _DEFINITIONS)}
-        if set(texts) != {name for _, name in self.definitions}:
-            raise EditError("the changed code defines other names")
-        return ShownCode(self.exercise, source, {key: texts[key[1]] for key in self.definitions})
-
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -103,7 +88,8 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     if not set(changed) <= set(_shown_keys(exercise)):
         return "it changes another exercise, or a check of the inputs that is not shown"
     right, wrong = right_code(exercise), _shown(exercise, changed)
-    new = [wrong.lines[index - 1] for index in changed_lines(right, wrong)]
+    blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
+    new = [line for tag, _, _, first, last in blocks if tag != "equal" for line in wrong.lines[first:last]]
     if any(_UNNATURAL.search(line) for line in new):
         return "its code is not a student's"
     if len(wrong.lines) > MOST_LINES:
@@ -113,26 +99,12 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     return "" if wrong.source != right.source else "it changes only what is not shown"
 
 
-def changed_lines(right: ShownCode, wrong: ShownCode) -> list[int]:
-    """Return the numbers of the wrong code's lines that the right code does not have, from 1."""
-    return [
-        number + 1
-        for tag, _, _, first, last in _opcodes(right, wrong)
-        if tag != "equal"
-        for number in range(first, last)
-    ]
-
-
 def changed_line(right: ShownCode, wrong: ShownCode) -> int:
     """Return the number of the one line that differs; 0 if several do, or the number of lines differs."""
     if len(right.lines) != len(wrong.lines):
         return 0
     numbers = [n for n, pair in enumerate(zip(right.lines, wrong.lines, strict=True), start=1) if pair[0] != pair[1]]
     return numbers[0] if len(numbers) == 1 else 0
-
-
-def _opcodes(right: ShownCode, wrong: ShownCode) -> Sequence[tuple[str, int, int, int, int]]:
-    return SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
 
 
 def names_used(code: ShownCode) -> list[str]:
@@ -171,9 +143,7 @@ def _shown(exercise: Exercise, changed: Mapping[Key, str]) -> ShownCode:
     )
 
 
-@cache
-def _plain(code: str) -> str:
-    return plain(code)
+_plain = cache(plain)
 
 
 def _shown_keys(exercise: Exercise) -> list[Key]:
@@ -204,12 +174,6 @@ def _constants(exercise: Exercise, definitions: Mapping[Key, str]) -> list[str]:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 texts.update(dict.fromkeys(assigned_names(statement), without_comments(text.of(statement))))
     return list(dict.fromkeys(texts.values()))
-
-
-def _segment(source: str, node: ast.stmt) -> str:
-    decorators = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(item.lineno for item in decorators)])
-    return "\n".join(source.split("\n")[first - 1 : node.end_lineno])
 
 
 @cache

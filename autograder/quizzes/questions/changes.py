@@ -13,8 +13,8 @@ from autograder.checking.request import Observation, WrongResultError
 from autograder.checking.sheet import Section, Sheet, ask, first_wrong
 from autograder.quizzes.mutation.operators import Mutation, mutations
 from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.inputs import Input
-from autograder.quizzes.questions.results import result_text
+from autograder.quizzes.questions.inputs import Input, result_text
+from autograder.quizzes.questions.question import grouped
 from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tracer
 
 # Outcomes that are no row of the check.
@@ -73,9 +73,7 @@ class Cost:
 def _some(candidates: Sequence[Mutation], key: str) -> Iterator[Mutation]:
     """Yield mutations in an order in which every line has its turn; only the code decides the order."""
     rng = random.Random(key)
-    by_line: dict[int, list[Mutation]] = {}
-    for mutation in candidates:
-        by_line.setdefault(mutation.line, []).append(mutation)
+    by_line = grouped(candidates, lambda mutation: mutation.line)
     for group in by_line.values():
         rng.shuffle(group)
     for turn in zip_longest(*by_line.values()):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from autograder.checking.sheet import Sheet
 from autograder.quizzes.questions.changes import Change, try_changes
 from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.inputs import Input, turned, visible_inputs
+from autograder.quizzes.questions.inputs import Input, result_text, turned, visible_inputs
 from autograder.quizzes.questions.lines import Layout, Statement, layout, uses_sets
-from autograder.quizzes.questions.results import result_text
 from autograder.quizzes.questions.trace import Point, watched_run
 
 # The sorts of values that sizes decide.
@@ -42,55 +41,6 @@ class Facts:
     rows: Mapping[str, str]  # the titles of the check's rows by name
     runs: tuple[RunFacts, ...]  # what inputs showed
     changes: tuple[Change, ...]  # what changes of a line showed
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the facts as plain data, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Facts:
-        """Return the facts that :meth:`to_dict` described.
-
-        Raises:
-            Exception: if the data have another form.
-        """
-        runs = [
-            RunFacts(
-                input=str(run["input"]),
-                complete=bool(run["complete"]),
-                number=int(run["number"]),
-                result=str(run["result"]),
-                points=tuple(_point(point) for point in run["points"]),
-                counts={int(line): int(count) for line, count in run["counts"].items()},
-                parameters={str(name): int(count) for name, count in run["parameters"].items()},
-            )
-            for run in data["runs"]
-        ]
-        return cls(
-            exercise=str(data["exercise"]),
-            source=str(data["source"]),
-            statements=tuple(_statement(item) for item in data["statements"]),
-            hidden_lines=tuple(map(int, data["hidden_lines"])),
-            rows={str(name): str(title) for name, title in data["rows"].items()},
-            runs=tuple(runs),
-            changes=tuple(_change(item) for item in data["changes"]),
-        )
-
-
-def _point(data: Mapping[str, Any]) -> Point:
-    texts = {name: str(data[name]) for name in ("text", "sort", "shown")}
-    return Point(line=int(data["line"]), after=bool(data["after"]), visit=int(data["visit"]), **texts)
-
-
-def _statement(data: Mapping[str, Any]) -> Statement:
-    names = tuple(map(str, data["names"]))
-    return Statement(int(data["line"]), names, bool(data["raises"]), bool(data["countable"]))
-
-
-def _change(data: Mapping[str, Any]) -> Change:
-    texts = {name: str(data[name]) for name in ("before", "after", "outcome", "seen")}
-    results = {int(number): str(text) for number, text in data["results"].items()}
-    return Change(line=int(data["line"]), results=results, **texts)
 
 
 def gather(code: Code, sheet: Sheet) -> Facts:

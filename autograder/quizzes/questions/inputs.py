@@ -1,21 +1,23 @@
-"""Choose inputs among the visible tests of a check, and describe them."""
+"""Choose inputs among the visible tests of a check, and write inputs and results as short texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from torch import Tensor
 
 from autograder.checking.difference import dtype_text
-from autograder.checking.request import Request, Value, content, map_value, tensors_in
+from autograder.checking.request import Observation, Request, Value, content, map_value, tensors_in
 from autograder.checking.sheet import Sheet
-from autograder.checking.value_text import MOST_NUMBERS, format_value
+from autograder.checking.value_text import MOST_NUMBERS, format_value, number_text
 
 _USUAL = ("torch.float32", "torch.int64")
 _LONGEST = 360
 _MOST_INPUTS = 4
+# Numbers and characters of a result.
+_MOST_RESULTS, _LONGEST_RESULT = 6, 60
 _ROUNDED = 8
 # Longer lists and texts are cut, and then the input is not complete.
 _MOST_ITEMS, _LONGEST_TEXT, _SHOWN_ITEMS = 24, 160, 4
@@ -43,7 +45,7 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
         for probe, expected in zip(section.probes, section.expected, strict=True):
             for request, answer in zip(probe.requests, expected, strict=True):
                 if request.action == "call" and not answer.error and not request.training:
-                    item = described(_rounded(request))
+                    item = described(rounded(request))
                     if len(item.text) <= _LONGEST:
                         found.setdefault(content(item.request), item)
     ordered = sorted(found.values(), key=lambda item: -_different_sizes(item.request))
@@ -63,16 +65,30 @@ def _different_sizes(request: Request) -> float:
     return len({size for size in within if size > 1}) - 2 * repeated - unusual
 
 
-def _rounded(request: Request) -> Request:
-    """Return a request whose few numbers have one decimal, so that its text gives them exactly."""
+def one_decimal(tensor: Tensor) -> Tensor:
+    """Return a tensor of floats with one decimal; another tensor as it is."""
+    return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
+
+
+def rounded(
+    request: Request,
+    most: int = _ROUNDED,
+    change: Callable[[Tensor], Tensor] = one_decimal,
+    *,
+    may_change: Callable[[Tensor], bool] = lambda tensor: True,
+) -> Request:
+    """Return a request whose few numbers have one decimal, so that its text gives them exactly.
+
+    Args:
+        request: the request.
+        most: a request with more numbers stays as it is.
+        change: rounds a tensor.
+        may_change: whether a tensor may be rounded; if one may not, none is.
+    """
     floats = [tensor for tensor in tensors_in(dict(request.arguments)) if tensor.is_floating_point()]
-    if not floats or sum(tensor.numel() for tensor in floats) > _ROUNDED or request.state or request.props:
+    if sum(tensor.numel() for tensor in floats) > most or request.state or request.props:
         return request
-
-    def change(tensor: Tensor) -> Tensor:
-        return tensor.round(decimals=1) if tensor.is_floating_point() else tensor
-
-    return request.map_tensors(change)
+    return request.map_tensors(change) if floats and all(map(may_change, floats)) else request
 
 
 def described(request: Request) -> Input:
@@ -135,3 +151,31 @@ def _is_short(tensor: Tensor) -> bool:
     if not tensor.is_floating_point():
         return True
     return all(math.isinf(number) or float(f"{number:.4g}") == round(number, 6) for number in tensor.flatten().tolist())
+
+
+def result_text(observation: Observation) -> str:
+    """Return what a call returned, with three digits; empty if it raised an error or the text is long."""
+    if observation.error or not observation.outputs:
+        return ""
+    parts = [_output(value) for value in observation.outputs.values()]
+    text = parts[0] if set(observation.outputs) == {"output"} else f"({', '.join(parts)})"
+    return text if all(parts) and len(text) <= _LONGEST_RESULT else ""
+
+
+def _output(value: Value) -> str:
+    if isinstance(value, Tensor):
+        if value.numel() > _MOST_RESULTS or value.is_complex():
+            return ""
+        numbers = value.detach().cpu()
+        return _nested(numbers.double().tolist()) if numbers.is_floating_point() else format_value(numbers)
+    if isinstance(value, float):
+        return _number(value)
+    return repr(value) if value is None or isinstance(value, (bool, int, str)) else ""
+
+
+def _nested(numbers: list[float] | float) -> str:
+    return f"[{', '.join(map(_nested, numbers))}]" if isinstance(numbers, list) else _number(numbers)
+
+
+def _number(number: float) -> str:
+    return "0" if not math.isnan(number) and abs(number) < 5e-7 else number_text(number, 3)

@@ -1,25 +1,37 @@
-"""Make questions of each kind from facts."""
+"""Make questions of each kind from facts, and select questions of different kinds."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import TypeAlias
 
 from autograder.quizzes.questions.changes import ALWAYS, ERROR, NOTHING, REMOVED, Change
 from autograder.quizzes.questions.facts import Facts, RunFacts
-from autograder.quizzes.questions.options import OPTIONS, filled
-from autograder.quizzes.questions.question import Question
+from autograder.quizzes.questions.question import OPTIONS, Question, filled, grouped
 from autograder.quizzes.questions.trace import Point
 
 _TIMES = ("first", "second", "third")
+# At most one question in so many has a key that all correct code shares.
+GENERIC_ONE_IN = 4
+_ROUNDS = 8
+_ABOUT_CHANGES = {"change", "responsible", "result"}
 
 
-def shuffled(options: Sequence[str], key: str, rng: random.Random) -> tuple[tuple[str, ...], int]:
-    """Return options in a random order, and the index of the key."""
+def _made(
+    kind: str,
+    topic: str,
+    text: str,
+    options: Sequence[str],
+    key: str,
+    told: str,
+    rng: random.Random,
+    generic: bool = False,
+) -> Question:
+    """Return a question with its options in a random order."""
     order = rng.sample(list(options), len(options))
-    return tuple(order), order.index(key)
+    return Question(kind, topic, text, tuple(order), order.index(key), told, generic)
 
 
 def shapes(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -43,15 +55,11 @@ def _about_points(facts: Facts, rng: random.Random, kind: str, fits: Callable[[P
             and not _is_told(point)
             and (not point.visit or first.get((point.line, point.text)) != point.shown)
         ]
-        by_sort = {sort: list(group) for sort, group in groupby(sorted(usable, key=_sort), key=_sort)}
+        by_sort = grouped(sorted(usable, key=lambda point: point.sort), lambda point: point.sort)
         for sort in rng.sample(list(by_sort), len(by_sort)):
             question = _about_one_point(run, by_sort[sort], sort, kind, rng)
             if question is not None:
                 yield question
-
-
-def _sort(point: Point) -> str:
-    return point.sort
 
 
 def _is_told(point: Point) -> bool:
@@ -69,7 +77,6 @@ def _about_one_point(
         return None
     key = rng.choice(real)
     point = rng.choice([point for point in points if point.shown == key])
-    order, index = shuffled(options, key, rng)
     again = any((one.line, one.text, one.visit) == (point.line, point.text, 1) for one in run.points)
     once = not point.visit and not again and run.counts.get(point.line, 2) < 2
     when = "" if once else f" the {_TIMES[point.visit]} time"
@@ -79,7 +86,7 @@ def _about_one_point(
         else f"which {kind} does `{point.text}` have in line {point.line}{', when it runs' + when if when else ''}"
     )
     told = f"Run on this input, line {point.line} gives `{point.text}` the {kind} {point.shown}{when and f' {when.strip()}'}."
-    return Question(kind, f"{point.line} {point.text}", f"For {run.input}: {place}?", order, index, told)
+    return _made(kind, f"{point.line} {point.text}", f"For {run.input}: {place}?", options, key, told, rng)
 
 
 def counts(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -95,9 +102,9 @@ def counts(facts: Facts, rng: random.Random) -> Iterator[Question]:
         if options is not None:
             key = rng.choice(real)
             line = rng.choice([line for line, count in lines.items() if count == key])
-            order, index = shuffled(options, str(key), rng)
             text = f"For {run.input}: how often does line {line} run?"
-            yield Question("count", str(line), text, order, index, f"On this input, line {line} ran {_often(key)}.")
+            told = f"On this input, line {line} ran {_often(key)}."
+            yield _made("count", str(line), text, options, str(key), told, rng)
 
 
 def _often(count: int) -> str:
@@ -117,12 +124,11 @@ def branches(facts: Facts, rng: random.Random) -> Iterator[Question]:
             verb, keys, others = rng.choice(choices)
             line = rng.choice(keys)
             options = [_line_text(facts, one) for one in (line, *rng.sample(others, OPTIONS - 1))]
-            order, index = shuffled(options, options[0], rng)
             text = f"For {run.input}: which of these lines {verb}?"
             told = (
                 f"On this input, line {line} {verb}; of the three others, {'each' if verb != 'runs' else 'none'} does."
             )
-            yield Question("branch", str(line), text, order, index, told)
+            yield _made("branch", str(line), text, options, options[0], told, rng)
 
 
 def _line_text(facts: Facts, line: int) -> str:
@@ -132,7 +138,7 @@ def _line_text(facts: Facts, line: int) -> str:
 
 def changed_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask for the verdict of the check on the code with one line changed."""
-    by_outcome = _by_outcome(facts.changes)
+    by_outcome = grouped(facts.changes, lambda change: change.outcome)
     if len(by_outcome) < 2:
         return
     for _ in range(len(by_outcome)):
@@ -143,14 +149,14 @@ def changed_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
         if len(outcomes) == OPTIONS:
             change = rng.choice(by_outcome[key])
             texts = {outcome: _outcome_text(facts, outcome) for outcome in outcomes}
-            order, index = shuffled(list(texts.values()), texts[key], rng)
             text = f"{_change_sentence(change)}\n   What does the check say of the changed code?"
-            yield Question("change", _change_topic(change), text, order, index, f"The check, run on it: {change.seen}")
+            told = f"The check, run on it: {change.seen}"
+            yield _made("change", _change_topic(change), text, [*texts.values()], texts[key], told, rng)
 
 
 def responsible_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask which change makes a row of the check the first one to fail."""
-    by_outcome = _by_outcome(facts.changes)
+    by_outcome = grouped(facts.changes, lambda change: change.outcome)
     if len(by_outcome) < 2:
         return
     for key in rng.sample(list(by_outcome), len(by_outcome)):
@@ -162,17 +168,9 @@ def responsible_lines(facts: Facts, rng: random.Random) -> Iterator[Question]:
         wrong += rng.sample(rest, min(OPTIONS - 1 - len(wrong), len(rest)))
         texts = list(dict.fromkeys(_change_text(change) for change in (right, *wrong)))
         if len(texts) == OPTIONS:
-            order, index = shuffled(texts, texts[0], rng)
             text = f"Each of these changes one line of your code. With which one does the check say: {_outcome_text(facts, key)}?"
             told = f"The check, run on your code with line {right.line} changed: {right.seen}"
-            yield Question("responsible", _change_topic(right), text, order, index, told)
-
-
-def _by_outcome(changes: Sequence[Change]) -> dict[str, list[Change]]:
-    found: dict[str, list[Change]] = {}
-    for change in changes:
-        found.setdefault(change.outcome, []).append(change)
-    return found
+            yield _made("responsible", _change_topic(right), text, texts, texts[0], told, rng)
 
 
 def _outcome_text(facts: Facts, outcome: str) -> str:
@@ -211,14 +209,13 @@ def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
             continue
         options = rng.sample([run.result, *sorted(text for text in changed if text != run.result)], OPTIONS)
         key = rng.choice(options)
-        order, index = shuffled(options, key, rng)
         if key == run.result:
             text, topic, told = f"For {run.input}: what is returned?", run.input, "Run on this input, your code returns"
         else:
             change = changed[key]
             text = f"{_change_sentence(change)}\n   What does the changed code return for {run.input}?"
             topic, told = _change_topic(change), "Run on this input, the changed code returns"
-        yield Question("result", topic, text, order, index, f"{told} {key}.", generic=key == run.result)
+        yield _made("result", topic, text, options, key, f"{told} {key}.", rng, generic=key == run.result)
 
 
 def parameters(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -234,14 +231,55 @@ def parameters(facts: Facts, rng: random.Random) -> Iterator[Question]:
             continue
         key = rng.choice(real)
         name = rng.choice([name for name, count in totals.items() if count == key])
-        order, index = shuffled(options, str(key), rng)
         what = f"self.{name}" if name else f"an instance of {facts.exercise}"
         text = f"For {run.input.partition('; call:')[0]}: how many numbers can {what} learn?"
         told = f"Made with these arguments, {what} has {key} parameters."
-        yield Question("parameters", f"{name} {run.number}", text, order, index, told, generic=True)
+        yield _made("parameters", f"{name} {run.number}", text, options, str(key), told, rng, generic=True)
 
 
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
 KINDS: tuple[Kind, ...] = (changed_lines, shapes, responsible_lines, counts, values, results, parameters)
 # They are asked where the others do not give enough questions: a line that does not run is often told by its looks.
 LAST_KINDS: tuple[Kind, ...] = (branches,)
+
+
+def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
+    """Return different questions about one definition, of as many kinds as there are. The same facts and seed give the same questions.
+
+    Args:
+        facts: what running it showed.
+        count: how many are wanted; there may be fewer.
+    """
+    rng = random.Random(f"{seed} {facts.exercise}")
+    candidates = [*_in_turn(facts, rng, KINDS), *_in_turn(facts, rng, LAST_KINDS)]
+    found: list[Question] = []
+    # A topic comes a second time, with another input, only where there is nothing else to ask.
+    for overlap in (_overlap, _same_text):
+        for question in candidates:
+            spent = question.generic and sum(one.generic for one in found) >= count // GENERIC_ONE_IN
+            if len(found) < count and not spent and not any(overlap(question, other) for other in found):
+                found.append(question)
+    return rng.sample(found, len(found))
+
+
+def _in_turn(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Question]:
+    """Return candidates, one of each kind, then a second one of each kind, and so on; kinds in a random order."""
+    ordered: list[tuple[int, int, Question]] = []
+    for number, kind in enumerate(rng.sample(kinds, len(kinds))):
+        made = {question.text: question for _ in range(_ROUNDS) for question in kind(facts, rng)}
+        turns: Counter[str] = Counter()
+        for question in made.values():
+            # Of each topic the first question has its turn before the second one of any.
+            ordered.append((100 * turns[question.topic] + len(turns), number, question))
+            turns[question.topic] += 1
+    return [question for _, _, question in sorted(ordered, key=lambda item: item[:2])]
+
+
+def _overlap(a: Question, b: Question) -> bool:
+    """Return whether two questions ask the same, or one tells the answer of the other."""
+    return (a.kind == b.kind or {a.kind, b.kind} <= _ABOUT_CHANGES) and a.topic == b.topic
+
+
+def _same_text(a: Question, b: Question) -> bool:
+    same_change = {a.kind, b.kind} <= _ABOUT_CHANGES and a.topic == b.topic
+    return a.text == b.text or same_change

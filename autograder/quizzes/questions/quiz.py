@@ -9,9 +9,9 @@ from typing import Any
 from autograder.checking.decision import decide
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
-from autograder.quizzes.questions.choose import questions
 from autograder.quizzes.questions.code import Code, NoSourceError
 from autograder.quizzes.questions.facts import gather
+from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.question import LETTERS, Question, numbered_code, question_text
 
 QUESTIONS = 3

@@ -6,6 +6,7 @@ of a traced run and of a recorded run must equal the answer of a plain run.
 
 from __future__ import annotations
 
+import ast
 import sys
 import threading
 from collections import Counter
@@ -23,8 +24,7 @@ from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
 from autograder.checking.value_text import number_text
 from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.lines import Layout
-from autograder.quizzes.questions.recorder import RECORD, recording_tree
+from autograder.quizzes.questions.lines import Layout, expressions
 
 MOST_STEPS = 20_000
 MOST_SECONDS = 5.0
@@ -32,6 +32,7 @@ MOST_SECONDS = 5.0
 _VISITS = 3
 _LONGEST_VALUE = 44
 _CLOCK_EVERY = 256
+_RECORD = "__record_of_questions__"
 
 
 class TooLongError(BaseException):
@@ -67,9 +68,9 @@ def watched_run(code: Code, parts: Layout, request: Request) -> Run | None:
         return None
     plain = LocalSubject(code.compiled()).observe(request)
     recorder = _Recorder()
-    tree, places = recording_tree(code)
+    tree, places = _recording_tree(code)
     with Tracer(code.filename) as limits:
-        recorded = LocalSubject(code.compiled(tree, {RECORD: recorder})).observe(request)
+        recorded = LocalSubject(code.compiled(tree, {_RECORD: recorder})).observe(request)
     differs = limits.failed or not all(_alike(plain, other) for other in (traced, recorded))
     return None if differs else Run(plain, (*tracer.points, *recorder.points(places)), dict(tracer.counts))
 
@@ -152,6 +153,36 @@ class Tracer:
             described = describe(frame.f_locals.get(name)) if visit < _VISITS else None
             if described is not None:
                 self.points.append(Point(line, name, True, visit, *described))
+
+
+def _recording_tree(code: Code) -> tuple[ast.Module, dict[int, tuple[int, str]]]:
+    """Return a definition that records its expressions, and the line and text of each by its number."""
+    tree = ast.parse(code.source)
+    found = expressions(code.source, tree)
+    numbers = {identity: number for number, identity in enumerate(found)}
+    changed = _Wrapper(numbers).visit(tree)
+    return ast.fix_missing_locations(changed), {numbers[identity]: place for identity, place in found.items()}
+
+
+class _Wrapper(ast.NodeTransformer):
+    """Puts a call of the recording function around nodes.
+
+    Args:
+        numbers: the number of each node by its identity.
+    """
+
+    def __init__(self, numbers: Mapping[int, int]) -> None:
+        self._numbers = numbers
+
+    def visit(self, node: ast.AST) -> Any:
+        number = self._numbers.get(id(node))
+        changed = self.generic_visit(node)
+        if number is None:
+            return changed
+        assert isinstance(node, ast.expr)
+        assert isinstance(changed, ast.expr)
+        call = ast.Call(ast.Name(_RECORD, ast.Load()), [ast.Constant(number), changed], [])
+        return ast.copy_location(call, node)
 
 
 class _Recorder:

@@ -7,13 +7,14 @@ import io
 import json
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from autograder.checking.recorded import FOLDER, read_sheet
 from autograder.checking.sheet import Sheet
-from autograder.quizzes.questions.choose import questions
 from autograder.quizzes.questions.code import Code
 from autograder.quizzes.questions.facts import gather
+from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.quiz import ask_about
 
 
@@ -60,7 +61,7 @@ def print_facts(sources: Mapping[str, str], namespace: Mapping[str, Any], mark: 
             try:
                 facts = gather(Code(exercise, source, namespace), recorded_sheet(exercise))
                 made += len(questions(facts, 0, enough))
-                told = facts.to_dict()
+                told = asdict(facts)
             except Exception as error:
                 told = {"failed": type(error).__name__}
         sys.stdout.write(f"{mark}{json.dumps(told)}\n")

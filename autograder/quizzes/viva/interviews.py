@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import random
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from autograder.atomic_files import write_atomically
 from autograder.course.folder import Course
@@ -25,14 +30,15 @@ from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
 from autograder.grading.submissions import files_of
 from autograder.intake.downloads.store import submitted_notebook
+from autograder.intake.notebook.test_cells import is_locked, is_test
 from autograder.intake.roster import read_roster
-from autograder.quizzes.questions.choose import questions
-from autograder.quizzes.questions.code import Code
+from autograder.quizzes.questions.code import Code, without_own_decorators
 from autograder.quizzes.questions.facts import Facts
+from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.lines import layout
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.quiz import ENOUGH
-from autograder.quizzes.viva.definitions import own_definitions, printed_facts, with_questions
+from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
 _MOST_EXERCISES = 3
@@ -44,6 +50,7 @@ _KEPT_OUTPUT, _LONGEST_TEXT = 2_000_000, 4_000
 USUAL = 4
 # Changes whenever other questions would be made of the same code.
 _VERSION = 1
+_CELL = "questions-about-own-code"
 
 
 @dataclass(frozen=True)
@@ -175,14 +182,85 @@ def _task(course: Course, result: GradeResult, count: int, settings: GradingSett
     try:
         read = nbformat.read(path, as_version=4)
         good = [item.name for item in result.exercises if item.max_score and item.score >= ENOUGH * item.max_score]
-        sources = _chosen(own_definitions(read, good), seed)
-        notebook = with_questions(read, sources, mark, count)
+        sources = _chosen(_own_definitions(read, good), seed)
+        notebook = _with_questions(read, sources, mark, count)
     except Exception as error:  # a graded notebook that was damaged afterwards
         sources = {}
         notebook = f"{type(error).__name__}"
     key = [_VERSION, seed, count, sources, result.submission, settings.package and Path(settings.package).name]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     return _Task(result.student, result.chapter, name, notebook, sources, count, seed, mark, digest)
+
+
+def _own_definitions(notebook: NotebookNode, names: Collection[str]) -> dict[str, str]:
+    """Return the code of exercises in a student's cells, by exercise; of several definitions the last one counts.
+
+    Args:
+        notebook: the graded notebook.
+        names: the exercises to look for.
+    """
+    found: dict[str, str] = {}
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or is_test(cell) or is_locked(cell):
+            continue
+        # A cell or a definition that cannot be read has no questions.
+        with suppress(UnreadableCellError, SyntaxError, ValueError, RecursionError, AssertionError):
+            tree = parse_cell(cell.source)
+            lines = cell.source.split("\n")
+            for node in tree.body if tree is not None else ():
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:
+                    first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+                    found[node.name] = without_own_decorators("\n".join(lines[first - 1 : node.end_lineno]))
+    return found
+
+
+def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: str, enough: int) -> str:
+    """Return a notebook, as JSON, that runs a student's cells without tests and then prints facts about their code.
+
+    Args:
+        notebook: the graded notebook.
+        sources: the definitions by exercise.
+        mark: the beginning of a line with facts.
+        enough: so many questions are wanted.
+    """
+    cells = [cell.copy() for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
+    for cell in cells:
+        cell.outputs, cell.execution_count = [], None
+    call = (
+        "from autograder.quizzes.questions.with_recordings import print_facts as __print_facts\n"
+        f"__print_facts({dict(sources)!r}, globals(), {mark!r}, {enough})"
+    )
+    cells.append(new_code_cell(call, id=_CELL))
+    copy = notebook.copy()
+    copy.cells, copy.metadata = cells, {}
+    return json.dumps(copy)
+
+
+def _printed_facts(notebook: Mapping[str, Any], mark: str) -> list[Mapping[str, Any]]:
+    """Return the facts that the last cell of an executed notebook printed; malformed lines are left out.
+
+    Raises:
+        LookupError: if the cell ended with an error; the text gives it.
+    """
+    outputs = notebook["cells"][-1].get("outputs", [])
+    text = "".join(_text(output) for output in outputs if output.get("output_type") == "stream")
+    facts: list[Mapping[str, Any]] = []
+    for line in text.split("\n"):
+        if line.startswith(mark):
+            try:
+                one = json.loads(line.removeprefix(mark))
+            except (ValueError, RecursionError):
+                continue
+            facts += [one] if isinstance(one, dict) else []
+    errors = [output for output in outputs if output.get("output_type") == "error"]
+    if errors and not facts:
+        raise LookupError(f"{errors[0].get('ename')}: {errors[0].get('evalue')}")
+    return facts
+
+
+def _text(output: Mapping[str, Any]) -> str:
+    text: str | Sequence[str] = output.get("text", "")
+    return text if isinstance(text, str) else "".join(text)
 
 
 def _chosen(found: Mapping[str, str], seed: str) -> dict[str, str]:
@@ -197,7 +275,7 @@ def _lines_of_code(source: str) -> int:
     return len(layout(Code("", source, {}).tree).statements)
 
 
-def _submissions(course: Course, tasks: Iterator[_Task] | Any) -> Iterator[Submission]:
+def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
     for task in tasks:
         path = submitted_notebook(course, task.chapter, task.student)
         files = files_of(course, task.chapter, path).files if path.parent.is_dir() else {}
@@ -209,7 +287,7 @@ def _made(course: Course, task: _Task, execution: Execution) -> Interview:
     if not execution.notebook:
         return task.interview(execution.failure)
     try:
-        printed = printed_facts(json.loads(execution.notebook), task.mark)
+        printed = _printed_facts(json.loads(execution.notebook), task.mark)
     except LookupError as error:
         if "autograder.quizzes.questions" in str(error):
             raise CourseError(
@@ -243,7 +321,7 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str) -> Facts:
     Raises:
         ValueError: if they cannot be facts about this code.
     """
-    facts = Facts.from_dict(data)
+    facts = msgspec.convert(data, Facts, str_keys=True)
     parts = layout(Code(exercise, source, {}).tree)
     lines = range(1, source.count("\n") + 2)
     texts = [text for run in facts.runs for point in run.points for text in (point.text, point.shown, point.sort)]
@@ -274,19 +352,7 @@ def _write(course: Course, chapter: str, interview: Interview) -> None:
 def _read(course: Course, chapter: str, task: _Task, *, whatever: bool) -> Interview | None:
     """Return earlier questions about the same code, or about whatever code; None if the student has no such questions."""
     try:
-        data = json.loads(_path(course, chapter, task.student).read_text(encoding="utf-8"))
-        if data["made_from"] != task.made_from and not whatever:
-            return None
-        parts = [
-            Part(
-                part["exercise"],
-                part["source"],
-                tuple(part["hidden_lines"]),
-                tuple(Question(**{**item, "options": tuple(item["options"])}) for item in part["questions"]),
-            )
-            for part in data["parts"]
-        ]
-        requested = int(data.get("requested", USUAL))
-        return Interview(data["student"], task.name, tuple(parts), data["problem"], data["made_from"], requested)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        kept = msgspec.json.decode(_path(course, chapter, task.student).read_bytes(), type=Interview)
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None
+    return replace(kept, name=task.name) if whatever or kept.made_from == task.made_from else None

@@ -13,11 +13,10 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.errors import CourseError
-from autograder.quizzes.exam.canvas import canvas_zip
 from autograder.quizzes.exam.compose import Exam, compose
-from autograder.quizzes.exam.item import KINDS, Item
-from autograder.quizzes.exam.moodle import moodle_xml
+from autograder.quizzes.exam.kinds import KINDS, Item
 from autograder.quizzes.exam.pages import pages
+from autograder.quizzes.exam.question_banks import canvas_zip, moodle_xml
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CHAPTER = "03_scaled_dot_product"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from time import process_time
 
 import pytest
@@ -12,12 +13,10 @@ from autograder.checking.judges import same_answer
 from autograder.checking.request import Request, content
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.quizzes.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather
+from autograder.quizzes.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather, passes, repairs
 from autograder.quizzes.exam.inputs import exam_inputs
-from autograder.quizzes.exam.item import Item
-from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS
-from autograder.quizzes.exam.repair import passes, repairs
-from autograder.quizzes.exam.shown_code import right_code, wrong_code
+from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS, Item
+from autograder.quizzes.exam.shown_code import ShownCode, right_code, wrong_code
 from tests.exam.test_every_exercise import diagnosed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -94,11 +93,19 @@ def test_the_key_of_a_line_is_the_changed_line(family: Make, evidence: Callable[
         assert item.answer == f"line {number}: `{lines[number - 1].strip()}`"
 
 
+def changed(code: ShownCode, change: Callable[[str], str]) -> ShownCode:
+    """Return shown code with the same change of its text and of its definitions."""
+    return replace(
+        code,
+        source=change(code.source),
+        definitions={key: change(text) for key, text in code.definitions.items()},
+    )
+
+
 def test_another_line_that_repairs_the_code_is_found(evidence: Callable[[str], Evidence]) -> None:
-    known = evidence("layer_norm")
-    right = known.right
+    right = evidence("layer_norm").right
     number = next(n for n, line in enumerate(right.lines, start=1) if "+ eps" in line)
-    broken = right.with_source("\n".join(line.replace("+ eps", "- eps") for line in right.lines))
+    broken = changed(right, lambda text: text.replace("+ eps", "- eps"))
     assert not passes(broken)
     assert repairs(broken, number)
     assert not repairs(broken, number - 1)
@@ -141,11 +148,11 @@ def test_code_with_two_mistakes_is_not_confirmed() -> None:
     one = exercise("soft_lookup")
     mistake = next(item for item in one.misconceptions if not _is_left_out(one.name, item.name))
     code = wrong_code(one, mistake)
-    worse = code.with_source(
-        code.source.replace("raise ValueError", "raise TypeError").replace("values\n", "values * 3\n")
+    worse = changed(
+        code, lambda text: text.replace("raise ValueError", "raise TypeError").replace("values\n", "values * 3\n")
     )
     assert confirm(one, mistake, code) is not None
-    assert confirm(one, mistake, worse.with_source(f"{worse.source} * 7")) is None
+    assert confirm(one, mistake, changed(worse, lambda text: f"{text} * 7")) is None
 
 
 def _is_left_out(name: str, mistake: str) -> bool:
@@ -162,7 +169,7 @@ def test_every_mistake_is_shown_or_has_a_reason(evidence: Callable[[str], Eviden
 def test_a_change_that_loops_for_ever_does_not_hide_one_that_repairs() -> None:
     right = right_code(exercise("wordpiece_encode"))
     number = next(n for n, line in enumerate(right.lines, start=1) if "while" in line)
-    broken = right.with_source(right.source.replace("while start < len(word):", "while start <= len(word):"))
+    broken = changed(right, lambda text: text.replace("while start < len(word):", "while start <= len(word):"))
     assert not passes(broken)
     begin = process_time()
     assert repairs(broken, number)

@@ -29,8 +29,8 @@ from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.missing import gaps, is_work_without_grade
 from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
 from autograder.intake.people.enrol import enrol
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.marks import Marks
-from autograder.marking.questions import read_questions
 
 from .conftest import CHAPTER
 from .scripted import Scripted
@@ -132,8 +132,10 @@ def test_a_change_counts_without_running_anything(late: Course, what: str, by: s
 def test_mark_is_charged_at_once_and_result_by_next_run(late: Course) -> None:
     grade(late)
     marks = Marks(late, CHAPTER, "a marker")
-    answers = {answer.student: answer.version for answer in read_questions(late, CHAPTER)[0].answers}
-    entry = marks.give("question_root", answers, 2, "")
+    answers = {
+        answer.student: answer.version for answer in ChapterReader(late, CHAPTER).question("question_root").answers
+    }
+    entry = marks.give("question_root", answers, 2, "").entry
     assert penalties(late) == {"ann": 1.25, "bo": 0.0}
     results = autograde(late, CHAPTER, device="cpu", make_executor=Scripted())
     assert {result.student: result.late_penalty for result in results} == penalties(late)
@@ -144,9 +146,11 @@ def test_mark_is_charged_at_once_and_result_by_next_run(late: Course) -> None:
 def test_mark_is_kept_if_late_work_cannot_be_charged(late: Course, caplog: pytest.LogCaptureFixture) -> None:
     grade(late)
     change(late, "per_day", "per_dya")
-    answers = {answer.student: answer.version for answer in read_questions(late, CHAPTER)[0].answers}
+    answers = {
+        answer.student: answer.version for answer in ChapterReader(late, CHAPTER).question("question_root").answers
+    }
     Marks(late, CHAPTER, "a marker").give("question_root", answers, 2, "")
-    assert read_questions(late, CHAPTER)[0].answers[0].state.points == 2
+    assert ChapterReader(late, CHAPTER).question("question_root").answers[0].state.points == 2
     assert "late work" in caplog.text
 
 

@@ -22,8 +22,10 @@ from autograder.course.folder import Course
 from autograder.grading.record.marks_journal import MarksJournal
 from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
 from autograder.marking import marks as marks_module
-from autograder.marking.live_view.live import LiveApplication
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.live_view import LiveApplication
 from autograder.marking.local_server import LocalApplication
+from autograder.marking.questions import Answer
 from autograder.marking.server import MarkingApplication
 from tests.autograder.made_once import made_once
 
@@ -159,6 +161,14 @@ def dump(course: Course) -> Callable[[], list[str]]:
             connection.close()
 
     return write
+
+
+def answers_to(course: Course, question: str = QUESTION) -> dict[str, Answer]:
+    return {answer.student: answer for answer in ChapterReader(course, CHAPTER).question(question).answers}
+
+
+def versions_of(course: Course, *students: str, question: str = QUESTION) -> dict[str, str]:
+    return {student: answers_to(course, question)[student].version for student in students}
 
 
 def die_while_marking(monkeypatch: pytest.MonkeyPatch, killed_at: str, give: Callable[[], object]) -> None:

@@ -14,7 +14,8 @@ from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
 from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
 from autograder.grading.record.signatures import Signature, read_signatures, signatures_path, write_signatures
-from autograder.marking.behaviour_groups import CodeAnswer, group_answers, read_code_answers
+from autograder.marking.behaviour_groups import CodeAnswer, group_answers
+from autograder.marking.graded_code import GradedCode
 from tools.groupings import Labelled, purity_and_pair_f, seen_by
 from tools.labelled_answers import EXERCISES, labelled_answers
 
@@ -174,7 +175,7 @@ def graded_course(tmp_path: Path) -> Course:
 
 
 def test_answers_that_lost_points_are_read_by_exercise(graded_course: Course) -> None:
-    answers = read_code_answers(graded_course, CHAPTER)
+    answers = GradedCode(graded_course, CHAPTER).answers
     assert list(answers) == ["causal_mask", "soft_lookup", "broken"]
     (mask,), (lookup,), (broken,) = answers.values()
     assert mask.cause == ""
@@ -196,13 +197,13 @@ def test_answers_that_lost_points_are_read_by_exercise(graded_course: Course) ->
 def test_an_unreadable_notebook_leaves_the_text_empty(graded_course: Course) -> None:
     path = graded_course.folder("autograded", "ann", CHAPTER) / f"{CHAPTER}.ipynb"
     path.write_text('{"cells": [3]}')
-    assert read_code_answers(graded_course, CHAPTER)["soft_lookup"][0].source == ""
+    assert GradedCode(graded_course, CHAPTER).answers["soft_lookup"][0].source == ""
 
 
 def test_submissions_that_were_not_graded_have_no_answers(graded_course: Course) -> None:
     wrong = (graded("soft_lookup", finding("Values", False)),)
     write_result(graded_course, GradeResult("ben", CHAPTER, "not gradable", wrong))
-    assert [one.student for one in read_code_answers(graded_course, CHAPTER)["soft_lookup"]] == ["ann"]
+    assert [one.student for one in GradedCode(graded_course, CHAPTER).answers["soft_lookup"]] == ["ann"]
 
 
 def test_signatures_of_other_files_or_versions_do_not_count(graded_course: Course) -> None:
@@ -229,7 +230,7 @@ def test_signatures_of_other_files_or_versions_do_not_count(graded_course: Cours
 def test_damaged_signatures_are_no_signatures(graded_course: Course, content: str) -> None:
     signatures_path(graded_course, CHAPTER, "ann").write_text(content)
     assert read_signatures(graded_course, CHAPTER, "ann", "hash") == {}
-    assert read_code_answers(graded_course, CHAPTER)["soft_lookup"][0].signature is None
+    assert GradedCode(graded_course, CHAPTER).answers["soft_lookup"][0].signature is None
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,21 @@ from __future__ import annotations
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.marking.code_questions import ChapterReader
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.marks import Marks, StaleMarkError
 from autograder.marking.questions import MarkState
 
-from .conftest import CHAPTER, CODE, EXERCISE, QUESTION, verdict_of, write_answer, write_outcome
+from .conftest import (
+    CHAPTER,
+    CODE,
+    EXERCISE,
+    QUESTION,
+    answers_to,
+    verdict_of,
+    versions_of,
+    write_answer,
+    write_outcome,
+)
 
 
 @pytest.fixture
@@ -19,14 +29,6 @@ def marks(course):
 
 def _question(marks):
     return marks.reader.question(EXERCISE)
-
-
-def _states(marks):
-    return {answer.student: answer.state for answer in _question(marks).answers}
-
-
-def _versions(marks, *students):
-    return {answer.student: answer.version for answer in _question(marks).answers if answer.student in students}
 
 
 def test_answers_that_lost_points_are_listed(marks):
@@ -39,9 +41,9 @@ def test_answers_that_lost_points_are_listed(marks):
 
 
 def test_group_is_done_when_no_member_waits(marks):
-    marks.give(EXERCISE, _versions(marks, "ada", "bob"), 2, "")
+    marks.give(EXERCISE, versions_of(marks.course, "ada", "bob", question=EXERCISE), 2, "")
     assert _question(marks).groups_done == 0
-    marks.give(EXERCISE, _versions(marks, "cyd"), None, "Look at the mask.")
+    marks.give(EXERCISE, versions_of(marks.course, "cyd", question=EXERCISE), None, "Look at the mask.")
     assert (_question(marks).groups_done, _question(marks).waiting) == (1, 1)
 
 
@@ -51,8 +53,8 @@ def test_comment_alone_touches_no_points(course, marks, dump, waiting):
         book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "ada").needs_manual_grade = waiting
         book.db.commit()
     before = dump()
-    marks.give(EXERCISE, _versions(marks, "ada"), None, "Look at the mask.")
-    assert _states(marks)["ada"] == MarkState(None, waiting, "Look at the mask.")
+    marks.give(EXERCISE, versions_of(marks.course, "ada", question=EXERCISE), None, "Look at the mask.")
+    assert answers_to(marks.course, EXERCISE)["ada"].state == MarkState(None, waiting, "Look at the mask.")
     changed = set(before) ^ set(dump())
     assert len(changed) == 2
     assert all("comment" in line for line in changed)
@@ -65,7 +67,9 @@ def test_undo_leaves_an_identical_dump(course, marks, dump, points, comment, wai
         book.find_grade(f"test_{EXERCISE}", CHAPTER, CHAPTER, "ada").needs_manual_grade = waiting
         book.db.commit()
     before = dump()
-    entry = marks.give(EXERCISE, _versions(marks, "ada", "cyd", "eve"), points, comment)
+    entry = marks.give(
+        EXERCISE, versions_of(marks.course, "ada", "cyd", "eve", question=EXERCISE), points, comment
+    ).entry
     assert dump() != before
     assert marks.undo(entry.id).skipped == ()
     assert dump() == before
@@ -73,15 +77,15 @@ def test_undo_leaves_an_identical_dump(course, marks, dump, points, comment, wai
 
 def test_undo_reaches_an_answer_that_now_passes(course, marks, dump):
     before = dump()
-    entry = marks.give(EXERCISE, _versions(marks, "ada"), 2, "Mind the future.")
+    entry = marks.give(EXERCISE, versions_of(marks.course, "ada", question=EXERCISE), 2, "Mind the future.").entry
     write_outcome(course, "ada", verdict_of("fay"))
-    assert "ada" not in _states(marks)
+    assert "ada" not in answers_to(marks.course, EXERCISE)
     assert marks.undo(entry.id).skipped == ()
     assert dump() == before
 
 
 def test_mark_for_other_code_or_outcome_is_stale(course, marks):
-    seen = _versions(marks, "ada", "bob")
+    seen = versions_of(marks.course, "ada", "bob", question=EXERCISE)
     write_answer(course, "ada", code="def causal_mask(T):\n    return T")
     write_outcome(course, "bob", verdict_of("eve"))
     for student in ("ada", "bob"):
@@ -98,9 +102,9 @@ def test_waiting_answer_that_lost_nothing_is_listed(course, marks, student):
         book.db.commit()
     group = _question(marks).groups[-1]
     assert [member.source for member in group.members] == [CODE[student]]
-    assert _states(marks)[student] == MarkState(2.5, True, None)
-    marks.give(EXERCISE, _versions(marks, student), 4, "")
-    assert student not in _states(marks)
+    assert answers_to(marks.course, EXERCISE)[student].state == MarkState(2.5, True, None)
+    marks.give(EXERCISE, versions_of(marks.course, student, question=EXERCISE), 4, "")
+    assert student not in answers_to(marks.course, EXERCISE)
 
 
 def test_changed_results_are_read_again(course):

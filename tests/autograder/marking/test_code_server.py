@@ -9,18 +9,12 @@ from dataclasses import replace
 
 from nbgrader.api import Gradebook
 
-from autograder.marking import code_questions
+from autograder.marking import graded_code
 from autograder.marking.behaviour_groups import group_answers
-from autograder.marking.code_questions import ChapterReader
 
-from .conftest import CHAPTER, EXERCISE, UPPER, text_of, write_outcome
+from .conftest import CHAPTER, EXERCISE, UPPER, answers_to, text_of, write_outcome
 
 PAGE = f"/question/{EXERCISE}"
-
-
-def _states(course):
-    question = ChapterReader(course, CHAPTER).question(EXERCISE)
-    return {answer.student: answer.state for answer in question.answers}
 
 
 def test_questions_page_counts_groups_and_points(visit):
@@ -49,7 +43,7 @@ def test_group_says_what_it_follows_from(visit, monkeypatch):
     def follow(answers):
         return [replace(group, follows_from="soft_lookup") for group in group_answers(answers)]
 
-    monkeypatch.setattr(code_questions, "group_answers", follow)
+    monkeypatch.setattr(graded_code, "group_answers", follow)
     assert 'Follows from <a href="/question/soft_lookup">soft_lookup</a>' in text_of(visit, PAGE)
 
 
@@ -88,4 +82,4 @@ def test_second_marker_gets_a_conflict(visit, course):
         assert "Reload" in json.loads(response.body)["error"]
 
     visit(steps)
-    assert [state.points for state in _states(course).values()] == [None, 3.0, None, None]
+    assert [answer.state.points for answer in answers_to(course, EXERCISE).values()] == [None, 3.0, None, None]

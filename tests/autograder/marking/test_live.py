@@ -9,9 +9,8 @@ import pytest
 
 from autograder.checking.hidden_messages import WRONG
 from autograder.checking.verdict import Finding, Verdict
-from autograder.marking.code_questions import ChapterReader
-from autograder.marking.live_view.live import LiveApplication
-from autograder.marking.live_view.live_data import bar, visible_failed_rows
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.live_view import LiveApplication, bar, visible_failed_rows
 
 from .conftest import CHAPTER, CODE, EXERCISE, STUB, UPPER, verdict_of, write_answer, write_outcome
 

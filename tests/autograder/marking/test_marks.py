@@ -11,12 +11,14 @@ from autograder.course.authoring.rubrics import Rubric
 from autograder.errors import CourseError
 from autograder.grading.record.marks_journal import MarksJournal
 from autograder.marking.marks import Marks, StaleMarkError
-from autograder.marking.questions import MarkState, read_questions
-from autograder.marking.rubric_ticks import ticked
+from autograder.marking.questions import MarkState
+from autograder.marking.rubric_ticks import moves_version, rubric_moves, ticked
 
-from .conftest import CHAPTER, QUESTION, die_while_marking, write_answer
+from .conftest import CHAPTER, QUESTION, answers_to, die_while_marking, versions_of, write_answer
 
-RUBRIC = Rubric(QUESTION, "", "- 2 points: why\n- 2 points: how")
+RUBRIC = Rubric(QUESTION, "", "- 2 points: the variance\n- 1 point: the root")
+CHANGED = Rubric(QUESTION, "", "- 1 point: the variance\n- 1 point: the root")
+TICKS = ticked(RUBRIC, (1, 0.5))
 
 
 @pytest.fixture
@@ -24,16 +26,8 @@ def marks(course):
     return Marks(course, CHAPTER, "a marker")
 
 
-def _answers(course):
-    return {answer.student: answer for answer in read_questions(course, CHAPTER)[0].answers}
-
-
-def _versions(course, *students):
-    return {student: _answers(course)[student].version for student in students}
-
-
 def test_mark_reaches_the_gradebook(course, marks):
-    marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, " See the lesson. ")
+    marks.give(QUESTION, versions_of(course, "ada", "cyd"), 2.5, " See the lesson. ")
     with Gradebook(course.gradebook_url) as book:
         grade = book.find_grade(QUESTION, CHAPTER, CHAPTER, "cyd")
         comment = book.find_comment(QUESTION, CHAPTER, CHAPTER, "cyd")
@@ -45,10 +39,11 @@ def test_mark_reaches_the_gradebook(course, marks):
 def test_answers_are_counted_by_their_last_marker(course, marks):
     other = Marks(course, CHAPTER, "another")
     assert marks.answers_by_marker() == {}
-    marks.give(QUESTION, _versions(course, "ada", "bob", "cyd"), 2, "")
-    second = other.give(QUESTION, _versions(course, "bob"), 3, "")
+    marks.give(QUESTION, versions_of(course, "ada", "bob", "cyd"), 2, "")
+    second = other.give(QUESTION, versions_of(course, "bob"), 3, "").entry
     assert marks.answers_by_marker() == {"a marker": 2, "another": 1}
-    marks.apply_rubric(QUESTION, {"cyd": (_versions(course, "cyd")["cyd"], 1.0, ticked(RUBRIC, (0.5, 0)))})
+    marks.give(QUESTION, versions_of(course, "cyd"), 2, "", ticked(RUBRIC, (1, 0)))
+    marks.apply_rubric(QUESTION, CHANGED, moves_version(rubric_moves(marks.reader.question(QUESTION), CHANGED)))
     undo = marks.undo(second.id)
     assert other.answers_by_marker() == {"a marker": 3}, "neither an undo nor a changed rubric is a mark"
     marks.undo(undo.entry.id)
@@ -56,8 +51,8 @@ def test_answers_are_counted_by_their_last_marker(course, marks):
 
 
 def test_stale_mark_changes_nothing(course, marks, dump):
-    seen = _versions(course, "ada", "bob")
-    marks.give(QUESTION, _versions(course, "bob"), 1, "")
+    seen = versions_of(course, "ada", "bob")
+    marks.give(QUESTION, versions_of(course, "bob"), 1, "")
     before = dump()
     with pytest.raises(StaleMarkError):
         marks.give(QUESTION, seen, 4, "Both.")
@@ -65,7 +60,7 @@ def test_stale_mark_changes_nothing(course, marks, dump):
 
 
 def test_mark_for_another_text_is_stale(course, marks):
-    seen = _versions(course, "ada")
+    seen = versions_of(course, "ada")
     write_answer(course, "ada", "Something else entirely.")
     with pytest.raises(StaleMarkError):
         marks.give(QUESTION, seen, 4, "")
@@ -73,7 +68,7 @@ def test_mark_for_another_text_is_stale(course, marks):
 
 def test_change_during_the_write_is_refused(course, marks, dump, monkeypatch):
     """The formgrader writes after the versions were compared, and before the transaction."""
-    seen = _versions(course, "ada", "bob")
+    seen = versions_of(course, "ada", "bob")
     begin = MarksJournal.begin
 
     def begin_late(journal, entry):
@@ -85,7 +80,7 @@ def test_change_during_the_write_is_refused(course, marks, dump, monkeypatch):
     monkeypatch.setattr(MarksJournal, "begin", begin_late)
     with pytest.raises(StaleMarkError):
         marks.give(QUESTION, seen, 4, "")
-    states = {student: answer.state for student, answer in _answers(course).items()}
+    states = {student: answer.state for student, answer in answers_to(course).items()}
     assert (states["ada"].points, states["bob"].points) == (None, 1.0)
     assert marks.history() == []
 
@@ -93,13 +88,13 @@ def test_change_during_the_write_is_refused(course, marks, dump, monkeypatch):
 @pytest.mark.parametrize("points", [-0.5, 4.5, float("nan"), float("inf")])
 def test_impossible_points_are_refused(course, marks, points):
     with pytest.raises(CourseError, match="between 0 and 4"):
-        marks.give(QUESTION, _versions(course, "ada"), points, "")
+        marks.give(QUESTION, versions_of(course, "ada"), points, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the process that is killed is a fork")
 @pytest.mark.parametrize("killed_at", ["before", "after"])
 def test_kill_around_the_commit_is_recovered(course, marks, dump, monkeypatch, killed_at):
-    untouched, versions = dump(), _versions(course, "ada", "cyd")
+    untouched, versions = dump(), versions_of(course, "ada", "cyd")
     die_while_marking(monkeypatch, killed_at, lambda: marks.give(QUESTION, versions, 2.5, "See the lesson."))
     assert (dump() == untouched) is (killed_at == "before")
     marks.recover()
@@ -110,70 +105,61 @@ def test_kill_around_the_commit_is_recovered(course, marks, dump, monkeypatch, k
     assert dump() == untouched
 
 
-RUBRIC = Rubric(QUESTION, "", "- 2 points: the variance\n- 1 point: the root")
-TICKS = ticked(RUBRIC, (1, 0.5))
-
-
-def _ticks(course):
-    return {student: answer.ticks for student, answer in _answers(course).items()}
-
-
 def test_a_comment_alone_keeps_the_ticks(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
-    marks.give(QUESTION, _versions(course, "ada"), None, "Why?")
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "Why not?")
-    assert _ticks(course)["ada"] == TICKS
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", TICKS)
+    marks.give(QUESTION, versions_of(course, "ada"), None, "Why?")
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "Why not?")
+    assert answers_to(course)["ada"].ticks == TICKS
 
 
 @pytest.mark.parametrize(("points", "ticks"), [(1, None), (2.5, ())])
 def test_points_of_the_marker_alone_have_no_ticks(course, marks, points, ticks):
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
-    marks.give(QUESTION, _versions(course, "ada"), points, "", ticks)
-    assert _ticks(course)["ada"] is None
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", TICKS)
+    marks.give(QUESTION, versions_of(course, "ada"), points, "", ticks)
+    assert answers_to(course)["ada"].ticks is None
 
 
 def test_undo_restores_the_mark_and_the_ticks_before(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "First.", TICKS)
-    second = marks.give(QUESTION, _versions(course, "ada"), 1, "", ticked(RUBRIC, (0, 1)))
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "First.", TICKS)
+    second = marks.give(QUESTION, versions_of(course, "ada"), 1, "", ticked(RUBRIC, (0, 1))).entry
     marks.undo(second.id)
-    assert _ticks(course)["ada"] == TICKS
-    assert _answers(course)["ada"].state == MarkState(2.5, False, "First.")
+    assert answers_to(course)["ada"].ticks == TICKS
+    assert answers_to(course)["ada"].state == MarkState(2.5, False, "First.")
 
 
 @pytest.mark.parametrize(("points", "ticks"), [(2.5, ticked(RUBRIC, (0.5, 1))), (3, None)])
 def test_undo_skips_who_was_marked_since(course, marks, points, ticks):
-    first = marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "", TICKS)
-    marks.give(QUESTION, _versions(course, "ada"), points, "Better.", ticks)
+    first = marks.give(QUESTION, versions_of(course, "ada", "cyd"), 2.5, "", TICKS).entry
+    marks.give(QUESTION, versions_of(course, "ada"), points, "Better.", ticks)
     assert marks.undo(first.id).skipped == ("ada",)
-    states = {student: answer.state for student, answer in _answers(course).items()}
+    states = {student: answer.state for student, answer in answers_to(course).items()}
     assert (states["ada"].points, states["cyd"]) == (points, MarkState(None, True, None))
 
 
 def test_points_changed_in_the_formgrader_have_no_ticks(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", TICKS)
     with Gradebook(course.gradebook_url) as book:
         book.find_grade(QUESTION, CHAPTER, CHAPTER, "ada").manual_score = 4.0
         book.db.commit()
-    assert _ticks(course)["ada"] is None
+    assert answers_to(course)["ada"].ticks is None
 
 
 def test_other_ticks_make_another_version(course, marks):
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", TICKS)
-    seen = _versions(course, "ada")
-    marks.give(QUESTION, _versions(course, "ada"), 2.5, "", ticked(RUBRIC, (0.5, 1)))
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", TICKS)
+    seen = versions_of(course, "ada")
+    marks.give(QUESTION, versions_of(course, "ada"), 2.5, "", ticked(RUBRIC, (0.5, 1)))
     with pytest.raises(StaleMarkError):
         marks.give(QUESTION, seen, 2.5, "", TICKS)
 
 
 def test_a_changed_rubric_is_applied_and_undone_as_one_entry(course, marks, dump):
-    marks.give(QUESTION, _versions(course, "ada", "cyd"), 2.5, "Good.", TICKS)
+    marks.give(QUESTION, versions_of(course, "ada", "cyd"), 2.5, "Good.", TICKS)
     before = dump()
-    now = ticked(Rubric(QUESTION, "", "- 1 point: the variance\n- 1 point: the root"), (1, 0.5))
-    moves = {student: (version, 1.5, now) for student, version in _versions(course, "ada", "cyd").items()}
-    entry = marks.apply_rubric(QUESTION, moves)
-    assert _answers(course)["cyd"].state == MarkState(1.5, False, "Good.")
-    assert (_ticks(course)["ada"], entry.reason) == (now, "rubric")
+    moves = moves_version(rubric_moves(marks.reader.question(QUESTION), CHANGED))
+    entry, moved = marks.apply_rubric(QUESTION, CHANGED, moves)
+    assert answers_to(course)["cyd"].state == MarkState(1.5, False, "Good.")
+    assert (answers_to(course)["ada"].ticks, entry.reason, moved) == (ticked(CHANGED, (1, 0.5)), "rubric", 2)
     with pytest.raises(StaleMarkError):
-        marks.apply_rubric(QUESTION, moves)
+        marks.apply_rubric(QUESTION, CHANGED, moves)
     assert marks.undo(entry.id).skipped == ()
-    assert (dump(), _ticks(course)["ada"]) == (before, TICKS)
+    assert (dump(), answers_to(course)["ada"].ticks) == (before, TICKS)

@@ -2,26 +2,30 @@
 
 import tracemalloc
 from dataclasses import replace
+from unittest.mock import patch
 
-from autograder.marking import questions
+from autograder.marking import graded_notebooks
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.ordering import group_identical, neighbour_order
-from autograder.marking.questions import notebook_cells, read_questions, unreadable_notebooks
+from autograder.marking.questions import unreadable_notebooks
 
-from .conftest import CHAPTER
+from .conftest import CHAPTER, CODE, QUESTION
 
 
 def test_unreadable_notebooks_are_named(course):
-    assert unreadable_notebooks(read_questions(course, CHAPTER)) == []
+    reader = ChapterReader(course, CHAPTER)
+    assert unreadable_notebooks(reader.questions()) == []
     (course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb").unlink()
     (course.folder("autograded", "dan", CHAPTER) / f"{CHAPTER}.ipynb").write_text("{", encoding="utf-8")
-    (question,) = chapter = read_questions(course, CHAPTER)
+    chapter = reader.questions()
+    question = chapter[-1]
     assert [answer.student for answer in question.answers] == ["ada", "cyd", "eve"]
     assert (question.blanks, question.unreadable) == (1, ("bob", "dan"))
     assert unreadable_notebooks(chapter) == ["bob", "dan"]
 
 
 def test_an_answer_that_waits_is_not_grouped_with_a_marked_one(course):
-    ada, *others = read_questions(course, CHAPTER)[0].answers
+    ada, *others = ChapterReader(course, CHAPTER).question(QUESTION).answers
     marked = replace(ada, state=replace(ada.state, waiting=False, points=2.0))
     groups = group_identical([marked, *others])
     assert [[answer.student for answer in group] for group in groups] == [["ada"], ["cyd"], ["eve"], ["bob"]]
@@ -58,20 +62,13 @@ def test_a_huge_answer_takes_little_memory() -> None:
         tracemalloc.stop()
 
 
-def test_a_graded_notebook_is_read_again_only_after_it_has_changed(course, monkeypatch):
-    read: list[str] = []
-
-    def counted(course, chapter, student):
-        read.append(student)
-        return notebook_cells(course, chapter, student)
-
-    monkeypatch.setattr(questions, "notebook_cells", counted)
-    notebooks = questions.GradedNotebooks(course, CHAPTER)
-    first = read_questions(course, CHAPTER, notebooks)
-    everyone = sorted(read)
-    assert read_questions(course, CHAPTER, notebooks) == first
-    assert sorted(read) == everyone
+def test_a_graded_notebook_is_read_again_only_after_it_has_changed(course):
+    reader = ChapterReader(course, CHAPTER)
     path = course.folder("autograded", "bob", CHAPTER) / f"{CHAPTER}.ipynb"
-    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert read_questions(course, CHAPTER, notebooks) == first
-    assert sorted(read) == sorted([*everyone, "bob"])
+    with patch.object(graded_notebooks, "named_cells", wraps=graded_notebooks.named_cells) as read:
+        first = reader.questions()
+        assert reader.questions() == first
+        assert read.call_count == len(CODE)
+        path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        assert reader.questions() == first
+        assert [call.args for call in read.call_args_list[len(CODE) :]] == [(path,)]

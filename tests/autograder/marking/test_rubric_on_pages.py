@@ -16,17 +16,15 @@ from autograder.grading.plugin import configured
 from autograder.grading.reports.feedback_archive import member_pages
 from autograder.grading.reports.rubric_counts import rubric_counts
 from autograder.marking.marks import Marks
-from autograder.marking.questions import read_questions
 from autograder.marking.rubric_ticks import ticked
 
-from .conftest import CHAPTER, QUESTION
+from .conftest import CHAPTER, QUESTION, versions_of
 
 RUBRIC = Rubric(QUESTION, "", "- 2 points: the variance is $D_h$\n- 1 point: the root\n- 1 point: examples")
 
 
 def _give(course, student, points, ticks):
-    answers = {answer.student: answer for answer in read_questions(course, CHAPTER)[0].answers}
-    Marks(course, CHAPTER, "a marker").give(QUESTION, {student: answers[student].version}, points, "", ticks)
+    Marks(course, CHAPTER, "a marker").give(QUESTION, versions_of(course, student), points, "", ticks)
 
 
 def test_items_are_counted_by_share(course):

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from autograder.course.authoring.rubrics import Rubric
 from autograder.grading.record.marks_journal import MarkState
-from autograder.marking.points_field import read_points
 from autograder.marking.questions import Answer, Question
 from autograder.marking.rubric_ticks import (
     carried_over,
@@ -24,6 +23,7 @@ from autograder.marking.rubric_ticks import (
     ticked,
     unticked,
 )
+from autograder.marking.server import read_points
 
 BEFORE = Rubric("q", "", "- 2 points: the variance of a score\n- 1 point: the square root\n- 1 point: examples")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
@@ -12,11 +13,13 @@ from nbgrader.api import Gradebook
 
 from autograder.commands.main import main
 from autograder.course.authoring.rubrics import Rubric
+from autograder.intake.notebook import manifest
+from autograder.marking.chapter_reader import ChapterReader
 from autograder.marking.marks import Marks
-from autograder.marking.questions import MarkState, read_questions
+from autograder.marking.questions import MarkState
 from autograder.marking.server import local_time
 
-from .conftest import CHAPTER, EXERCISE, QUESTION, text_of, write_answer
+from .conftest import CHAPTER, EXERCISE, QUESTION, answers_to, text_of, versions_of, write_answer
 
 ATTACK = '<script>alert(1)</script><img src="x" onerror="alert(2)">[a](javascript:alert(3))'
 
@@ -27,14 +30,32 @@ def test_group_is_marked_and_undone(visit, course):
         data = {"members": members[0], "points": 3, "comment": "Good."}
         given = await client.ask(f"/question/{QUESTION}/give", data=data, X_XSRFToken=xsrf)
         assert given.code == 200
-        states = {answer.student: answer.state for answer in read_questions(course, CHAPTER)[0].answers}
-        assert states["ada"] == states["cyd"] == MarkState(3.0, False, "Good.")
+        assert [answers_to(course)[name].state for name in ("ada", "cyd")] == [MarkState(3.0, False, "Good.")] * 2
         assert "a marker" in (await client.ask("/history")).body.decode()
         undone = await client.ask("/undo", data={"entry": json.loads(given.body)["entry"]}, X_XSRFToken=xsrf)
         assert json.loads(undone.body) == {"undone": 2, "skipped": 0, "names": []}
 
     visit(steps)
-    assert read_questions(course, CHAPTER)[0].waiting == 4
+    assert ChapterReader(course, CHAPTER).question(QUESTION).waiting == 4
+
+
+@pytest.mark.parametrize("name", [QUESTION, EXERCISE])
+def test_a_click_opens_the_gradebook_once_and_reads_the_chapter_once(visit, course, name):
+    (course.root / "course.toml").write_text(f"[chapters.{CHAPTER}]\ndue = 2026-03-28T12:00:00\n", encoding="utf-8")
+
+    async def steps(client):
+        xsrf, members = await client.page(name)
+        data = {"members": members[0], "points": 1, "comment": "Why?"}
+        with (
+            patch.object(Gradebook, "__init__", autospec=True, side_effect=Gradebook.__init__) as opened,
+            patch.object(manifest, "read_manifest", wraps=manifest.read_manifest) as read,
+        ):
+            given = await client.ask(f"/question/{name}/give", data=data, X_XSRFToken=xsrf)
+            assert (given.code, opened.call_count, read.call_count) == (200, 1, 1)
+            undone = await client.ask("/undo", data={"entry": json.loads(given.body)["entry"]}, X_XSRFToken=xsrf)
+            assert (undone.code, opened.call_count, read.call_count) == (200, 2, 2)
+
+    visit(steps)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +79,7 @@ def test_malformed_mark_is_refused(visit, course, changed):
         assert "Traceback" not in response.body.decode()
 
     visit(steps)
-    assert read_questions(course, CHAPTER)[0].waiting == 4
+    assert ChapterReader(course, CHAPTER).question(QUESTION).waiting == 4
 
 
 def test_overview_counts_unreadable_notebooks(visit, course):
@@ -109,7 +130,7 @@ def test_other_ticks_are_refused(visit, course, changed, code):
         assert (answer.code, "Traceback" in answer.body.decode()) == (code, False)
 
     visit(steps)
-    assert read_questions(course, CHAPTER)[0].waiting == 4
+    assert ChapterReader(course, CHAPTER).question(QUESTION).waiting == 4
 
 
 @pytest.mark.parametrize("names", [False, True])
@@ -132,15 +153,13 @@ def test_changed_rubric_lists_who_moves_and_is_applied(visit, course, names):
         assert "Changed rubric" in (await client.ask("/history")).body.decode()
 
     visit(steps, names=names)
-    states = {answer.student: answer.state.points for answer in read_questions(course, CHAPTER)[0].answers}
-    assert (states["ada"], states["cyd"], states["bob"]) == (2.0, 2.0, None)
+    assert [answers_to(course)[student].state.points for student in ("ada", "cyd", "bob")] == [2.0, 2.0, None]
 
 
 def test_overview_counts_answers_by_marker(visit, course):
     assert "Marked by" not in text_of(visit, "/")
     for marker, student in (("ann <b>", "ada"), ("bo", "bob")):
-        version = next(one for one in read_questions(course, CHAPTER)[0].answers if one.student == student).version
-        Marks(course, CHAPTER, marker).give(QUESTION, {student: version}, 1.0, "")
+        Marks(course, CHAPTER, marker).give(QUESTION, versions_of(course, student), 1.0, "")
     assert "ann &lt;b&gt; 1 answer, bo 1 answer" in text_of(visit, "/")
 
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from autograder.commands.mark import mark
 from autograder.marking import server as marking_server
-from autograder.marking.code_questions import ChapterReader
-from autograder.marking.live_view.live import LiveApplication
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.live_view import LiveApplication
 from autograder.marking.server import MarkingApplication
 from autograder.quizzes.viva.live_view import server as viva_server
 from autograder.quizzes.viva.live_view.server import VivaApplication

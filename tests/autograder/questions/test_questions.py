@@ -7,17 +7,17 @@ import json
 import linecache
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 import torch
 
 from autograder.checks import exercise
-from autograder.quizzes.questions.choose import questions
 from autograder.quizzes.questions.code import Code, NoSourceError
 from autograder.quizzes.questions.facts import Facts, gather
-from autograder.quizzes.questions.options import filled
-from autograder.quizzes.questions.question import Question, numbered_code, question_text
+from autograder.quizzes.questions.kinds import questions
+from autograder.quizzes.questions.question import Question, filled, numbered_code, question_text
 from autograder.quizzes.questions.quiz import ask_about
 from autograder.quizzes.questions.with_recordings import recorded_sheet
 from autograder.quizzes.viva.interviews import checked_facts
@@ -91,12 +91,12 @@ def test_a_changed_line_fails_the_row_that_the_check_fails(mine: Facts) -> None:
 
 
 def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Facts) -> None:
-    assert Facts.from_dict(json.loads(json.dumps(mine.to_dict()))) == mine
+    assert checked_facts(json.loads(json.dumps(asdict(mine))), "causal_mask", mine.source) == mine
     assert gather(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet()) == mine
 
 
 def test_printed_facts_about_other_code_than_was_handed_in_are_refused(mine: Facts) -> None:
-    data = json.loads(json.dumps(mine.to_dict()))
+    data = json.loads(json.dumps(asdict(mine)))
     assert checked_facts(data, "causal_mask", mine.source).runs == mine.runs
     with pytest.raises(ValueError, match="facts"):
         checked_facts(data, "causal_mask", mine.source.replace("<=", "<"))

@@ -1,6 +1,6 @@
-"""Prepare anonymous data of a running class for a projector: counts of at least three, titles of rows, and diagnoses.
+"""Serve the live view, which may be projected: a second, read-only server whose page follows a running autograde.
 
-Protects against showing:
+It shows counts of at least three, titles of rows, and diagnoses. Protects against showing:
 
 - authorship: no names, no code, and no counts below three
 - information that is secret before submission: no messages, no examples, and no rows that failed only on hidden tests
@@ -8,20 +8,90 @@ Protects against showing:
 
 from __future__ import annotations
 
+import json
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from tornado.web import HTTPError
 
 from autograder.checking.hidden_messages import FORBIDDEN, WRONG
 from autograder.checking.verdict import Finding, Verdict
 from autograder.grading.record.results import ExerciseResult
 from autograder.marking.behaviour_groups import BehaviourGroup
-from autograder.marking.code_questions import Exercise, GradedCode, is_blank
+from autograder.marking.chapter_reader import ChapterReader
+from autograder.marking.graded_code import GradedCode
+from autograder.marking.local_server import LocalApplication, LocalHandler
+from autograder.marking.questions import Question
 
+COOKIE = "tfcourse_live"
 SMALLEST_COUNT = 3
+# Reading 800 results takes seconds: the marking page answers in between.
+_PAUSE, _PAUSE_PER_READING = 2.0, 4.0
 
 
-def live_state(exercises: Sequence[Exercise], code: GradedCode, shown: Mapping[str, int]) -> dict[str, Any]:
+class LiveApplication(LocalApplication):
+    """The live view's handlers. None of them writes.
+
+    Args:
+        reader: reads the chapter; it may be shared with the marking page.
+        clock: returns seconds.
+    """
+
+    cookie: ClassVar[str] = COOKIE
+
+    def __init__(self, reader: ChapterReader, clock: Callable[[], float] = time.monotonic) -> None:
+        self.exercises = reader.exercises()
+        self._reader, self._clock = reader, clock
+        self._code: GradedCode | None = None
+        self._next = 0.0
+        super().__init__(reader.chapter, [("/", LivePageHandler), ("/state", StateHandler)])
+
+    def state(self, shown: Mapping[str, int]) -> dict[str, Any]:
+        """Return what the page shows now.
+
+        Args:
+            shown: how many groups of each exercise the lecturer has revealed.
+        """
+        begin = self._clock()
+        if self._code is None or begin >= self._next:
+            self._code = self._reader.graded_code()
+            state = live_state(self.exercises, self._code, shown)
+            self._next = self._clock() + _PAUSE + _PAUSE_PER_READING * (self._clock() - begin)
+            return state
+        return live_state(self.exercises, self._code, shown)
+
+
+class LiveHandler(LocalHandler):
+    """A handler of the live view."""
+
+    application: LiveApplication
+
+
+class LivePageHandler(LiveHandler):
+    """Serves the page, whose script requests the state."""
+
+    def get(self) -> None:
+        """Send the page."""
+        self.show("live.html")
+
+
+class StateHandler(LiveHandler):
+    """Sends what the page shows."""
+
+    def get(self) -> None:
+        """Send bars, rows and the revealed groups."""
+        try:
+            shown = json.loads(self.get_query_argument("shown", "{}"))
+        except ValueError:
+            shown = None
+        if not isinstance(shown, dict) or not all(type(count) is int and count >= 0 for count in shown.values()):
+            raise HTTPError(400, reason="Shown is not an object of counts")
+        self.write(self.application.state(shown))
+
+
+def live_state(exercises: Sequence[Question], code: GradedCode, shown: Mapping[str, int]) -> dict[str, Any]:
     """Return what the live view shows, ready for JSON.
 
     Args:
@@ -29,27 +99,18 @@ def live_state(exercises: Sequence[Exercise], code: GradedCode, shown: Mapping[s
         code: what grading has left by now.
         shown: how many groups of each exercise the lecturer has revealed.
     """
-    outcomes: dict[str, dict[str, ExerciseResult]] = {exercise.name: {} for exercise in exercises}
-    for result in code.results:
-        for part in result.exercises if result.status == "graded" else ():
-            if part.name in outcomes:
-                outcomes[part.name][result.student] = part
-    questions = [
-        _question(exercise, code, outcomes[exercise.name], shown.get(exercise.name, 0)) for exercise in exercises
-    ]
+    questions = [_question(exercise, code, shown.get(exercise.name, 0)) for exercise in exercises]
     graded = sum(result.status == "graded" for result in code.results)
     return {"graded": graded if graded >= SMALLEST_COUNT else None, "questions": questions}
 
 
-def _question(
-    exercise: Exercise, code: GradedCode, outcomes: Mapping[str, ExerciseResult], shown: int
-) -> dict[str, Any]:
-    blank = {answer.student for answer in code.answers.get(exercise.name, []) if is_blank(answer, exercise)}
+def _question(exercise: Question, code: GradedCode, shown: int) -> dict[str, Any]:
+    blank, outcomes = code.blank(exercise.name, exercise.stub), code.outcomes(exercise.name)
     written = {student: part for student, part in outcomes.items() if student not in blank}
     # The page says how many are graded: what the bar lacks is how many left the stub, which must not be one or two.
     counts = Counter(_kind(part) for part in (written if len(blank) >= SMALLEST_COUNT else outcomes).values())
     verdicts = {student: part.verdict for student, part in written.items() if part.verdict is not None}
-    groups = [group for group in code.groups(exercise) if len(group.members) >= SMALLEST_COUNT]
+    groups = [group for group in code.groups(exercise.name, exercise.stub) if len(group.members) >= SMALLEST_COUNT]
     return {
         "name": exercise.name,
         "title": exercise.title,

@@ -1,1 +1,0 @@
-"""Show a running class on a projector: counts and diagnoses, and nothing of a person's."""
