@@ -251,7 +251,7 @@ def _run(
         raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{error_tail(errors or output)}")
     remove_unused_pictures(work / "html")
     sound.write_text(skeleton, encoding="utf-8")
-    prune_execution_caches(executions, execution_cache_path(root, executions))
+    prune_execution_caches(execution_cache_path(root, executions))
     return report
 
 

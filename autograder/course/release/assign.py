@@ -27,7 +27,6 @@ from autograder.course.folder import Course
 from autograder.course.known_names import note_project_chapters
 from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.course.release.nbgrader_release import generate_assignment, released_notebook
-from autograder.course.release.parts_index import PARTS_INDEX
 from autograder.course.release.secret_texts import project_secrets
 from autograder.course.release.student_files import write_student_files
 from autograder.errors import CourseError
@@ -146,7 +145,7 @@ def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> No
         for chapter, paths in files.items()
         for path in paths
     ]
-    leaks = find_leaks(materials, project_secrets(root, registry), root / PARTS_INDEX)
+    leaks = find_leaks(materials, project_secrets(root, registry), root)
     refuse_leaks(leaks, "the release would give solutions away")
 
 

@@ -27,7 +27,6 @@ from autograder.static_analysis.definitions import ModuleSource, find_definition
 
 # The date of this version, because a wheel's bytes must not depend on the clock. tests/test_repository.py compares it with CITATION.cff.
 RELEASED = (2026, 11, 28)
-CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
 # The extras that the package itself recommends for generating text and loading weights. The others are for lecturers.
 _EXTRAS = ("notebooks", "data", "corpora")
@@ -188,7 +187,7 @@ def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
     out = (exercise for exercise in chapter.registry.values() if exercise.chapter <= chapter.name)
     return {
         f"autograder/checking/recordings/{name}.safetensors": content
-        for name, content in record_answer_keys(out, root / CACHE).items()
+        for name, content in record_answer_keys(out, root).items()
     }
 
 

@@ -9,15 +9,14 @@ import nbformat
 
 from autograder.atomic_files import write_all_or_none
 from autograder.content_hash import hash_files
+from autograder.course.artifact_cache import cached_artifact, code_hash
 from autograder.course.authoring.assignment_summary import parts_of, summary_of
 from autograder.course.authoring.chapter import Chapter, chapters
 from autograder.course.authoring.drift import raise_if_drifted
-from autograder.course.release.artifact_cache import cached_artifact, code_hash
 from autograder.course.release.assistants import assistant_files
 from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.course.release.lesson_notebook import lesson_name, lesson_notebooks
 from autograder.course.release.nbgrader_release import released_notebook
-from autograder.course.release.parts_index import PARTS_INDEX
 from autograder.course.release.secret_texts import project_secrets
 from autograder.course.release.student_build import build_student_wheel, wheel_name, zipped
 
@@ -76,28 +75,10 @@ _LESSON = """\
 """
 
 
-def student_files(root: Path, out_dir: Path, only: Sequence[str] | None = None) -> dict[str, list[Path]]:
-    """Write the notebook and the package of chapters, for the site's downloads.
+class StudentFiles:
+    """The downloads of chapters for the site, written in two steps.
 
     A chapter's package holds the solutions of earlier chapters: publish a chapter after the deadlines of those before.
-
-    Args:
-        out_dir: the folder for them, with a folder per chapter.
-        only: names of the chapters to write; all by default.
-
-    Returns:
-        The files by chapter: the notebook, the package, and the lesson's notebook if the chapter has a lesson.
-
-    Raises:
-        CourseError: if a chapter has faults, a file reveals a solution, or a file cannot be written.
-    """
-    files = StudentFiles(root, out_dir, only)
-    files.add_packages()
-    return files.paths
-
-
-class StudentFiles:
-    """The downloads of :func:`student_files` in two steps.
 
     The constructor writes the notebooks: nbgrader changes the process's working folder for that, and lessons run on all processors.
     :meth:`add_packages` can run in a thread beside other work.
@@ -131,7 +112,7 @@ class StudentFiles:
         for chapter, folder in reversed(self._folders.items()):
             _wheel(self._root, chapter, self._code, folder)
         materials = [Material(path, chapter) for chapter, paths in self.paths.items() for path in paths]
-        leaks = find_leaks(materials, project_secrets(self._root), self._root / PARTS_INDEX)
+        leaks = find_leaks(materials, project_secrets(self._root), self._root)
         refuse_leaks(leaks, "the downloads would give solutions away")
 
 
