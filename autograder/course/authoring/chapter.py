@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.drift import Drift
 from autograder.course.authoring.myst import notebook_of, read_text
 from autograder.course.authoring.rubrics import Rubric, read_rubrics
 from autograder.course.chapter_names import did_you_mean, matching_chapters
 from autograder.errors import CourseError
 
 ANSWER_TEXT = "YOUR ANSWER HERE"
+_TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A difference between a generated file and its source, or a contradiction in the source."""
+
+    file: Path
+    cell: str  # the grade id of the cell; empty for the whole file
+    what: str  # the difference
+    do: str  # how to fix it
+    mendable: bool = False  # whether ``tfcourse sync`` mends it; with any other drift it changes nothing
+
+    def __str__(self) -> str:
+        where = f"{self.file}, cell {self.cell}" if self.cell else str(self.file)
+        return f"{where}: {self.what}. {self.do}"
+
+
+def raise_if_drifted(drifts: Sequence[Drift], message: str, *, where: object = None, do: str = "") -> None:
+    """Raise a CourseError that lists the drifts, if there are any.
+
+    Raises:
+        CourseError: with one line per drift.
+    """
+    if drifts:
+        listed = "\n".join(f"  - {drift}" for drift in drifts)
+        raise CourseError(f"{message}:\n{listed}", where=where, do=do)
 
 
 def _all_exercises() -> Mapping[str, Exercise]:
@@ -69,9 +96,20 @@ class Chapter:
         return self.root / "solutions" / self.name / "exercises.ipynb"
 
     @property
+    def number(self) -> str:
+        """The chapter's number as two digits."""
+        return self.name.partition("_")[0]
+
+    @property
     def tag(self) -> str:
         """The chapter's number as a short tag, ``ch03``, for versions."""
-        return f"ch{self.name.partition('_')[0]}"
+        return f"ch{self.number}"
+
+    @property
+    def title(self) -> str:
+        """The lesson's title without its number."""
+        match = _TITLE.search(read_text(self.lesson))
+        return match[1] if match else self.name
 
     @cached_property
     def text(self) -> str:

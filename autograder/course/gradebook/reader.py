@@ -14,10 +14,10 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.course_rules import without_vivas
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
 from autograder.course.paths import shell_command
-from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 
 

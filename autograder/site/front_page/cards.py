@@ -19,7 +19,6 @@ from autograder.site.front_page.card_drawings import card_drawing
 from autograder.site.front_page.facts import ChapterSize, chapter_size, hours
 from autograder.site.page_parts.closed_chapters import site_chapters
 
-_TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
 _LINE = re.compile(r"^(\d\d): (.+)$")
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
@@ -38,15 +37,10 @@ class CourseCards(Directive):  # type: ignore[misc] # docutils has no types
             env.note_dependency(str(chapter.lesson))
         up = "../" * str(env.docname).count("/")
         try:
-            built = read_built("\n".join(self.content), [number_of(chapter) for chapter in course])
+            built = read_built("\n".join(self.content), [chapter.number for chapter in course])
         except CourseError as error:
             raise self.error(str(error)) from error
         return [nodes.raw("", cards_html(shown, built, lambda document: f"{up}{document}.html"), format="html")]
-
-
-def number_of(chapter: Chapter) -> str:
-    """Return a chapter's number as two digits."""
-    return chapter.name.partition("_")[0]
 
 
 def read_built(text: str, numbers: list[str]) -> dict[str, str]:
@@ -77,20 +71,18 @@ def cards_html(course: list[Chapter], built: Mapping[str, str], link: Callable[[
         built: what the reader will have built, by the chapter's number.
         link: gives the relative address of a document of the site.
     """
-    cards = [_card(chapter, built[number_of(chapter)], link) for chapter in course]
+    cards = [_card(chapter, built[chapter.number], link) for chapter in course]
     # One style sheet is enough for all drawings of the page.
     return '<ol class="tfc-cards">' + cards[0] + "".join(_STYLE.sub("", card) for card in cards[1:]) + "</ol>"
 
 
 def _card(chapter: Chapter, built: str, link: Callable[[str], str]) -> str:
-    number = number_of(chapter)
-    match = _TITLE.search(chapter.lesson.read_text(encoding="utf-8"))
-    title = escape(match[1] if match else chapter.name)
+    number = chapter.number
     drawing = card_drawing(number).to_html(alt=f"Drawing for chapter {number}")
     lesson = link(f"chapters/{chapter.name}/lesson")
     return (
         f'<li class="tfc-card"><div class="tfc-card-drawing" aria-hidden="true">{drawing}</div><div>'
-        f'<h3 class="tfc-card-title"><span class="tfc-number">{number}</span> <a href="{lesson}">{title}</a></h3>'
+        f'<h3 class="tfc-card-title"><span class="tfc-number">{number}</span> <a href="{lesson}">{escape(chapter.title)}</a></h3>'
         f'<p class="tfc-card-built">{escape(built)}</p>'
         f'<p class="tfc-card-effort">{_effort(chapter_size(chapter))}</p></div></li>'
     )

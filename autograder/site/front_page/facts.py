@@ -21,8 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 from autograder.course.authoring.chapter import Chapter
-from autograder.course.authoring.effort import efforts
-from autograder.course.authoring.reading_time import reading_minutes
+from autograder.course.authoring.numbering import efforts
 from autograder.errors import CourseError
 from autograder.site.page_parts.closed_chapters import site_chapters
 
@@ -194,3 +193,26 @@ def facts_html(facts: Facts) -> str:
     listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in entries.items())
     citation = f"<details><summary>Cite this course</summary><pre>{escape(facts.bibtex)}</pre></details>"
     return f'<div class="tfc-facts"><dl>{listed}</dl>{citation}</div>'
+
+
+WORDS_PER_MINUTE = 200
+LINES_PER_MINUTE = 10
+
+_CELL = re.compile(r"```\{code-cell\}[^\n]*\n(.*?)\n```", re.DOTALL)
+_FENCE = re.compile(r"```.*?\n```", re.DOTALL)
+_OPTION = re.compile(r"^:(?:tags|mystnb):.*\n+", re.MULTILINE)
+_HIDDEN = re.compile(r"^:tags: \[.*(?:hide-input|remove-input)", re.MULTILINE)
+
+
+def reading_minutes(text: str) -> int:
+    """Return the minutes that a lesson's text takes to read: its words, and the lines of code that are not folded.
+
+    Args:
+        text: the lesson as MyST Markdown.
+    """
+    word_count = len(_FENCE.sub("", text).split())
+    lines = 0
+    for cell in _CELL.findall(text):
+        if not _HIDDEN.search(cell):
+            lines += sum(bool(line.strip()) for line in _OPTION.sub("", cell).splitlines())
+    return round(word_count / WORDS_PER_MINUTE + lines / LINES_PER_MINUTE)

@@ -17,7 +17,7 @@ from docutils import nodes
 
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter, chapters
-from autograder.course.authoring.effort import Effort, efforts
+from autograder.course.authoring.numbering import Effort, efforts
 from autograder.site.course_map import heading_anchor, uses
 
 _SECTIONS = re.compile(r"^\*In the lesson:\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
