@@ -129,7 +129,8 @@ def prepare_docstring(app: object, what: str, name: str, obj: object, options: o
         is_first = not prepared if is_attribute else prepared and prepared[-1].strip() in ("Returns:", "Yields:")
         first, _, rest = line.strip().partition(" ")
         margin = line[: len(line) - len(line.lstrip())]
-        prepared += [margin + first, margin + rest] if is_first and ":" in rest else [line]
+        is_typed = is_first and rest and ":" in (line if is_attribute else rest)
+        prepared += [margin + first, margin + rest] if is_typed else [line]
     lines[:] = prepared
 
 
