@@ -6,6 +6,7 @@ jupyter-cache keys an executed notebook by its kernel and its code cells, and ig
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from autograder.content_hash import environment_hash, hash_files
 from autograder.course.artifact_cache import delete_oldest, key_digest
+from autograder.course.lock import lock_folder
 
 SOURCES = ("tfcourse",)
 """Folders whose Python files a lesson runs. A lesson that shows verdicts needs ``autograder/checking`` and ``autograder/checks`` too."""
@@ -52,15 +54,13 @@ def open_execution_cache(path: Path) -> Any:
 @contextmanager
 def lock_execution_caches(base: Path) -> Iterator[None]:
     """Wait until no other process writes into a cache below ``base``."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks
-        yield
-        return
     base.mkdir(parents=True, exist_ok=True)
-    with (base.parent / "lessons.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    handle = lock_folder(base, wait=True)
+    try:
         yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def prune_execution_caches(current: Path) -> None:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 
@@ -77,23 +77,15 @@ def efforts_by_name(course: list[Chapter]) -> dict[str, tuple[Chapter, Effort]]:
 def _needed(
     exercise: Exercise, chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]
 ) -> tuple[Needed, ...]:
-    same: list[tuple[int, Needed]] = []
-    others: list[tuple[str, Needed]] = []
-    for name in uses(exercise.name, chapter.registry):
-        if name not in places:
-            continue
+    needed = []
+    for name in uses(exercise.name, chapter.registry) & places.keys():
         where, effort = places[name]
-        anchor = f"#{heading_anchor(effort.heading)}"
-        if where.name == chapter.name:
-            same.append((effort.number, Needed(name, str(effort.number), anchor)))
-        else:
-            address = link(f"chapters/{where.name}/exercises") + anchor
-            others.append((f"{where.name}{effort.number:03}", Needed(name, name, address)))
-    return tuple(needed for _, needed in [*sorted(same, key=_first), *sorted(others, key=_first)])
-
-
-def _first(pair: tuple[Any, Needed]) -> Any:
-    return pair[0]
+        is_other = where.name != chapter.name
+        page = link(f"chapters/{where.name}/exercises") if is_other else ""
+        link_text = name if is_other else str(effort.number)
+        entry = Needed(name, link_text, f"{page}#{heading_anchor(effort.heading)}")
+        needed.append(((is_other, where.name, effort.number), entry))
+    return tuple(entry for _, entry in sorted(needed, key=itemgetter(0)))
 
 
 def add_notes(document: nodes.document, entries: list[Note]) -> None:
