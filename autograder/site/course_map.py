@@ -42,12 +42,7 @@ class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
 
 
 def road(course: list[Chapter], link: Callable[[str], str]) -> str:
-    """Return the picture: a station for each chapter, a chip for each exercise.
-
-    Args:
-        course: the chapters in the order of the lecture.
-        link: gives the relative address of a document of the site.
-    """
+    """Return the picture: a station for each chapter, a chip for each exercise."""
     registry = course[0].registry
     shown = {exercise.name for chapter in course for exercise in chapter.exercises()}
     parts = {name: sorted(uses(name, registry) & shown) for name in registry if name in shown}

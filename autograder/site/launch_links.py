@@ -26,13 +26,7 @@ class LaunchSettings:
 
     @classmethod
     def from_config(cls, value: dict[str, Any] | None) -> LaunchSettings | None:
-        """Read the configuration value.
-
-        Args:
-            value: the value of ``tfcourse_launch``; without a ``repository`` there are no buttons.
-
-        Returns:
-            The settings, or None for no buttons.
+        """Read the value of ``tfcourse_launch``; None if it has no ``repository``: then there are no buttons.
 
         Raises:
             ValueError: if a key is unknown, or the repository does not have the form ``https://github.com/owner/name``.
@@ -65,12 +59,7 @@ class LaunchSettings:
 
 
 def launch_links(settings: LaunchSettings, chapter: str) -> list[tuple[str, str]]:
-    """Return the services that open a chapter's notebooks, as pairs of name and address: the exercises, and the lesson if it is published.
-
-    Args:
-        settings: where the notebooks are published.
-        chapter: the chapter's name, for example ``"03_scaled_dot_product"``.
-    """
+    """Return the services that open a chapter's notebooks, as pairs of name and address: the exercises, and the lesson if it is published."""
     links = _services(settings, settings.notebook.format(chapter=chapter))
     if settings.lesson:
         path = settings.lesson.format(chapter=chapter, number=chapter.partition("_")[0])

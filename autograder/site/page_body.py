@@ -40,9 +40,6 @@ class _Pictures(HTMLParser):
 def picture_faults(html: str) -> list[str]:
     """Return what is wrong with the alternative texts of a piece of HTML, a sentence a picture.
 
-    Args:
-        html: a page or a part of one.
-
     Returns:
         One entry for each ``<img>`` whose ``alt``, and each ``<svg role="img">`` whose ``aria-label``, is missing, empty or a file
         path. An SVG without that role is decoration, or is named by the element around it.
@@ -57,12 +54,7 @@ _ELEMENT = re.compile(r"<([a-z][a-z0-9]*(?:-[a-z0-9]+)+)[\s>]")
 
 
 def element_files(body: str, static: Iterable[Path]) -> list[str]:
-    """Return the names of the static files that a page's custom elements need, in the order in which they are to be loaded.
-
-    Args:
-        body: the page's HTML.
-        static: the static folders; an element without files there needs none.
-    """
+    """Return the names of the static files that a page's custom elements need, in the order in which they are to be loaded."""
     elements = sorted(set(_ELEMENT.findall(body)))
     shared = sorted({name.rsplit("-", 1)[-1] for name in elements})
     candidates = [f"{name}.{suffix}" for name in (*shared, *elements) for suffix in ("css", "js")]

@@ -19,9 +19,6 @@ WIDTH, HEIGHT = 144.0, 84.0
 def card_drawing(number: str) -> Drawing:
     """Return the drawing of a chapter.
 
-    Args:
-        number: the chapter's number, for example ``"03"``.
-
     Raises:
         KeyError: if the chapter has no drawing.
     """

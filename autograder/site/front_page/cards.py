@@ -48,7 +48,6 @@ def read_built(text: str, numbers: list[str]) -> dict[str, str]:
 
     Args:
         text: one line per chapter; a line that begins with white space continues the previous line.
-        numbers: the chapters' numbers.
 
     Raises:
         CourseError: if the lines do not match the chapters in their order.
@@ -64,13 +63,7 @@ def read_built(text: str, numbers: list[str]) -> dict[str, str]:
 
 
 def cards_html(course: list[Chapter], built: Mapping[str, str], link: Callable[[str], str]) -> str:
-    """Return the cards as an ordered list.
-
-    Args:
-        course: the chapters in the order of the lecture.
-        built: what the reader will have built, by the chapter's number.
-        link: gives the relative address of a document of the site.
-    """
+    """Return the cards as an ordered list."""
     cards = [_card(chapter, built[chapter.number], link) for chapter in course]
     # One style sheet is enough for all drawings of the page.
     return '<ol class="tfc-cards">' + cards[0] + "".join(_STYLE.sub("", card) for card in cards[1:]) + "</ol>"

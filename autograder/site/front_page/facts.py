@@ -120,7 +120,6 @@ def count(root: Path, name: str, names: Collection[str] = ()) -> str:
     """Return a count of the site, such as ``chapters``, ``exercises`` or ``mistakes``.
 
     Args:
-        name: the name of the count.
         names: the chapters of the site; empty for all chapters of the course.
 
     Raises:
@@ -205,11 +204,7 @@ _HIDDEN = re.compile(r"^:tags: \[.*(?:hide-input|remove-input)", re.MULTILINE)
 
 
 def reading_minutes(text: str) -> int:
-    """Return the minutes that a lesson's text takes to read: its words, and the lines of code that are not folded.
-
-    Args:
-        text: the lesson as MyST Markdown.
-    """
+    """Return the minutes that a lesson's text takes to read: its words, and the lines of code that are not folded."""
     word_count = len(_FENCE.sub("", text).split())
     lines = 0
     for cell in _CELL.findall(text):

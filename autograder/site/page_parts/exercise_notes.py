@@ -54,7 +54,6 @@ def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: 
 
     Args:
         places: chapter and effort of every exercise of the course, by name.
-        link: gives the relative address of a document of the site.
     """
     points = {question.name: question.points for question in chapter.questions()}
     entries = []
@@ -193,13 +192,7 @@ def _prompts(chapter: Chapter) -> Iterator[tuple[int, str]]:
 
 
 def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]], address: str) -> None:
-    """Put a link to its exercises at the end of each section that they practise, before its subsections.
-
-    Args:
-        document: the lesson, which is changed.
-        practised: the exercises by the section's heading.
-        address: the relative address of the page of exercises.
-    """
+    """Put a link to its exercises at the end of each section that they practise, before its subsections."""
     for section in list(document.findall(nodes.section)):
         title = section.next_node(nodes.title)
         items = practised.get(" ".join(title.astext().split())) if title is not None else None
@@ -214,15 +207,7 @@ def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]]
 
 
 def annotate(document: nodes.document, root: Path, chapter: str, kind: str, link: Callable[[str], str]) -> None:
-    """Add the notes to a page of exercises, or the links to exercises to a lesson.
-
-    Args:
-        document: the page, which is changed.
-        root: the course's root folder.
-        chapter: the chapter's name.
-        kind: ``"lesson"`` or ``"exercises"``.
-        link: gives the relative address of a document of the site.
-    """
+    """Add the notes to a page of exercises, or the links to exercises to a lesson."""
     course = [item for item in chapters(root) if item.exercises()]
     page = next((item for item in course if item.name == chapter), None)
     if page is None:
