@@ -54,7 +54,6 @@ from autograder.site.page_parts.closed_chapters import closed_chapters, register
 from autograder.site.page_parts.exercise_notes import annotate
 from autograder.site.page_parts.notation_page import fold_letters
 from autograder.site.page_parts.sidebar import shortened
-from autograder.site.page_parts.written_text import WrittenText
 from autograder.site_address import site_address
 
 _LOGGER = logging.getLogger(__name__)
@@ -85,7 +84,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_report", "", "", [str])
     find_plugins_once()
     app.add_directive("road", CourseMap)
-    app.add_directive("written-text", WrittenText)
     register(app)
     register_closed_chapters(app)
     app.connect("config-inited", configure)

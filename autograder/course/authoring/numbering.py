@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from autograder.course.authoring.chapter import Chapter, grade_id, is_answer, is_stub
 from autograder.course.authoring.myst import lines_outside_code
@@ -28,6 +28,7 @@ class Effort:
     title: str  # its heading without the number, as Markdown
     difficulty: int  # stars, from one to three
     minutes: int  # the time for a student who has read the lesson
+    prompt: str = field(default="", repr=False)  # the text of its prompt, Markdown
 
     @property
     def heading(self) -> str:
@@ -61,7 +62,7 @@ def _effort(name: str, prompt: str, chapter: Chapter) -> Effort:
             where=chapter.path,
             do="Write a heading such as “## 6 · Mass: `top_p`”, and below it “*Difficulty ★★, about 20 minutes.*”",
         )
-    return Effort(name, int(heading[1]), heading[2], len(effort[1]), int(effort[2]))
+    return Effort(name, int(heading[1]), heading[2], len(effort[1]), int(effort[2]), prompt)
 
 
 def with_numbered_headings(text: str) -> str:

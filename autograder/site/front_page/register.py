@@ -14,7 +14,7 @@ from sphinx.util import logging
 from autograder.errors import CourseError
 from autograder.site.front_page.attempts import Attempts
 from autograder.site.front_page.cards import CourseCards
-from autograder.site.front_page.facts import CloneCommands, CourseFacts, count, fact, role
+from autograder.site.front_page.facts import CloneCommands, CourseFacts, WrittenText, count, fact, role
 from autograder.site.front_page.hero import Hero, hero, resolve_hero
 from autograder.site.page_parts.closed_chapters import site_chapters
 
@@ -68,6 +68,7 @@ def register(app: Sphinx) -> None:
     app.add_directive("course-cards", CourseCards)
     app.add_directive("course-facts", CourseFacts)
     app.add_directive("hero", Hero)
+    app.add_directive("written-text", WrittenText)
     app.add_node(hero)
     app.connect("doctree-resolved", _fill_hero)
 

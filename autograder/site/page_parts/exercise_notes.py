@@ -7,7 +7,7 @@ sections from the prompts' quotations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from operator import itemgetter
@@ -176,19 +176,11 @@ def _code(title: str) -> str:
 def exercises_by_heading(chapter: Chapter) -> dict[str, list[Effort]]:
     """Return the exercises that practise each section of the lesson, by the section's heading."""
     practised: dict[str, list[Effort]] = {}
-    named = {effort.number: effort for effort in efforts(chapter)}
-    for number, prompt in _prompts(chapter):
-        quotes = _SECTIONS.search(prompt)
+    for effort in {effort.number: effort for effort in efforts(chapter)}.values():
+        quotes = _SECTIONS.search(f"{effort.prompt}\n\n")
         for heading in _QUOTED.findall(quotes[1]) if quotes else ():
-            practised.setdefault(" ".join(heading.split()), []).append(named[number])
+            practised.setdefault(" ".join(heading.split()), []).append(effort)
     return practised
-
-
-def _prompts(chapter: Chapter) -> Iterator[tuple[int, str]]:
-    for cell in chapter.notebook().cells:
-        match = re.search(r"^## (\d+) · ", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else None
-        if match:
-            yield int(match[1]), f"{cell.source}\n\n"
 
 
 def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]], address: str) -> None:
