@@ -35,7 +35,6 @@ def cached_artifact(root: Path, name: str, key: Sequence[str], make: Callable[[]
     Args:
         name: the file's name, such as ``wheel-ch03``; a name has few versions.
         key: everything that decides the content.
-        make: makes it.
     """
     content = read_artifact(root, name, key)
     if content is None:

@@ -134,7 +134,6 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
     """Read and check the ``course.toml`` of a course folder.
 
     Args:
-        root: the course folder.
         chapters: names of assignments; by default all that the course folder knows. The file may abbreviate a name as on the command
             line, and may name an assignment in two tables, which count together.
 
@@ -184,8 +183,6 @@ def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) 
 
     Args:
         handed_in: when it was handed in, with a time zone.
-        due: the deadline, with a time zone.
-        rule: the rule for late work.
         zone: the course's zone, in which a day goes from one hour to the same hour of the next day.
     """
     late = handed_in.astimezone(UTC) - due.astimezone(UTC)

@@ -74,12 +74,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
     count: Literal["drop", "full", "bonus"] | None = None
 
     def counted(self, score: float, best: float) -> tuple[float, float]:
-        """Return points earned and points to be earned by this rule.
-
-        Args:
-            score: the points that were earned.
-            best: the points that could be earned.
-        """
+        """Return points earned and points to be earned by this rule."""
         worth = best if self.points is None else self.points
         earned = score * worth / best if best else 0.0
         if self.count == "drop":
@@ -133,7 +128,6 @@ def vivas_of(chapters: Iterable[str], assignments: Collection[str]) -> dict[str,
     """Return the chapters whose conversations have an assignment, by the name of that assignment.
 
     Args:
-        chapters: the names of the chapters.
         assignments: the names of all assignments in the gradebook.
     """
     names = {viva_assignment(chapter): chapter for chapter in chapters}

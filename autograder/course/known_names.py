@@ -27,9 +27,6 @@ def known_assignments(root: Path) -> frozenset[str]:
     """Return the names of the course's own assignments and of all chapters of the project that it was released from.
 
     Only the course folder decides, never the current one: a date counts wherever a command is given.
-
-    Args:
-        root: the course folder.
     """
     own_assignments = (path.name for step in _BY_ASSIGNMENT for path in (root / step).glob("*") if path.is_dir())
     return _project_chapters(root) | frozenset(own_assignments)

@@ -27,8 +27,6 @@ def execution_cache_path(root: Path, base: Path, sources: Iterable[str] = SOURCE
     """Return the cache folder for the present state of the course's package and of the environment.
 
     Args:
-        root: the course's root folder.
-        base: the folder of the caches.
         sources: folders below ``root`` whose ``*.py`` files count; one that does not exist counts as empty.
     """
     modules = [path for source in sources for path in (root / source).rglob("*.py")]

@@ -239,7 +239,6 @@ def previewed_release(root: Path, course: Course, chapter_names: Sequence[str]) 
 
     Args:
         course: the course, in which nothing changes.
-        chapter_names: names of chapters.
 
     Raises:
         CourseError: as ``assign`` does.

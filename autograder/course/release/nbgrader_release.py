@@ -55,7 +55,6 @@ def generate_assignment(config: Config, chapter: str) -> None:
 
     Args:
         config: an nbgrader configuration that names the course's root.
-        chapter: the assignment.
 
     Raises:
         CourseError: with nbgrader's reason, or the disk's.

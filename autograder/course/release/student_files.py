@@ -177,8 +177,6 @@ def write_student_files(
     """Write a chapter's files for students: the folder ``CHAPTER/``, and the same as ``CHAPTER.zip``.
 
     Args:
-        notebook: the released notebook.
-        folder: the folder for them.
         sentences: what students should know beside the exercises, such as the deadline.
 
     Returns:

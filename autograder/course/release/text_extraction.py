@@ -34,7 +34,6 @@ def extract_contents(path: Path, read: set[str]) -> Iterator[Content]:
     """Return a file, or the members of an archive, without images and fonts.
 
     Args:
-        path: a file of any kind.
         read: digests of contents to skip; the contents read now are added.
     """
     yield from _contents(str(path), path.read_bytes(), read)

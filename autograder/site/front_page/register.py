@@ -18,6 +18,8 @@ from autograder.site.front_page.facts import CloneCommands, CourseFacts, Written
 from autograder.site.front_page.hero import Hero, hero, resolve_hero
 from autograder.site.page_parts.closed_chapters import site_chapters
 
+_LOGGER = logging.getLogger(__name__)
+
 
 class Actions(Directive):  # type: ignore[misc] # docutils has no types
     """The directive ``{actions}``: two buttons, one to the first lesson and one to what lecturers read."""
@@ -52,9 +54,6 @@ def first_lesson(name: str, rawtext: str, text: str, lineno: int, inliner: Any, 
 
 def _first(env: Any) -> str:
     return f"chapters/{site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)[0].name}/lesson"
-
-
-_LOGGER = logging.getLogger(__name__)
 
 
 def register(app: Sphinx) -> None:
