@@ -91,7 +91,7 @@ def write_template(root: Path, like: Path | None = None) -> bool:
 def set_selection(
     root: Path, chapter: str, *, only: Iterable[str] | None = None, without: Iterable[str] | None = None
 ) -> None:
-    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Comments and other keys are kept."""
+    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Other keys are kept."""
     path = course_file_path(root)
     text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
     document = tomlkit.parse(text)

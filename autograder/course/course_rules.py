@@ -74,7 +74,7 @@ class ExerciseRule(Struct, frozen=True, forbid_unknown_fields=True):
     count: Literal["drop", "full", "bonus"] | None = None
 
     def counted(self, score: float, best: float) -> tuple[float, float]:
-        """Return points earned and points to be earned by this rule."""
+        """Return points earned and points to be earned by this rule, from a score and the best score."""
         worth = best if self.points is None else self.points
         earned = score * worth / best if best else 0.0
         if self.count == "drop":
