@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.chapter_names import only_chapter
 from autograder.course.course_rules import ExerciseRule, TotalRule, VivaPlan, viva_assignment
 from autograder.course.known_names import expanded, known_assignments, students_of
 from autograder.course.times import whole_days_late
@@ -266,15 +266,10 @@ def _refuse_lone_deadlines(path: Path, text: str, plan: CourseFile) -> None:
 
 
 def _full_name(path: Path, text: str, key: str, typed: str, assignments: frozenset[str]) -> str:
-    if typed in assignments:
-        return typed
-    matches = matching_chapters(typed, assignments)
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise _at(path, text, key, f"{typed!r} can mean {', '.join(matches)}", "Write more of the name.")
-    message = f"there is no chapter {typed!r}.{did_you_mean(typed, assignments)}".rstrip(".")
-    raise _at(path, text, key, message, f"Known chapters: {', '.join(sorted(assignments))}.")
+    try:
+        return only_chapter(typed, assignments, "", do=f"Known chapters: {', '.join(sorted(assignments))}.")
+    except CourseError as error:
+        raise _at(path, text, key, error.what, error.do) from error
 
 
 def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.myst import notebook_of, read_text
 from autograder.course.authoring.rubrics import Rubric, read_rubrics
-from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.chapter_names import only_chapter
 from autograder.errors import CourseError
 
 ANSWER_TEXT = "YOUR ANSWER HERE"
@@ -161,17 +161,8 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     """
     every = chapters(root, registry)
     by_name = {chapter.name: chapter for chapter in every}
-    matches = matching_chapters(name, by_name)
-    if len(matches) == 1:
-        return by_name[matches[0]]
-    listed = ", ".join(matches or by_name) or "none"
-    if matches:
-        raise CourseError(f"{name!r} can mean several chapters: {listed}", do="Write more of the name.")
-    raise CourseError(
-        f"there is no chapter {name!r} with exercises.{did_you_mean(name, by_name)}".rstrip("."),
-        where=root / "chapters",
-        do=f"Known chapters: {listed}.",
-    )
+    do = f"Known chapters: {', '.join(by_name) or 'none'}."
+    return by_name[only_chapter(name, by_name, " with exercises", do=do, where=root / "chapters")]
 
 
 def grade_id(cell: Any) -> str:

@@ -74,7 +74,7 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets, root: Path | 
 
     Args:
         files: files that students receive or can see; a plain path is searched for every secret.
-        root: the project, whose cache says which contents hold which lines of secrets, so that unchanged contents are not searched again.
+        root: the project. Its cache lists the lines of secrets in each content, so that unchanged contents are not searched again.
 
     Returns:
         One leak for each file and secret, with the first matching part. Of files with the same content the first is named.

@@ -96,7 +96,7 @@ def resolve_hero(document: nodes.document, lesson: nodes.document) -> None:
 
 
 def hero_svg(heads: Heads, start: tuple[int, int]) -> str:
-    """Return the sentence with a group of arcs for each head and word, of which those of ``start`` show."""
+    """Return the sentence with a group of arcs for each head and word, of which one, ``start``, shows."""
     widths = [text_width(token, _SIZE, bold=True) + 22 for token in heads.tokens]
     lefts = [6 + sum(widths[:i]) + 8 * i for i in range(len(widths))]
     middles = [x + width / 2 for x, width in zip(lefts, widths, strict=True)]
