@@ -118,7 +118,6 @@ def _build(
     """Build the site with the students' files, and search both for solutions."""
     from autograder.commands.practice_pages import practice_pages, with_pages
     from autograder.course.release.leaks import find_leaks, refuse_leaks, site_materials
-    from autograder.course.release.parts_index import PARTS_INDEX
     from autograder.course.release.secret_texts import project_secrets
     from autograder.course.release.student_files import StudentFiles
     from autograder.site.build import build_site
@@ -143,7 +142,7 @@ def _build(
             )
     step("searching the pages for solutions")
     refuse_leaks(
-        find_leaks(site_materials(site.output), project_secrets(root), root / PARTS_INDEX),
+        find_leaks(site_materials(site.output), project_secrets(root), root),
         "do not publish this site: it gives solutions away",
     )
     return site

@@ -41,7 +41,7 @@ def _is_over(released: ReleasedSite, chapter: str) -> bool:
 def practice_pages(root: Path, chapters: Sequence[str], step: Callable[[str], None]) -> dict[str, Path]:
     """Write the pages of chapters, from the cache if the code is unchanged, and return them by chapter."""
     from autograder.atomic_files import write_all_or_none
-    from autograder.course.release.artifact_cache import cached_artifact, code_hash
+    from autograder.course.artifact_cache import cached_artifact, code_hash
     from autograder.quizzes.exam.pages import PAGE, practice_page
 
     pages, key = {}, [code_hash(root)] if chapters else []

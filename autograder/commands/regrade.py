@@ -89,7 +89,7 @@ def _released(
 ) -> Iterator[Mapping[str, OtherRelease]]:
     """Release chapters under their new points if ``new_points`` is set; yield the temporary folder of a dry run."""
     from autograder.course.release.assign import assign as assign_chapters
-    from autograder.course.release.preview import previewed_release
+    from autograder.course.release.assign import previewed_release
     from autograder.grading.regrade import OtherRelease
     from autograder.intake.notebook.manifest import read_manifest, released_manifest
 

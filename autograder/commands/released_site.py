@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.content_hash import hash_files
-from autograder.course.assignment_text import assignment_sentences
-from autograder.course.course_file import read_course_file
+from autograder.course.course_file import assignment_sentences, read_course_file
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError

@@ -1,48 +1,43 @@
 """Recognise an up-to-date site: its inputs and its pages are unchanged.
 
-The stamp is in the site's cache and can be deleted at any time; then the site is built again.
+Its report is in the cache under the hash of both; if it is not there, the site is built again.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from autograder.atomic_files import write_atomically
 from autograder.content_hash import environment_hash, hash_files, hash_tree, project_files
+from autograder.course.artifact_cache import read_artifact, write_artifact
 from autograder.site.build import SiteReport
 
-_STAMP = Path(".cache", "site", "published.json")
+_NAME = "site"
 
 
-def site_key(root: Path, output: Path, options: Sequence[str]) -> str:
-    """Hash all inputs of the site.
+def site_key(root: Path, output: Path, options: Sequence[str]) -> list[str]:
+    """Return all inputs of the site, hashed.
 
     Args:
         output: the folder of the site, which may be in the project and is no input.
         options: the options of the command.
     """
     inputs = (path for path in project_files(root) if not path.is_relative_to(output))
-    return "\n".join([hash_files(root, inputs), environment_hash(), *options])
+    return [hash_files(root, inputs), environment_hash(), str(output), *options]
 
 
-def unchanged_site(root: Path, output: Path, key: str) -> SiteReport | None:
+def unchanged_site(root: Path, output: Path, key: Sequence[str]) -> SiteReport | None:
     """Return the report of the site in a folder if it was built with this key and is unchanged since."""
-    try:
-        stamp = json.loads((root / _STAMP).read_text(encoding="utf-8"))
-        if stamp["key"] != key or stamp["output"] != str(output) or stamp["tree"] != hash_tree(output):
-            return None
-        report = stamp["report"]
-        return SiteReport(output, tuple(report["pages"]), report["seconds"], report["runtimes"], report["words"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    stored = read_artifact(root, _NAME, [*key, hash_tree(output)])
+    with suppress(ValueError, TypeError):  # a damaged file
+        return None if stored is None else SiteReport(**{**json.loads(stored), "output": output})
+    return None
 
 
-def remember_site(root: Path, report: SiteReport, key: str) -> None:
-    """Store the key of a site, after every check of it has passed."""
-    contents = {name: value for name, value in asdict(report).items() if name != "output"}
-    stamp = {"key": key, "output": str(report.output), "tree": hash_tree(report.output), "report": contents}
-    (root / _STAMP).parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(root / _STAMP, json.dumps(stamp).encode())
+def remember_site(root: Path, report: SiteReport, key: Sequence[str]) -> None:
+    """Store the report of a site, after every check of it has passed."""
+    contents = json.dumps({**asdict(report), "output": str(report.output)})
+    write_artifact(root, _NAME, [*key, hash_tree(report.output)], contents.encode())

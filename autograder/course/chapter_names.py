@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 from autograder.errors import CourseError
@@ -30,6 +30,26 @@ def matching_chapters(typed: str, chapters: Iterable[str]) -> list[str]:
         if alike := [chapter for chapter in names if matches(_plain(chapter), part)]:
             return alike
     return []
+
+
+def only_chapter(typed: str, chapters: Collection[str], problem: str, *, do: str, where: object = None) -> str:
+    """Return the chapter that a text means.
+
+    Args:
+        problem: what continues the message that there is no such chapter.
+        do: what to do then.
+        where: where it was looked for.
+
+    Raises:
+        CourseError: if the text means no chapter or more than one.
+    """
+    matches = matching_chapters(typed, chapters)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise CourseError(f"{typed!r} can mean {', '.join(matches)}", do="Write more of the name.")
+    message = f"there is no chapter {typed!r}{problem}.{did_you_mean(typed, chapters)}".rstrip(".")
+    raise CourseError(message, where=where, do=do)
 
 
 def _plain(name: str) -> str:

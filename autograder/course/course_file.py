@@ -18,13 +18,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from autograder.course.chapter_names import did_you_mean, matching_chapters
-from autograder.course.deadlines import expanded, members_of, students_of
-from autograder.course.exercise_rules import ExerciseRule
-from autograder.course.known_names import known_assignments, known_people
+from autograder.course.chapter_names import only_chapter
+from autograder.course.course_rules import ExerciseRule, TotalRule, VivaPlan, viva_assignment
+from autograder.course.known_names import expanded, known_assignments, students_of
 from autograder.course.times import whole_days_late
-from autograder.course.total_rule import TotalRule
-from autograder.course.viva_plan import VivaPlan, viva_assignment
 from autograder.errors import CourseError
 
 FILE_NAME = "course.toml"
@@ -137,7 +134,6 @@ def read_course_file(root: Path, chapters: Iterable[str] | None = None) -> Cours
     """Read and check the ``course.toml`` of a course folder.
 
     Args:
-        root: the course folder.
         chapters: names of assignments; by default all that the course folder knows. The file may abbreviate a name as on the command
             line, and may name an assignment in two tables, which count together.
 
@@ -174,11 +170,11 @@ def _by_student(root: Path, plan: CourseFile) -> CourseFile:
     """Return a plan in which the dates of sections and groups are their members'."""
     if not (plan.extensions or plan.deadlines):
         return plan
-    members, students = members_of(root), students_of(root)
+    students = students_of(root)
     return structs.replace(
         plan,
-        extensions=expanded(plan.extensions, members, students),
-        deadlines=expanded(plan.deadlines, members, students),
+        extensions=expanded(plan.extensions, students),
+        deadlines=expanded(plan.deadlines, students),
     )
 
 
@@ -187,8 +183,6 @@ def days_late(handed_in: datetime, due: datetime, rule: LateRule, zone: tzinfo) 
 
     Args:
         handed_in: when it was handed in, with a time zone.
-        due: the deadline, with a time zone.
-        rule: the rule for late work.
         zone: the course's zone, in which a day goes from one hour to the same hour of the next day.
     """
     late = handed_in.astimezone(UTC) - due.astimezone(UTC)
@@ -272,24 +266,22 @@ def _refuse_lone_deadlines(path: Path, text: str, plan: CourseFile) -> None:
 
 
 def _full_name(path: Path, text: str, key: str, typed: str, assignments: frozenset[str]) -> str:
-    if typed in assignments:
-        return typed
-    matches = matching_chapters(typed, assignments)
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise _at(path, text, key, f"{typed!r} can mean {', '.join(matches)}", "Write more of the name.")
-    message = f"there is no chapter {typed!r}.{did_you_mean(typed, assignments)}".rstrip(".")
-    raise _at(path, text, key, message, f"Known chapters: {', '.join(sorted(assignments))}.")
+    try:
+        return only_chapter(typed, assignments, "", do=f"Known chapters: {', '.join(sorted(assignments))}.")
+    except CourseError as error:
+        raise _at(path, text, key, error.what, error.do) from error
 
 
 def _refuse_strangers(path: Path, text: str, plan: CourseFile) -> None:
     """Refuse an extension or deadline of somebody who is not in the course, if a class list says who is."""
-    people = known_people(path.parent)
+    students = students_of(path.parent)
+    if not any(entry.get("enrolled") for entry in students.values()):
+        return
+    names = {*students, *(folder.name for folder in (path.parent / "submitted").glob("*/"))}
     named = [(table, who) for table in ("extensions", "deadlines") for who in getattr(plan, table)]
-    for table, student in named if people.complete else ():
-        if student not in people.names:
-            close = get_close_matches(student, people.names, n=1, cutoff=0.6)
+    for table, student in named:
+        if student not in names:
+            close = get_close_matches(student, names, n=1, cutoff=0.6)
             message = f"there is no student, section or group {student!r} in this course" + (
                 f". Did you mean {close[0]}?" if close else ""
             )
@@ -335,3 +327,36 @@ def _line_of(text: str, key: str) -> int | None:
         if not remaining:
             return last
     return last
+
+
+def due_sentence(plan: CourseFile, chapter: str) -> str:
+    """Return when a chapter is due, in the course's time zone; empty if it has no deadline."""
+    due = plan.due(chapter)
+    if due is None:
+        return ""
+    local = due.astimezone(plan.zone)
+    return f"Due on {local:%A}, {local.day} {local:%B} {local.year}, {local:%H:%M} ({plan.time_zone})."
+
+
+def late_sentence(rule: LateRule) -> str:
+    """Return what late work costs."""
+    closed = rule.closed_after_days
+    if not rule.per_day and closed is None:
+        return "Late work costs no points."
+    parts = []
+    if rule.per_day:
+        cap = "" if rule.cap >= 1 else f", at most {100 * rule.cap:g} %"
+        parts.append(f"Late work loses {100 * rule.per_day:g} % of its points for each day, or part of a day{cap}.")
+    if closed is not None:
+        parts.append(f"Later than {closed} day{'' if closed == 1 else 's'} after the deadline, nothing counts.")
+    if rule.grace_minutes:
+        parts.append(f"The first {rule.grace_minutes} minutes are not late.")
+    return " ".join(parts)
+
+
+def assignment_sentences(plan: CourseFile, chapter: str) -> list[str]:
+    """Return what students should know of an assignment beside its exercises: deadline, rule for late work, contact."""
+    due = due_sentence(plan, chapter)
+    late = late_sentence(plan.late_rule(chapter)) if due else ""
+    contact = f"Questions: {plan.contact}" if plan.contact else ""
+    return [sentence for sentence in (due, late, contact) if sentence]

@@ -68,7 +68,6 @@ def write_template(root: Path, like: Path | None = None) -> bool:
     """Write the file with every key as a comment, unless there is one; return whether it was written.
 
     Args:
-        root: the course folder.
         like: another course folder, of which the rules and choices are taken, without people, dates, columns and comments.
 
     Raises:
@@ -92,14 +91,7 @@ def write_template(root: Path, like: Path | None = None) -> bool:
 def set_selection(
     root: Path, chapter: str, *, only: Iterable[str] | None = None, without: Iterable[str] | None = None
 ) -> None:
-    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Comments and other keys are kept.
-
-    Args:
-        root: the course folder.
-        chapter: the chapter's name.
-        only: names of the exercises and questions that are assigned.
-        without: names of the exercises and questions that are excluded.
-    """
+    """Write which exercises of a chapter are assigned; all if neither ``only`` nor ``without`` is passed. Other keys are kept."""
     path = course_file_path(root)
     text = path.read_text(encoding="utf-8") if path.exists() else TEMPLATE
     document = tomlkit.parse(text)
@@ -115,13 +107,7 @@ def set_selection(
 
 
 def set_extension(root: Path, student: str, chapter: str, until: datetime) -> None:
-    """Write a student's extension for a chapter. Comments and other keys are kept.
-
-    Args:
-        root: the course folder.
-        chapter: the chapter's name.
-        until: its end.
-    """
+    """Write a student's extension for a chapter. Comments and other keys are kept."""
     path = course_file_path(root)
     document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else TEMPLATE)
     table = document.setdefault("extensions", tomlkit.table(is_super_table=True)).setdefault(student, tomlkit.table())

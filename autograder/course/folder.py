@@ -56,7 +56,6 @@ class Course:
         """Return the course in a folder.
 
         Args:
-            root: the course folder.
             create: make the folder, which its owner alone may read, and its configuration if they are missing.
 
         Raises:
@@ -139,7 +138,6 @@ def _write_once(path: Path, text: str, mode: int | None = None) -> None:
     """Write a file unless another process has created it first.
 
     Args:
-        text: its contents.
         mode: its permissions; by default determined by the umask.
     """
     # Each process has a draft of its own.

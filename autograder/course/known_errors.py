@@ -64,12 +64,7 @@ _EXTRAS = {
 
 
 def as_course_error(error: BaseException, where: object = None) -> CourseError | None:
-    """Return what an exception means, or None if only a programmer can put it right.
-
-    Args:
-        error: the exception.
-        where: the gradebook, if it is known which.
-    """
+    """Return what an exception means, perhaps of the gradebook ``where``, or None if only a programmer can put it right."""
     if isinstance(error, CourseError):
         return error
     return _of_configuration(error) or _of_database(error, where) or _of_machine(error)

@@ -1,10 +1,15 @@
-"""List the assignments and the people that a course folder knows, so that a misspelt name in ``course.toml`` is noticed."""
+"""List the assignments and the people that a course folder knows, and give the dates of sections and groups to their members.
+
+``[extensions.WHO]`` and ``[deadlines.WHO]`` of ``course.toml`` name a student, a section or a group. ``students.json`` says who is in
+which. A misspelt name is noticed.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from autograder.atomic_files import write_atomically
@@ -15,22 +20,13 @@ CHAPTERS_NAME = "chapters.json"
 # The folders of a course whose own folders are called like assignments.
 _BY_ASSIGNMENT = ("source", "release", "results")
 
-
-@dataclass(frozen=True)
-class KnownPeople:
-    """The people of a course."""
-
-    names: frozenset[str]  # the ids of students
-    complete: bool  # whether a class list says who belongs to the course, so that another name is a mistake
+Dates = Mapping[str, Mapping[str, datetime]]
 
 
 def known_assignments(root: Path) -> frozenset[str]:
     """Return the names of the course's own assignments and of all chapters of the project that it was released from.
 
     Only the course folder decides, never the current one: a date counts wherever a command is given.
-
-    Args:
-        root: the course folder.
     """
     own_assignments = (path.name for step in _BY_ASSIGNMENT for path in (root / step).glob("*") if path.is_dir())
     return _project_chapters(root) | frozenset(own_assignments)
@@ -57,16 +53,55 @@ def _project_chapters(root: Path) -> frozenset[str]:
         ) from error
 
 
-def known_people(root: Path) -> KnownPeople:
-    """Return the students in ``students.json`` and the students with a folder in ``submitted/``.
+def students_of(root: Path) -> dict[str, Mapping[str, str]]:
+    """Return the entries of ``students.json``, by id; none if the course knows no students.
 
-    Args:
-        root: the course folder.
+    A damaged file counts as none here: the commands that need it say what is wrong.
     """
     try:
-        listed = json.loads((root / "students.json").read_text(encoding="utf-8"))
-        complete = any(entry.get("enrolled") for entry in listed.values())
-    except (OSError, ValueError, AttributeError):
-        listed, complete = {}, False  # a damaged list is reported by those who need it
-    folders = (path.name for path in (root / "submitted").glob("*/"))
-    return KnownPeople(frozenset([*listed, *folders]), complete)
+        entries = json.loads((root / "students.json").read_text(encoding="utf-8"))
+        return {student: dict(entry) for student, entry in entries.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def expanded(dates: Dates, students: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, datetime]]:
+    """Expand dates of sections and groups to their members; a student's own dates take precedence.
+
+    If a student is in several sections or groups, the latest date counts. A name that is not a section or group is a student's and is kept.
+
+    Args:
+        dates: by student, section or group, the date of each chapter.
+        students: the entries of the students in the course; a student's name is never read as a section.
+    """
+    members: dict[str, list[str]] = {}
+    for student, entry in students.items():
+        for group in _memberships(entry):
+            members.setdefault(group, []).append(student)
+    by_student: dict[str, dict[str, datetime]] = {}
+    for name, chapters in dates.items():
+        for student in members.get(_compared(name), []) if name not in students else []:
+            latest = by_student.setdefault(student, {})
+            for chapter, date in chapters.items():
+                latest[chapter] = max(latest.get(chapter, date), date, key=_naive)
+    for name, chapters in dates.items():
+        if name in students or _compared(name) not in members:
+            by_student[name] = {**by_student.get(name, {}), **chapters}
+    return by_student
+
+
+def _compared(name: str) -> str:
+    """Return the name of a section or group as it is compared: without case and needless blanks."""
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+def _naive(date: datetime) -> datetime:
+    return date.replace(tzinfo=None)
+
+
+def _memberships(entry: Mapping[str, str]) -> Iterator[str]:
+    """Yield the sections and groups of a student: each cell as a whole, and its parts, for platforms list several in one."""
+    names = set()
+    for cell in (entry.get("section", ""), entry.get("group", "")):
+        names |= {_compared(part) for part in (cell, *re.split(r",| and ", cell)) if part.strip()}
+    yield from sorted(names)

@@ -29,7 +29,7 @@ def course_lock(course: Course) -> Iterator[None]:
     folder = course.root / "journal"
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        handle = _try_to_lock(folder)
+        handle = lock_folder(folder)
     except OSError as error:
         raise CourseError(
             f"this folder cannot be locked against other commands ({error.strerror})",
@@ -51,10 +51,11 @@ def course_lock(course: Course) -> Iterator[None]:
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_to_lock(folder: Path) -> int | None:
+    def lock_folder(folder: Path, *, wait: bool = False) -> int | None:
+        """Lock a folder and return the handle that keeps it locked until it is closed; None if another process has locked it."""
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
         try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         except OSError:
             os.close(handle)
             return None
@@ -62,11 +63,12 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_to_lock(folder: Path) -> int | None:
+    def lock_folder(folder: Path, *, wait: bool = False) -> int | None:
+        """Lock a folder and return the handle that keeps it locked until it is closed; None if another process has locked it."""
         # Not inherited by programs that this one starts, so that none of them can outlive it with the lock.
         handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(handle)
             if isinstance(error, BlockingIOError):

@@ -129,7 +129,6 @@ def require_writable(folder: Path, do: str) -> None:
     """Check that a folder is writable before the work begins.
 
     Args:
-        folder: the folder, which need not exist yet.
         do: what to do if it cannot.
 
     Raises:

@@ -26,6 +26,7 @@ from typing import Any
 import yaml
 
 from autograder.course.authoring.lesson_cache import execution_cache_path, prune_execution_caches
+from autograder.course.lock import lock_folder
 from autograder.errors import CourseError
 from autograder.site.build_log import RunReport, error_tail, plain, read_report, warnings_in
 from autograder.site.downloads import check_downloads, copy_downloads
@@ -194,21 +195,17 @@ def _writing(output: Path, cache: Path) -> Iterator[None]:
 def _alone(cache: Path) -> Iterator[None]:
     """Keep a second build out of the cache while this one runs; the lock goes with the process, so none is ever left behind."""
     cache.mkdir(parents=True, exist_ok=True)
+    handle = lock_folder(cache)
+    if handle is None:
+        raise SiteError(
+            "another build is using this cache",
+            where=cache,
+            do="Wait for it to end, or pass another cache folder for this one.",
+        )
     try:
-        import fcntl
-    except ImportError:  # Windows: one build at a time is then the user's promise
         yield
-        return
-    with (cache / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise SiteError(
-                "another build is using this cache",
-                where=cache,
-                do="Wait for it to end, or pass another cache folder for this one.",
-            ) from error
-        yield
+    finally:
+        os.close(handle)
 
 
 def _run(
@@ -251,7 +248,7 @@ def _run(
         raise SiteError(f"Jupyter Book ended with status {status} and without a site:\n{error_tail(errors or output)}")
     remove_unused_pictures(work / "html")
     sound.write_text(skeleton, encoding="utf-8")
-    prune_execution_caches(executions, execution_cache_path(root, executions))
+    prune_execution_caches(execution_cache_path(root, executions))
     return report
 
 

@@ -38,7 +38,6 @@ def chapter_bar(
     """Return the bar under a chapter's title: lesson, exercises, and the files to take home.
 
     Args:
-        page: the page that shows the bar.
         documents: the site's documents; a page that does not exist is not linked.
         downloads: pairs of file name and address below the site's root.
         link: gives the relative address of a document.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -24,10 +23,8 @@ from docutils.parsers.rst import Directive
 from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
 from autograder.course.authoring.chapter import Chapter
-from autograder.course.authoring.effort import efforts
+from autograder.course.authoring.numbering import efforts
 from autograder.site.page_parts.closed_chapters import site_chapters
-
-_TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
 
 
 class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
@@ -45,12 +42,7 @@ class CourseMap(Directive):  # type: ignore[misc] # docutils has no types
 
 
 def road(course: list[Chapter], link: Callable[[str], str]) -> str:
-    """Return the picture: a station for each chapter, a chip for each exercise.
-
-    Args:
-        course: the chapters in the order of the lecture.
-        link: gives the relative address of a document of the site.
-    """
+    """Return the picture: a station for each chapter, a chip for each exercise."""
     registry = course[0].registry
     shown = {exercise.name for chapter in course for exercise in chapter.exercises()}
     parts = {name: sorted(uses(name, registry) & shown) for name in registry if name in shown}
@@ -102,13 +94,11 @@ def _tree(definition: Any) -> ast.Module:
 
 
 def _station(chapter: Chapter, link: Callable[[str], str]) -> str:
-    title = _TITLE.search(chapter.lesson.read_text(encoding="utf-8"))
     places = _places(chapter)
     chips = "".join(_chip(exercise, chapter, places, link) for exercise in chapter.exercises())
-    number = chapter.name.partition("_")[0]
     return (
         f'<li class="tfc-station"><a class="tfc-station-title" href="{link(f"chapters/{chapter.name}/lesson")}">'
-        f'<span class="tfc-number">{number}</span> {escape(title[1] if title else chapter.name)}</a>'
+        f'<span class="tfc-number">{chapter.number}</span> {escape(chapter.title)}</a>'
         f'<ul class="tfc-parts">{chips}</ul></li>'
     )
 

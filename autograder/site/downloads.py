@@ -18,10 +18,6 @@ def check_downloads(downloads: Mapping[str, Sequence[Path]], chapters: Sequence[
 
     A notebook that still carries nbgrader's solution or hidden-test markers is the instructor's, not the students': publishing it by a
     slip of the path would give the chapter away.
-
-    Args:
-        downloads: files to offer, by chapter.
-        chapters: names of the course's chapters.
     """
     faults = []
     for chapter, files in downloads.items():

@@ -25,7 +25,10 @@ Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -39,30 +42,36 @@ from sphinx.util import logging
 from autograder.course.authoring.execute_lessons import execute_lessons, print_values
 from autograder.course.authoring.lesson_cache import SOURCES, execution_cache_path
 from autograder.errors import CourseError
-from autograder.site.alt_text import picture_faults
 from autograder.site.chapter_page import ChapterPage, chapter_bar, deadline_line, header_buttons, with_bar
 from autograder.site.course_map import CourseMap
-from autograder.site.custom_elements import element_files
-from autograder.site.docstrings import attribute_as_prose, returns_as_prose
 from autograder.site.downloads import download_links
 from autograder.site.front_page.register import register
 from autograder.site.incremental import find_plugins_once, pages_to_write
 from autograder.site.launch_links import LaunchSettings, launch_links
 from autograder.site.lesson_links import link_headings
-from autograder.site.mathjax import BUNDLE, copy_mathjax
+from autograder.site.page_body import element_files, picture_faults
 from autograder.site.page_parts.closed_chapters import closed_chapters, register_closed_chapters, without_closed_links
 from autograder.site.page_parts.exercise_notes import annotate
 from autograder.site.page_parts.notation_page import fold_letters
 from autograder.site.page_parts.sidebar import shortened
-from autograder.site.page_parts.written_text import WrittenText
-from autograder.site.roles import with_valid_roles
-from autograder.site.word_count import count_words
 from autograder.site_address import site_address
 
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"
 _WORDS = "tfcourse_words"
 _THEME_GROUPS = ("download-buttons", "launch-buttons")
+_WORD = re.compile(r"\S*[^\W_]\S*")
+# What stands apart: a cell's code and output, what a figure or a table shows with its caption, code, formulas, and what is folded.
+_APART = (nodes.figure, nodes.image, nodes.table, nodes.literal_block, nodes.math_block, nodes.raw, nodes.footnote)
+_APART_CLASSES = frozenset({"cell", "dropdown", "toggle", "hidden"})
+# Authors write a figure's caption under its cell: an emphasised paragraph that begins so.
+_CAPTION = re.compile(r"(Figure|Table) \d+\.\d+\.")
+# This package carries the whole of MathJax 3, 24 MB, so that formulas need neither a network nor Node. As a Sphinx extension it would copy
+# all of it; a page loads one bundle (TeX in, HTML and CSS out, with assistive MathML beside it) and, on demand, fonts, TeX extensions and
+# the accessibility explorer.
+_MATHJAX = "sphinx-mathjax-offline"
+_BUNDLE = "mathjax/tex-chtml.js"
+_OF_MATHJAX = ("tex-chtml.js", "a11y", "input/mml", "input/mml.js", "input/tex/extensions", "output", "sre", "ui")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -75,7 +84,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_report", "", "", [str])
     find_plugins_once()
     app.add_directive("road", CourseMap)
-    app.add_directive("written-text", WrittenText)
     register(app)
     register_closed_chapters(app)
     app.connect("config-inited", configure)
@@ -98,7 +106,7 @@ def configure(app: Sphinx, config: Config) -> None:
     config.nb_execution_cache_path = str(
         execution_cache_path(root, root / config.tfcourse_cache, config.tfcourse_cache_sources)
     )
-    config.mathjax_path = BUNDLE
+    config.mathjax_path = _BUNDLE
     config.templates_path.insert(0, str(_TEMPLATES))
     try:
         LaunchSettings.from_config(config.tfcourse_launch)
@@ -107,10 +115,21 @@ def configure(app: Sphinx, config: Config) -> None:
         raise ConfigError(str(error)) from error
 
 
-def prepare_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Let a docstring say in prose what a function returns, or what an attribute holds."""
+def prepare_docstring(app: object, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Let a docstring say in prose what a function returns, or what an attribute holds.
+
+    In Google's style a colon in the first line of either ends a type: "A verdict: its text form is the score" would mean the type "A
+    verdict". Types are in our annotations. A line break after the first word keeps the sentence intact.
+    """
     # The kinds that napoleon reads in its style of inline attributes.
-    lines[:] = attribute_as_prose(lines) if what in ("attribute", "data", "property") else returns_as_prose(lines)
+    is_attribute, prepared = what in ("attribute", "data", "property"), list[str]()
+    for line in lines:
+        is_first = not prepared if is_attribute else prepared and prepared[-1].strip() in ("Returns:", "Yields:")
+        first, _, rest = line.strip().partition(" ")
+        margin = line[: len(line) - len(line.lstrip())]
+        is_typed = is_first and rest and ":" in (line if is_attribute else rest)
+        prepared += [margin + first, margin + rest] if is_typed else [line]
+    lines[:] = prepared
 
 
 def note_words(app: Sphinx, document: nodes.document) -> None:
@@ -174,7 +193,9 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
     context["generate_toctree_html"] = lambda **options: shortened(str(tree(**options)))
     if not context.get("body"):
         return
-    context["body"] = without_closed_links(with_valid_roles(context["body"]), _closed(app))
+    # docutils gives entries of a bibliography a role that ARIA has deprecated: screen readers ignore it, and with it the list.
+    body = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+    context["body"] = without_closed_links(body, _closed(app))
     for name in element_files(context["body"], _static_folders(app)):
         (app.add_css_file if name.endswith(".css") else app.add_js_file)(name)
     if page:
@@ -192,7 +213,7 @@ def _static_folders(app: Sphinx) -> list[Path]:
 def finish(app: Sphinx, exception: Exception | None) -> None:
     """Complete the output folder and write the report."""
     if exception is None and app.builder.format == "html":
-        copy_mathjax(Path(app.outdir) / "_static")
+        _copy_mathjax(Path(app.outdir) / "_static")
         _write_entrance(app)
     if app.config.tfcourse_report:
         Path(app.config.tfcourse_report).write_text(json.dumps(_report(app), indent=1), encoding="utf-8")
@@ -229,3 +250,49 @@ def _report(app: Sphinx) -> dict[str, Any]:
 def _notebooks(app: Sphinx) -> dict[str, dict[str, Any]]:
     metadata: dict[str, dict[str, Any]] = getattr(app.env, "nb_metadata", {})
     return {name: metadata[name] for name in app.env.found_docs if name in metadata}
+
+
+def _copy_mathjax(static: Path) -> None:
+    """Copy what the pages load of MathJax into a site's ``_static`` folder.
+
+    Raises:
+        ModuleNotFoundError: the package that carries it is not installed.
+    """
+    spec = importlib.util.find_spec(_MATHJAX)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"{_MATHJAX} is not installed: pip install 'tfcourse[book]'", name=_MATHJAX)
+    source, target = Path(spec.origin).parent / "static" / "mathjax", static / Path(_BUNDLE).parent
+    for name in _OF_MATHJAX:
+        item = source / name
+        if item.is_dir():
+            shutil.copytree(item, target / name, dirs_exist_ok=True)
+        else:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(item, target / name)
+
+
+def count_words(document: nodes.document) -> int:
+    """Return the number of words in the paragraphs and lists of a page; code, formulas, captions, tables and folded text are apart."""
+    return sum(len(_WORD.findall(_text(paragraph))) for paragraph in document.findall(_is_read))
+
+
+def _is_read(node: nodes.Node) -> bool:
+    if not isinstance(node, nodes.paragraph) or _is_caption(node):
+        return False
+    parent = node.parent
+    while parent is not None:
+        if isinstance(parent, _APART) or _APART_CLASSES.intersection(parent.get("classes", ())):
+            return False
+        parent = parent.parent
+    return True
+
+
+def _is_caption(paragraph: nodes.paragraph) -> bool:
+    first = next(iter(paragraph.children), None)
+    return isinstance(first, nodes.emphasis) and bool(_CAPTION.match(paragraph.astext()))
+
+
+def _text(paragraph: nodes.paragraph) -> str:
+    """Return a paragraph's text with its formulas left out."""
+    texts = (text for text in paragraph.findall(nodes.Text) if not isinstance(text.parent, nodes.math))
+    return "".join(texts)

@@ -28,12 +28,7 @@ _PICTURES = "_images"
 
 
 def skeleton_key(root: Path, downloads: Iterable[str], chapters: Iterable[str] = ()) -> str:
-    """Return a key that changes when pages are added or removed, or when settings or tools change.
-
-    Args:
-        downloads: names of the students' files on the site.
-        chapters: the chapters of the site; empty for all chapters.
-    """
+    """Return a key that changes when pages are added or removed, or when settings or tools change."""
     files = {path.relative_to(root).as_posix(): path for path in project_files(root)}
     machinery = [path for name, path in files.items() if name.startswith(_MACHINERY)]
     pages = sorted(name for name in files if name.startswith(("book/", "chapters/")))

@@ -6,9 +6,10 @@ that promises a running notebook and opens an error would be worse than no butto
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,7 @@ class LaunchSettings:
 
     @classmethod
     def from_config(cls, value: dict[str, Any] | None) -> LaunchSettings | None:
-        """Read the configuration value.
-
-        Args:
-            value: the value of ``tfcourse_launch``; without a ``repository`` there are no buttons.
-
-        Returns:
-            The settings, or None for no buttons.
+        """Read the value of ``tfcourse_launch``; None if it has no ``repository``: then there are no buttons.
 
         Raises:
             ValueError: if a key is unknown, or the repository does not have the form ``https://github.com/owner/name``.
@@ -54,23 +49,17 @@ class LaunchSettings:
         Raises:
             ValueError: the address is not of the form ``https://github.com/owner/name``.
         """
-        address = urlsplit(self.repository)
-        parts = [part for part in address.path.removesuffix(".git").split("/") if part]
-        if address.scheme != "https" or address.hostname != "github.com" or len(parts) != 2:
+        address = re.fullmatch(r"https://github\.com/([^/?#]+)/([^/?#]+?)(?:\.git)?/*", self.repository)
+        if address is None:
             raise ValueError(
                 f"tfcourse_launch.repository is {self.repository!r}, expected https://github.com/owner/name: "
                 "Colab opens notebooks from public GitHub repositories only"
             )
-        return parts[0], parts[1]
+        return address[1], address[2]
 
 
 def launch_links(settings: LaunchSettings, chapter: str) -> list[tuple[str, str]]:
-    """Return the services that open a chapter's notebooks, as pairs of name and address: the exercises, and the lesson if it is published.
-
-    Args:
-        settings: where the notebooks are published.
-        chapter: the chapter's name, for example ``"03_scaled_dot_product"``.
-    """
+    """Return name and address of the services that open a chapter's notebooks: the exercises, and the lesson if it is published."""
     links = _services(settings, settings.notebook.format(chapter=chapter))
     if settings.lesson:
         path = settings.lesson.format(chapter=chapter, number=chapter.partition("_")[0])

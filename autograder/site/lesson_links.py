@@ -20,7 +20,6 @@ def link_headings(document: nodes.document, labels: Mapping[str, str], link: Cal
     """Make the headings links that a page's paragraphs quote after “In the lesson:”.
 
     Args:
-        document: the page, which is changed.
         labels: the labels of the lesson's sections by their headings.
         link: gives the relative address of a label.
 

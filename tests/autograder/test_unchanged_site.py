@@ -58,7 +58,7 @@ BUILT = "book/_build/html"
         ("book/page.md", "# A page"),
         ("_config.yml", "title: Another course"),
         (f"{BUILT}/index.html", "<p>other</p>"),
-        (unchanged._STAMP, "{"),
+        (".cache/artifacts/site-*", "{"),
         (BUILT, None),
         (".cache", None),
     ],
@@ -71,7 +71,7 @@ def test_each_kind_of_input_makes_it_build_again(
         shutil.rmtree(project / name)
     else:
         (project / name).parent.mkdir(exist_ok=True)
-        (project / name).write_text(text)
+        next(project.glob(name), project / name).write_text(text)
     assert [run("build").exit_code for _ in range(2)] == [0, 0]
     assert len(builds) == 2
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from autograder.site.custom_elements import element_files
+from autograder.site.page_body import element_files
 from tfcourse.lessons.explorers.base import Explorer
 
 from ..tfcourse.lessons.explorers.examples import documented_code

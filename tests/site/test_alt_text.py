@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.site.alt_text import picture_faults
+from autograder.site.page_body import picture_faults
 
 
 @pytest.mark.parametrize(

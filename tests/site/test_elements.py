@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from autograder.site.custom_elements import element_files
+from autograder.site.page_body import element_files
 
 
 def test_a_page_loads_the_files_of_its_element_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from docutils import nodes
 
 from autograder.course.authoring.chapter import Chapter, chapters
-from autograder.course.authoring.effort import Effort
+from autograder.course.authoring.numbering import Effort
 from autograder.site.page_parts.exercise_notes import (
     Needed,
     Note,

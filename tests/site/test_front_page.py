@@ -14,11 +14,11 @@ import yaml
 from autograder.checks import exercises
 from autograder.course.authoring.chapter import chapters
 from autograder.errors import CourseError
-from autograder.site.alt_text import picture_faults
 from autograder.site.front_page.attempts import attempts_html, read_attempts, verdict_of
-from autograder.site.front_page.cards import cards_html, number_of, read_built
+from autograder.site.front_page.cards import cards_html, read_built
 from autograder.site.front_page.facts import Facts, count, fact, facts_html, read_facts
 from autograder.site.front_page.hero import Heads, heads_of, hero_svg
+from autograder.site.page_body import picture_faults
 
 ROOT = Path(__file__).parents[2]
 INTRO = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_a_source_address_is_linked_and_cloned() -> None:
 
 
 def test_every_chapter_has_a_card_with_a_drawing() -> None:
-    built = read_built(block("course-cards"), [number_of(chapter) for chapter in COURSE])
+    built = read_built(block("course-cards"), [chapter.number for chapter in COURSE])
     markup = cards_html(COURSE, built, link)
     assert markup.count('<li class="tfc-card">') == markup.count('role="img"') == len(COURSE)
     assert markup.count("<style>") == 1

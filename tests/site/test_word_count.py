@@ -4,7 +4,7 @@ import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
-from autograder.site.word_count import count_words
+from autograder.site.extension import count_words
 
 
 def page(*parts: nodes.Node) -> nodes.document:

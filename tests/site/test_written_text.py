@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autograder.site.page_parts.written_text import RECORD, written
+from autograder.site.front_page.facts import RECORD, written
 
 ROOT = Path(__file__).parents[2]
 

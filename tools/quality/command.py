@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.parallel import parallel_map
-from tools.quality import cache, record, report
+from tools.quality import record, report
 from tools.quality.measure import Measures
 
 
 def run(names: Sequence[str], *, mutants: bool, coverage: bool, toml: bool = False, write: bool = False) -> int:
     """Measure exercises and print what is open; 0 if nothing is, else 1."""
-    cache.prune()
     # A big exercise should not start last.
     order = sorted(names, key=lambda name: len(_source(name)))
     taken = dict(zip(order, parallel_map(_measured, order), strict=True))

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from autograder.atomic_files import write_atomically
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
+from autograder.course.artifact_cache import cached_artifact
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import Equivalent, MistakeFile
-from tools.quality import cache
 from tools.quality.keys import key_of
 from tools.quality.measure import Measures, Survivor, measure
 
-FOLDER = Path(__file__).parents[2] / "docs" / "grader-quality"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "grader-quality"
 MEASURES = FOLDER / "mutants.json"
 
 
@@ -28,17 +32,14 @@ def measures_of(exercise: Exercise) -> Measures:
     key = key_of(exercise)
     committed = _lines(MEASURES).get(exercise.name)
     if committed is not None and committed["key"] == key:
-        return cache.from_dict(committed)
-    measures = cache.read(exercise.name, key)
-    if measures is None:
-        measures = measure(exercise)
-        cache.write(exercise.name, key, measures)
-    return measures
+        return msgspec.convert(committed, Measures)
+    cached = cached_artifact(ROOT, f"measures-{exercise.name}", [key], lambda: msgspec.json.encode(measure(exercise)))
+    return msgspec.json.decode(cached, type=Measures)
 
 
 def committed() -> dict[str, Measures]:
     """Return the measures that are committed, by exercise."""
-    return {name: cache.from_dict(item) for name, item in _lines(MEASURES).items()}
+    return {name: msgspec.convert(item, Measures) for name, item in _lines(MEASURES).items()}
 
 
 def equivalents_of(exercise: Exercise) -> tuple[Equivalent, ...]:
@@ -73,7 +74,7 @@ def write(measured: Mapping[str, Measures]) -> list[str]:
     lines, incomplete = _lines(MEASURES), []
     for name, measures in measured.items():
         exercise = exercises()[name]
-        lines[name] = {"key": key_of(exercise), **cache.to_dict(measures)}
+        lines[name] = {"key": key_of(exercise), **asdict(measures)}
         if number := len(unexplained(exercise, measures)):
             incomplete.append(f"{name}: {number} unexplained survivors; add cases, or record them as equivalent")
     _write(MEASURES, {name: lines[name] for name in exercises() if name in lines})

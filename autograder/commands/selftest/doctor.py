@@ -203,8 +203,8 @@ def _books(course_dir: Path) -> Item:
 
 
 def _gradebook(course: Course) -> str:
+    from autograder.course.course_rules import without_vivas
     from autograder.course.gradebook.reader import open_gradebook
-    from autograder.course.viva_plan import without_vivas
 
     with open_gradebook(course) as gradebook:
         chapters = without_vivas([assignment.name for assignment in gradebook.assignments])

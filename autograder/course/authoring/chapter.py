@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.drift import Drift
 from autograder.course.authoring.myst import notebook_of, read_text
 from autograder.course.authoring.rubrics import Rubric, read_rubrics
-from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.chapter_names import only_chapter
 from autograder.errors import CourseError
 
 ANSWER_TEXT = "YOUR ANSWER HERE"
+_TITLE = re.compile(r"^# (?:\d\d · )?(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A difference between a generated file and its source, or a contradiction in the source."""
+
+    file: Path
+    cell: str  # the grade id of the cell; empty for the whole file
+    what: str  # the difference
+    do: str  # how to fix it
+    mendable: bool = False  # whether ``tfcourse sync`` mends it; with any other drift it changes nothing
+
+    def __str__(self) -> str:
+        where = f"{self.file}, cell {self.cell}" if self.cell else str(self.file)
+        return f"{where}: {self.what}. {self.do}"
+
+
+def raise_if_drifted(drifts: Sequence[Drift], message: str, *, where: object = None, do: str = "") -> None:
+    """Raise a CourseError that lists the drifts, if there are any.
+
+    Raises:
+        CourseError: with one line per drift.
+    """
+    if drifts:
+        listed = "\n".join(f"  - {drift}" for drift in drifts)
+        raise CourseError(f"{message}:\n{listed}", where=where, do=do)
 
 
 def _all_exercises() -> Mapping[str, Exercise]:
@@ -69,9 +96,20 @@ class Chapter:
         return self.root / "solutions" / self.name / "exercises.ipynb"
 
     @property
+    def number(self) -> str:
+        """The chapter's number as two digits."""
+        return self.name.partition("_")[0]
+
+    @property
     def tag(self) -> str:
         """The chapter's number as a short tag, ``ch03``, for versions."""
-        return f"ch{self.name.partition('_')[0]}"
+        return f"ch{self.number}"
+
+    @property
+    def title(self) -> str:
+        """The lesson's title without its number."""
+        match = _TITLE.search(read_text(self.lesson))
+        return match[1] if match else self.name
 
     @cached_property
     def text(self) -> str:
@@ -123,17 +161,8 @@ def find_chapter(root: Path, name: str, registry: Mapping[str, Exercise] | None 
     """
     every = chapters(root, registry)
     by_name = {chapter.name: chapter for chapter in every}
-    matches = matching_chapters(name, by_name)
-    if len(matches) == 1:
-        return by_name[matches[0]]
-    listed = ", ".join(matches or by_name) or "none"
-    if matches:
-        raise CourseError(f"{name!r} can mean several chapters: {listed}", do="Write more of the name.")
-    raise CourseError(
-        f"there is no chapter {name!r} with exercises.{did_you_mean(name, by_name)}".rstrip("."),
-        where=root / "chapters",
-        do=f"Known chapters: {listed}.",
-    )
+    do = f"Known chapters: {', '.join(by_name) or 'none'}."
+    return by_name[only_chapter(name, by_name, " with exercises", do=do, where=root / "chapters")]
 
 
 def grade_id(cell: Any) -> str:

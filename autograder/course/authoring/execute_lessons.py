@@ -28,28 +28,52 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def execute_lessons(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
-    """Execute the notebooks among the pages to read, as many in parallel as there are processors, but at least two."""
+    """Execute the notebooks among the pages to read."""
     settings = env.mystnb_config
-    if settings.execution_mode != "cache":
-        return
-    cache = open_execution_cache(Path(settings.execution_cache_path))
-    waiting = [(path, notebook) for path, notebook in _notebooks(env, docnames) if not _is_cached(cache, notebook)]
+    if settings.execution_mode == "cache":
+        execute_missing(Path(settings.execution_cache_path), _notebooks(env, docnames), settings.execution_timeout)
+
+
+def execute_missing(
+    folder: Path, lessons: Sequence[tuple[Path, Any]], timeout: float
+) -> tuple[Any, dict[Path, Exception]]:
+    """Execute the lessons that a cache lacks, as many in parallel as there are processors, but at least two.
+
+    Args:
+        folder: the cache, as ``execution_cache_path`` returns it.
+        lessons: file and content of each.
+        timeout: the seconds that a cell may take.
+
+    Returns:
+        The cache, and the error of each lesson that has failed: it is not cached.
+    """
+    cache, errors = open_execution_cache(folder), {}
+    waiting = [(path, notebook) for path, notebook in lessons if not _is_cached(cache, notebook)]
     for path, _ in waiting:
         _LOGGER.info("%s: Executing notebook beside others", path)
 
     def execute(item: tuple[Path, Any]) -> Any:
         path, notebook = item
+        # A kernel warns on the terminal that its sockets are not encrypted; cells' errors are in the result.
         return single_nb_execution(
-            notebook, cwd=str(path.parent), allow_errors=False, timeout=settings.execution_timeout, meta_override=True
+            notebook,
+            cwd=str(path.parent),
+            allow_errors=False,
+            timeout=timeout,
+            meta_override=True,
+            extra_arguments=["--log-level=40"],
         )
 
     with ThreadPoolExecutor(max(2, available_cores())) as threads:
         # The last chapters first: they take longest, and a long lesson should not start last.
         for (path, notebook), result in zip(waiting[::-1], threads.map(execute, waiting[::-1]), strict=True):
-            if result.err is None:
-                bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
-                with lock_execution_caches(Path(settings.execution_cache_path).parent):
-                    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            if result.err is not None:
+                errors[path] = result.err
+                continue
+            bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
+            with lock_execution_caches(folder.parent):
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    return cache, errors
 
 
 def _notebooks(env: BuildEnvironment, docnames: Sequence[str]) -> list[tuple[Path, Any]]:

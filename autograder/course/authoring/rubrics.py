@@ -14,7 +14,6 @@ from autograder.course.authoring.myst import read_text
 
 _SECTION = re.compile(r"^## +(\S+)[ \t]*$", re.MULTILINE)
 _PART = re.compile(r"^### +(.+?)[ \t]*$", re.MULTILINE)
-_ITEM = re.compile(r"^[-*+] +(.*)$", re.MULTILINE)
 _BULLET = re.compile(r"^[-*+] +", re.MULTILINE)
 _LEADING = re.compile(r"^[*_(\[]*(\d+(?:[.,]\d+)?)")
 _ANYWHERE = re.compile(r"(\d+(?:[.,]\d+)?)\W{0,3}(?:points?|marks?)\b", re.IGNORECASE)
@@ -60,7 +59,7 @@ class Rubric:
     @property
     def points(self) -> float | None:
         """The sum of the items' points; None if there is no item or one lacks points."""
-        worths = [_worth(item) for item in _ITEM.findall(self.marks)]
+        worths = [item.points for item in self.items]
         numbers = [worth for worth in worths if worth is not None]
         return sum(numbers) if worths and len(numbers) == len(worths) else None
 

@@ -15,7 +15,6 @@ from typing import Any
 import nbformat
 
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.assignment_summary import parts_of, summary_of
 from autograder.course.authoring.chapter import Chapter, grade_id, is_answer, is_stub, is_test
 from autograder.errors import CourseError
 from autograder.mistakes.source_edits import Sources
@@ -129,3 +128,27 @@ def _provided_cell(exercises: Iterable[Exercise]) -> Any:
     return nbformat.v4.new_code_cell(
         "\n".join([_NOTE, *lines]), metadata={"nbgrader": {**metadata, "schema_version": 3}}
     )
+
+
+def summary_of(notebook: Any) -> str:
+    """Return a sentence with the numbers of exercises and questions of a notebook and their points."""
+    exercises = [_points(cell) for cell in notebook.cells if is_test(cell)]
+    questions = [_points(cell) for cell in notebook.cells if is_answer(cell)]
+    parts = [_counted(exercises, "exercise"), _counted(questions, "question")]
+    together = " and ".join(filter(None, parts))
+    total = sum(exercises) + sum(questions)
+    return f"{together}, {total:g} points in all." if all(parts) else f"{together}."
+
+
+def parts_of(notebook: Any) -> list[tuple[str, float]]:
+    """Return the exercises and questions of a notebook in order, with their points."""
+    cells = (cell for cell in notebook.cells if is_test(cell) or is_answer(cell))
+    return [(grade_id(cell).removeprefix("test_"), _points(cell)) for cell in cells]
+
+
+def _points(cell: Any) -> float:
+    return float(cell.metadata.nbgrader.get("points") or 0)
+
+
+def _counted(points: list[float], noun: str) -> str:
+    return f"{len(points)} {noun}{'' if len(points) == 1 else 's'} for {sum(points):g} points" if points else ""

@@ -14,8 +14,7 @@ import nbformat
 import tfcourse
 from autograder.atomic_files import write_all_or_none
 from autograder.checking.exercise import Exercise
-from autograder.course.authoring.chapter import Chapter, chapters, grade_id
-from autograder.course.authoring.drift import Drift, raise_if_drifted
+from autograder.course.authoring.chapter import Chapter, Drift, chapters, grade_id, raise_if_drifted
 from autograder.course.authoring.myst import notebook_of, read_text
 from autograder.course.authoring.numbering import with_counts, with_hours, with_numbered_headings
 from autograder.course.authoring.solution_notebook import solution_bytes, solution_notebook, synced_text, wanted_cell

@@ -28,9 +28,14 @@ class LastErrors(logging.Handler):
         self._said.append(record.getMessage())
         self.error = sys.exc_info()[1] or self.error
 
+    @property
+    def text(self) -> str:
+        """Everything that nbgrader has complained of."""
+        return "\n".join(self._said)
+
     def cause(self, error: BaseException) -> str:
         """Return nbgrader's last error message, or the exception's."""
-        lines = [line.strip() for text in self._said for line in text.splitlines()]
+        lines = [line.strip() for line in self.text.splitlines()]
         causes = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception", "MissingEntry"))]
         return causes[-1] if causes else f"{type(error).__name__}: {error}"
 

@@ -13,11 +13,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
-from autograder.course.chapter_names import did_you_mean, matching_chapters
+from autograder.course.chapter_names import only_chapter
+from autograder.course.course_rules import without_vivas
 from autograder.course.folder import Course
 from autograder.course.known_errors import as_course_error
 from autograder.course.paths import shell_command
-from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 
 
@@ -148,19 +148,7 @@ def released_chapters(course: Course, typed: Sequence[str] = ()) -> list[str]:
             where=course.root,
             do=f"Release one: {shell_command(course, 'assign', 'CHAPTER')}",
         )
-    return list(dict.fromkeys(_released(course, chapters, name) for name in typed)) if typed else chapters
-
-
-def _released(course: Course, chapters: Sequence[str], name: str) -> str:
-    matches = matching_chapters(name, chapters)
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise CourseError(f"{name!r} can mean several chapters: {', '.join(matches)}", do="Write more of it.")
-    raise CourseError(
-        f"there is no chapter {name!r} in this course; it has released: {', '.join(chapters)}.{did_you_mean(name, chapters)}".rstrip(
-            "."
-        ),
-        where=course.root,
-        do=f"Name one of those, or release it first: {shell_command(course, 'assign', 'CHAPTER')}",
-    )
+    problem = f" in this course; it has released: {', '.join(chapters)}"
+    do = f"Name one of those, or release it first: {shell_command(course, 'assign', 'CHAPTER')}"
+    named = (only_chapter(name, chapters, problem, do=do, where=course.root) for name in typed)
+    return list(dict.fromkeys(named)) or chapters

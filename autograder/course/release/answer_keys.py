@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import tempfile
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-import torch
-
-from autograder.atomic_files import write_all_or_none
+import autograder
 from autograder.checking.exercise import Exercise
 from autograder.checking.recorded import write_sheet
 from autograder.checks import declaring_module
-from autograder.errors import CourseError
+from autograder.content_hash import environment_hash, hash_files
+from autograder.course.artifact_cache import read_artifact, write_artifact
 from autograder.mistakes.mistake_file import MistakeFile
 from autograder.parallel import parallel_map
 from autograder.static_analysis.import_graph import source_files
 
+_PROJECT = Path(str(autograder.__file__)).parents[1]
 
-def record_answer_keys(exercises: Iterable[Exercise], store: Path | None = None) -> dict[str, bytes]:
+
+def record_answer_keys(exercises: Iterable[Exercise], root: Path | None = None) -> dict[str, bytes]:
     """Return the recorded question sheets of exercises as file contents, by the exercises' names.
 
     Args:
-        store: the cache folder. A file's name depends on everything that decides a recording: the code that the exercise runs, its known
-            mistakes, and the version of PyTorch. A read-only folder is no error.
+        root: the project, whose cache is used; None for no cache.
     """
     requested = list(exercises)
-    places = {
-        item.name: store / f"{item.name}-{_fingerprint(item)}.safetensors"
-        for item in requested
-        if store is not None and _is_declared(item)
-    }
-    stored = {name: path.read_bytes() for name, path in places.items() if path.is_file()}
-    missing = [item for item in requested if item.name not in stored]
-    new = dict(zip((item.name for item in missing), _recorded(missing), strict=True))
-    for name in new.keys() & places.keys():
-        _keep(name, new[name], places[name])
-    sheets = stored | new
+    keys = {item.name: _key(item) for item in requested if root is not None and _is_declared(item)}
+    sheets: dict[str, bytes] = {}
+    for name, key in keys.items():
+        if root is not None and (content := read_artifact(root, f"recording-{name}", key)) is not None:
+            sheets[name] = content
+    missing = [item for item in requested if item.name not in sheets]
+    for item, content in zip(missing, _recorded(missing), strict=True):
+        sheets[item.name] = content
+        if root is not None and item.name in keys:
+            write_artifact(root, f"recording-{item.name}", keys[item.name], content)
     return {item.name: sheets[item.name] for item in requested}
 
 
@@ -48,14 +44,6 @@ def _recorded(exercises: Sequence[Exercise]) -> list[bytes]:
     if all(map(_is_declared, exercises)):
         return parallel_map(_record_known, [exercise.name for exercise in exercises])
     return [_record(exercise) for exercise in exercises]
-
-
-def _keep(name: str, content: bytes, path: Path) -> None:
-    for old in path.parent.glob(f"{name}-*.safetensors"):
-        with suppress(OSError):
-            old.unlink()
-    with suppress(CourseError):
-        write_all_or_none({path: content})
 
 
 def _is_declared(exercise: Exercise) -> bool:
@@ -78,13 +66,10 @@ def _record(exercise: Exercise) -> bytes:
         return path.read_bytes()
 
 
-def _fingerprint(exercise: Exercise) -> str:
-    """Hash everything that decides a recording: the files that the exercise runs, its known mistakes, the library, the processor."""
-    digest = hashlib.sha256(f"{torch.__version__} {platform.machine()}".encode())
+def _key(exercise: Exercise) -> list[str]:
+    """Return what decides a recording: the environment, the files that the exercise runs, and its known mistakes."""
     modules = (exercise.reference.__module__, declaring_module(exercise), "autograder.checking.recorded")
     files = set().union(*map(source_files, modules))
     if isinstance(exercise.misconceptions, MistakeFile):
         files.add(exercise.misconceptions.path)
-    for path in sorted(files):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:20]
+    return [environment_hash(), hash_files(_PROJECT, files)]

@@ -14,20 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.atomic_files import remove_stale_temp_files, write_all_or_none
-from autograder.course.assignment_text import assignment_sentences
-from autograder.course.authoring.chapter import Chapter, chapters, find_chapter
-from autograder.course.authoring.drift import raise_if_drifted
+from autograder.course.authoring.chapter import Chapter, chapters, find_chapter, raise_if_drifted
 from autograder.course.authoring.myst import write_notebook
 from autograder.course.authoring.selection import provided_exercises, require_names, select
 from autograder.course.authoring.solution_notebook import source_notebook
 from autograder.course.authoring.sync import sync
-from autograder.course.course_file import CourseFile, course_file_path, read_course_file
+from autograder.course.course_file import CourseFile, assignment_sentences, course_file_path, read_course_file
 from autograder.course.earlier_releases import earlier_texts_path, with_replaced_texts
 from autograder.course.folder import Course
 from autograder.course.known_names import note_project_chapters
 from autograder.course.release.leaks import Material, find_leaks, refuse_leaks
 from autograder.course.release.nbgrader_release import generate_assignment, released_notebook
-from autograder.course.release.parts_index import PARTS_INDEX
 from autograder.course.release.secret_texts import project_secrets
 from autograder.course.release.student_files import write_student_files
 from autograder.errors import CourseError
@@ -146,7 +143,7 @@ def _refuse_solutions(root: Path, files: Mapping[Chapter, Sequence[Path]]) -> No
         for chapter, paths in files.items()
         for path in paths
     ]
-    leaks = find_leaks(materials, project_secrets(root, registry), root / PARTS_INDEX)
+    leaks = find_leaks(materials, project_secrets(root, registry), root)
     refuse_leaks(leaks, "the release would give solutions away")
 
 
@@ -225,3 +222,42 @@ def _put_back(path: Path, copy: Path) -> None:
         elif not any(path.parent.iterdir()):
             # The folder was created for this file only.
             path.parent.rmdir()
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a chapter's release would be."""
+
+    gradebook_url: str  # a temporary gradebook that holds this chapter alone
+    source: Path  # the source notebook
+    wheel: Path  # the students' package
+
+
+@contextmanager
+def previewed_release(root: Path, course: Course, chapter_names: Sequence[str]) -> Iterator[dict[str, Preview]]:
+    """Release chapters into a temporary folder that exists as long as the block runs.
+
+    Args:
+        course: the course, in which nothing changes.
+
+    Raises:
+        CourseError: as ``assign`` does.
+    """
+    selected = selected_chapters(root, course, chapter_names)
+    with tempfile.TemporaryDirectory() as folder:
+        yield {
+            chapter.name: _preview(root, course, chapter, Path(folder).resolve() / chapter.name) for chapter in selected
+        }
+
+
+def _preview(root: Path, course: Course, chapter: Chapter, folder: Path) -> Preview:
+    config = course.config()
+    config.CourseDirectory.root = str(folder)
+    # The course's own gradebook may be on a server.
+    config.CourseDirectory.db_url = url = f"sqlite:///{folder / 'gradebook.db'}"
+    source = folder / "source" / chapter.name / f"{chapter.name}.ipynb"
+    source.parent.mkdir(parents=True)
+    source.write_bytes(write_notebook(source_notebook(chapter)))
+    generate_assignment(config, chapter.name)
+    files = make_student_files(root, course, chapter, folder / "student")
+    return Preview(url, source, next(path for path in files if path.suffix == ".whl"))

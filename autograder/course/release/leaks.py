@@ -15,22 +15,23 @@ Does not protect against:
 
 - a solution that is paraphrased, renamed or translated
 - text within raster images
-- a student's own text in feedback, which counts as no find: a right solution may well read like ours
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from autograder.course.folder import Course
-from autograder.course.release.parts_index import PartsIndex
-from autograder.course.release.secret_texts import Kind, Secret, Secrets, letters_only, strip_whitespace, written_texts
-from autograder.course.release.text_extraction import NOT_TEXT, extract_contents, extract_texts, text_forms
+from autograder.course.artifact_cache import read_artifact, write_artifact
+from autograder.course.release.secret_texts import Kind, Secret, Secrets, letters_only, strip_whitespace
+from autograder.course.release.text_extraction import NOT_TEXT, extract_contents, text_forms
 from autograder.errors import CourseError
 
 _MOST = 0.6
@@ -38,6 +39,11 @@ _CHAPTER = re.compile(r"\d+_\w+")
 # Pages that show a chapter's solutions, each with one mistake, once the chapter is closed.
 OF_CLOSED_CHAPTERS = ("find-the-bug.html",)
 _AFTER = "~"
+_INDEX = "secret-lines"
+# A site with its downloads has about 700 contents.
+_INDEXED = 5000
+# Kinds of secrets of which single lines or sentences may be public.
+_TEXTS = ("solution", "known mistake", "rubric")
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,6 @@ class Material:
     path: Path
     # the chapter with which it is released: it may contain solutions of earlier chapters. None: it may contain none.
     chapter: str | None = None
-    submissions: tuple[Path, ...] = ()  # the student's own files, whose text is no leak
     provided: frozenset[str] = frozenset()  # exercises whose solutions are released with the chapter on purpose
 
 
@@ -64,13 +69,12 @@ class Leak:
         return f"{self.file}: {self.kind} {self.name}: {self.part[:80]}"
 
 
-def find_leaks(files: Iterable[Path | Material], secrets: Secrets, store: Path | None = None) -> list[Leak]:
+def find_leaks(files: Iterable[Path | Material], secrets: Secrets, root: Path | None = None) -> list[Leak]:
     """Search files for secrets.
 
     Args:
         files: files that students receive or can see; a plain path is searched for every secret.
-        store: an index of which contents hold which lines of secrets, so that unchanged contents are not searched again. It can be deleted
-            at any time.
+        root: the project. Its cache lists the lines of secrets in each content, so that unchanged contents are not searched again.
 
     Returns:
         One leak for each file and secret, with the first matching part. Of files with the same content the first is named.
@@ -79,22 +83,26 @@ def find_leaks(files: Iterable[Path | Material], secrets: Secrets, store: Path |
     # Files for everybody come first, then those of each chapter in order: for later chapters fewer solutions are secret. So content
     # that has been searched, for instance in an archive, need not be searched again.
     materials.sort(key=lambda material: material.chapter or "")
-    searched: dict[tuple[Path, ...], set[str]] = {}
-    index = PartsIndex.read(store, secrets)
-    # Only the chapter and the student's files decide what is secret in a file, so most files share a search.
-    searches: dict[tuple[str | None, tuple[Path, ...], frozenset[str]], _Search] = {}
+    searched: set[str] = set()
+    key, index = sorted(secrets.all_parts), dict[str, list[str]]()
+    with suppress(ValueError):  # a damaged file
+        index = json.loads((root and read_artifact(root, _INDEX, key)) or "{}")
+    # The chapter decides what is secret in a file, so most files share a search.
+    searches: dict[tuple[str | None, frozenset[str]], _Search] = {}
     leaks: list[Leak] = []
     for material in materials:
-        audience = material.chapter, material.submissions, material.provided
+        audience = material.chapter, material.provided
         search = searches.get(audience) or searches.setdefault(audience, _Search(secrets, material))
-        for content in extract_contents(material.path, searched.setdefault(material.submissions, set())):
-            content_parts = index.parts_in(content)
-            if content_parts is not None and not search.can_leak(content_parts):
-                continue
-            texts = search.texts(text_forms(content))
-            index.add(content, set().union(*(parts for form in texts for _, parts in form)))
-            leaks += search.leaks(content.label, *texts)
-    index.write(store)
+        for content in extract_contents(material.path, searched):
+            parts = index.pop(content.digest, None)
+            if parts is None or search.can_leak(set(parts)):
+                texts = search.texts(text_forms(content))
+                parts = sorted(set().union(*(parts for form in texts for _, parts in form)))
+                leaks += search.leaks(content.label, *texts)
+            index[content.digest] = parts  # as the last one: the least recently used entries go first
+    if root is not None:
+        newest = dict(list(index.items())[-_INDEXED:])
+        write_artifact(root, _INDEX, key, json.dumps(newest).encode())
     return list(dict.fromkeys(leaks))
 
 
@@ -109,25 +117,12 @@ def refuse_leaks(leaks: Sequence[Leak], message: str) -> None:
         raise CourseError(f"{message}:\n{listed}", do="Nothing was given out. Rewrite what is public, or the solution.")
 
 
-def course_materials(course: Course) -> list[Material]:
-    """Return a course folder's files for students: releases, packages and feedback."""
-    materials = []
-    for step in ("release", "student"):
-        for path in _files(course.root / step):
-            top = path.relative_to(course.root / step).parts[0]
-            materials.append(Material(path, top.removesuffix(".zip")))
-    for path in _files(course.root / "feedback"):
-        student, *rest = path.relative_to(course.root / "feedback").parts
-        chapter = rest[0] if len(rest) > 1 else None
-        submissions = sorted(course.folder("submitted", student, chapter).glob("**/*.ipynb")) if chapter else []
-        materials.append(Material(path, chapter, tuple(submissions)))
-    return materials
-
-
 def site_materials(site: Path) -> list[Material]:
     """Return the files of a built site: pages, sources, search index, downloads."""
     materials = []
-    for path in _files(site):
+    for path in sorted(site.rglob("*")):
+        if not path.is_file() or path.suffix.casefold() in NOT_TEXT:
+            continue
         parts = path.relative_to(site).parts
         offered = parts[0] == "_downloads" and len(parts) == 3 and _CHAPTER.fullmatch(parts[1])
         materials.append(Material(path, _release(parts[1], parts[2]) if offered else None))
@@ -137,11 +132,6 @@ def site_materials(site: Path) -> list[Material]:
 def _release(chapter: str, name: str) -> str:
     """Return the chapter with which an offered file is released; of a page about a closed chapter, a name right after the chapter's."""
     return f"{chapter}{_AFTER}" if name in OF_CLOSED_CHAPTERS else chapter
-
-
-def written_materials(root: Path) -> list[Material]:
-    """Return the hand-written texts for students, which the site publishes."""
-    return [Material(path) for path in written_texts(root)]
 
 
 # A text, and the parts of secrets in it.
@@ -162,15 +152,8 @@ class _Search:
         # A mistaken line of a closed chapter may be a right line of a later one.
         self._only_bodies = (material.chapter or "").endswith(_AFTER)
         # Solutions of earlier chapters are public.
-        self._public = {
-            "solution": "\n".join([secrets.public_code, *(part for s in out for part in s.parts)]),
-            "rubric": secrets.public_words,
-        }
-        own_texts = [form for path in material.submissions for _, forms in extract_texts(path) for form in forms]
-        self._own = {
-            "solution": "\n".join(map(strip_whitespace, own_texts)),
-            "rubric": "\n".join(map(letters_only, own_texts)),
-        }
+        self._public_code = "\n".join([secrets.public_code, *(part for s in out for part in s.parts)])
+        self._public_words = secrets.public_words
 
     def texts(self, forms: Sequence[str]) -> tuple[list[_Text], list[_Text]]:
         """Return the forms of a text without white space and as letters only, each with the parts of secrets in it."""
@@ -181,41 +164,36 @@ class _Search:
 
     def can_leak(self, present: Set[str]) -> bool:
         """Return whether a text with these parts of secrets may be a leak. False is certain; True means that the text must be searched."""
-        for secret in self._secrets_with(present):
-            parts = [part for part in secret.parts if part in present]
-            if secret.kind not in ("solution", "known mistake", "rubric"):
-                return True
-            public = self._public["rubric" if secret.kind == "rubric" else "solution"]
-            if any(part not in public for part in parts):
-                return True
-            if secret.kind != "known mistake" and len(parts) >= _enough(len(secret.parts)):
-                return True
-        return False
+        return any(self._revealing(secret, present, len) for secret in self._secrets_with(present))
 
     def leaks(self, label: str, codes: Sequence[_Text], letter_texts: Sequence[_Text]) -> Iterator[Leak]:
         """Yield the leaks of a text from the two lists that :meth:`texts` returns."""
         for secret in self._secrets_with(set().union(*(parts for _, parts in (*codes, *letter_texts)))):
-            part = self._part(secret, letter_texts if secret.kind == "rubric" else codes)
-            if part is not None:
-                yield Leak(label, secret.kind, secret.name, part)
+            for text, present in letter_texts if secret.kind == "rubric" else codes:
+                if part := self._revealing(secret, present, partial(_together, text=text)):
+                    yield Leak(label, secret.kind, secret.name, part)
+                    break
 
     def _secrets_with(self, present: Set[str]) -> list[Secret]:
         """Return the secrets with one of these parts, in order: most texts contain no part of most secrets."""
         return [self._secrets[i] for i in sorted({i for part in present for i in self._with_part.get(part, ())})]
 
-    def _part(self, secret: Secret, texts: Iterable[tuple[str, Set[str]]]) -> str | None:
-        kind = "rubric" if secret.kind == "rubric" else "solution"
-        own_text, public = self._own[kind], self._public[kind]
-        for text, parts_in_text in texts:
-            present = [part for part in secret.parts if part in parts_in_text and part not in own_text]
-            if present and secret.kind not in ("solution", "known mistake", "rubric"):
-                return present[0]
-            rare = next((part for part in present if part not in public), None)
-            if rare is not None and not self._only_bodies:
-                return rare
-            # A lesson may show a mistake on purpose.
-            if present and secret.kind != "known mistake" and _together(present, text) >= _enough(len(secret.parts)):
-                return present[0]
+    def _revealing(self, secret: Secret, present: Set[str], together: Callable[[Sequence[str]], int]) -> str | None:
+        """Return the first part that reveals a secret in a text with these parts; None if the secret is safe.
+
+        Args:
+            together: returns how many of some parts are close to each other in the text.
+        """
+        parts = [part for part in secret.parts if part in present]
+        if not parts or secret.kind not in _TEXTS:
+            return next(iter(parts), None)
+        public = self._public_words if secret.kind == "rubric" else self._public_code
+        rare = next((part for part in parts if part not in public), None)
+        if rare is not None and not self._only_bodies:
+            return rare
+        # A lesson may show a mistake on purpose.
+        if secret.kind != "known mistake" and together(parts) >= _enough(len(secret.parts)):
+            return parts[0]
         return None
 
 
@@ -248,7 +226,3 @@ def _places(part: str, text: str) -> Iterator[int]:
     while position >= 0:
         yield position
         position = text.find(part, position + 1)
-
-
-def _files(folder: Path, accept: Callable[[Path], bool] = Path.is_file) -> list[Path]:
-    return [path for path in sorted(folder.rglob("*")) if accept(path) and path.suffix.casefold() not in NOT_TEXT]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from jupyter_cache.base import CacheBundleIn
-from jupyter_cache.executors.utils import single_nb_execution
 from myst_nb.core.read import read_myst_markdown_notebook
 
 from autograder.course.authoring import lesson_cache
 from autograder.course.authoring.chapter import Chapter
+from autograder.course.authoring.execute_lessons import execute_missing
 from autograder.course.authoring.myst import set_cell_ids, write_notebook
 from autograder.course.authoring.printed_values import count_values, fill_in, printed_values, with_values_cell
 from autograder.course.release.plain_markdown import PlainMarkdown, references
 from autograder.errors import CourseError
-from autograder.parallel import available_cores
 from tfcourse.lessons.waiting_cells import source_key
 
 _TIMEOUT = 300
@@ -34,7 +31,7 @@ you have not solved yet say which one, keep the course's output, and the next ce
 
 def lesson_name(chapter: Chapter) -> str:
     """Return the file name of a chapter's lesson notebook, ``03_lesson.ipynb``."""
-    return f"{chapter.name.partition('_')[0]}_lesson.ipynb"
+    return f"{chapter.number}_lesson.ipynb"
 
 
 def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
@@ -56,48 +53,18 @@ def _has_code(lesson: Path) -> bool:
 
 def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Return executed lessons by chapter, from the cache if possible."""
-    notebooks: dict[str, Any] = {}
     if not chapters:
-        return notebooks
-    root = chapters[0].root
-    base = root / lesson_cache.EXECUTIONS
-    cache = lesson_cache.open_execution_cache(lesson_cache.execution_cache_path(root, base))
-    waiting = []
+        return {}
+    root, lessons = chapters[0].root, []
     for chapter in chapters:
         text = with_values_cell(chapter.lesson.read_text(encoding="utf-8"), chapter.lesson)
-        notebook = read_myst_markdown_notebook(text, path=chapter.lesson)
-        try:
-            _, notebooks[chapter.name] = cache.merge_match_into_notebook(notebook)
-        except KeyError:
-            waiting.append((chapter, notebook))
-    with ThreadPoolExecutor(max(2, available_cores())) as threads:
-        for (chapter, notebook), seconds in zip(waiting, threads.map(_execute, waiting), strict=True):
-            bundle = CacheBundleIn(notebook, str(chapter.lesson), data={"execution_seconds": seconds})
-            with lesson_cache.lock_execution_caches(base):
-                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-            notebooks[chapter.name] = notebook
-    return notebooks
-
-
-def _execute(item: tuple[Chapter, Any]) -> float:
-    """Execute a lesson in place, and return the seconds that it took."""
-    chapter, notebook = item
-    # A kernel warns on the terminal that its sockets are not encrypted; cells' errors are in the result.
-    result = single_nb_execution(
-        notebook,
-        cwd=str(chapter.folder),
-        allow_errors=False,
-        timeout=_TIMEOUT,
-        meta_override=True,
-        extra_arguments=["--log-level=40"],
-    )
-    if result.err is not None:
-        raise CourseError(
-            f"a cell of the lesson fails ({type(result.err).__name__})",
-            where=chapter.lesson,
-            do=str(result.err)[-2000:],
-        ) from result.err
-    return float(result.time)
+        lessons.append((chapter.lesson, read_myst_markdown_notebook(text, path=chapter.lesson)))
+    folder = lesson_cache.execution_cache_path(root, root / lesson_cache.EXECUTIONS)
+    cache, errors = execute_missing(folder, lessons, _TIMEOUT)
+    for path, error in errors.items():
+        problem = f"a cell of the lesson fails ({type(error).__name__})"
+        raise CourseError(problem, where=path, do=str(error)[-2000:]) from error
+    return {path.parent.name: cache.merge_match_into_notebook(notebook)[1] for path, notebook in lessons}
 
 
 def _for_students(chapter: Chapter, executed: Any) -> Any:
@@ -117,7 +84,7 @@ def _for_students(chapter: Chapter, executed: Any) -> Any:
             outputs[source_key(cell.source)] = stored
     name = f"{chapter.name}.ipynb"
     first = nbformat.v4.new_code_cell(_FIRST.format(notebook=name))
-    note = nbformat.v4.new_markdown_cell(_NOTE.format(number=chapter.name.partition("_")[0]))
+    note = nbformat.v4.new_markdown_cell(_NOTE.format(number=chapter.number))
     # After the title, which notebook programs use as the document's name.
     notebook.cells[1:1] = [note, first]
     notebook.metadata["tfcourse"] = {

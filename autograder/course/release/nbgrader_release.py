@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +21,7 @@ from traitlets.config import Config
 from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.myst import write_notebook
 from autograder.course.authoring.solution_notebook import source_notebook
+from autograder.course.gradebook.nbgrader_log import capture_log, silence_warnings
 from autograder.course.gradebook.reader import sqlite_file, sqlite_sidecar_files
 from autograder.course.gradebook.transactions import TransactionalGradebook
 from autograder.course.known_errors import explained_for_all
@@ -58,7 +57,6 @@ def generate_assignment(config: Config, chapter: str) -> None:
 
     Args:
         config: an nbgrader configuration that names the course's root.
-        chapter: the assignment.
 
     Raises:
         CourseError: with nbgrader's reason, or the disk's.
@@ -66,8 +64,8 @@ def generate_assignment(config: Config, chapter: str) -> None:
     settings = Config()
     settings.merge(config)
     settings.CourseDirectory.assignment_id = chapter
-    with _captured_log() as (log, written), _programs_found(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    log, errors = capture_log()
+    with _programs_found(), silence_warnings():
         try:
             directory = CourseDirectory(config=settings, log=log)
             if settings.GenerateAssignment.get("no_database"):
@@ -81,9 +79,9 @@ def generate_assignment(config: Config, chapter: str) -> None:
             if full := explained_for_all(error, settings.CourseDirectory.root):
                 raise full from error
             raise CourseError(
-                f"nbgrader could not release {chapter}: {_reason(written.getvalue(), error)}",
+                f"nbgrader could not release {chapter}: {errors.cause(error)}",
                 where=settings.CourseDirectory.root,
-                do=_advice(written.getvalue()),
+                do=_advice(errors.text),
             ) from error
 
 
@@ -130,20 +128,6 @@ def _make_gradebook(directory: CourseDirectory) -> None:
 
 
 @contextmanager
-def _captured_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
-    buffer = io.StringIO()
-    log = logging.Logger("tfcourse.release", level=logging.INFO)
-    handler = logging.StreamHandler(buffer)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    log.addHandler(handler)
-    log.propagate = False
-    try:
-        yield log, buffer
-    finally:
-        handler.close()
-
-
-@contextmanager
 def _programs_found() -> Iterator[None]:
     """Let nbgrader find the programs that it calls (alembic, for a new gradebook) in an environment that is not activated."""
     before = os.environ.get("PATH", os.defpath)
@@ -152,21 +136,6 @@ def _programs_found() -> Iterator[None]:
         yield
     finally:
         os.environ["PATH"] = before
-
-
-def _reason(log: str, error: BaseException) -> str:
-    """Return nbgrader's reason: the last exception in its log, to which its own exception only refers."""
-    named = [line for line in log.splitlines() if _looks_like_exception(line)]
-    return named[-1] if named else f"{type(error).__name__}: {error}"
-
-
-def _looks_like_exception(line: str) -> bool:
-    name, colon, rest = line.partition(": ")
-    return (
-        bool(colon and rest)
-        and name.replace(".", "").replace("_", "").isalnum()
-        and name.endswith(("Error", "Exception"))
-    )
 
 
 def _advice(log: str) -> str:

@@ -19,7 +19,7 @@ from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter, chapters
 from autograder.course.authoring.exercise_source import BEGIN_SOLUTION, END_SOLUTION
 from autograder.course.authoring.solution_notebook import BEGIN_HIDDEN, CANARY, END_HIDDEN, hidden_test
-from autograder.course.release.student_module import solution_helpers, statement_lines, student_module
+from autograder.course.release.student_module import solution_helpers, statement_lines, stubs_by_file, student_module
 from autograder.static_analysis.definitions import find_definition, module_source
 
 Kind = Literal["solution", "known mistake", "rubric", "hidden test", "marker", "canary"]
@@ -160,10 +160,7 @@ def _rubrics(chapter: Chapter) -> Iterator[Secret]:
 
 def _public(root: Path, registry: Mapping[str, Exercise]) -> Iterator[str]:
     """Yield the public texts: the first chapter's student build, lessons, prompts and pages."""
-    stubs: dict[Path, dict[str, str]] = {}
-    for name, exercise in registry.items():
-        module, _ = find_definition(exercise.reference)
-        stubs.setdefault(module.path.resolve(), {})[name] = exercise.chapter
+    stubs = stubs_by_file(registry)
     for path in sorted(Path(str(tfcourse.__file__)).parent.rglob("*.py")):
         module = module_source(path)
         yield student_module(module, stubs.get(path.resolve(), {}))

@@ -20,14 +20,13 @@ from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.selection import provided_exercises
 from autograder.course.authoring.sync import require_project_package
 from autograder.course.release.answer_keys import record_answer_keys
-from autograder.course.release.student_module import student_module
+from autograder.course.release.student_module import stubs_by_file, student_module
 from autograder.errors import CourseError
 from autograder.site_address import site_address
-from autograder.static_analysis.definitions import ModuleSource, find_definition, module_source
+from autograder.static_analysis.definitions import ModuleSource, module_source
 
 # The date of this version, because a wheel's bytes must not depend on the clock. tests/test_repository.py compares it with CITATION.cff.
 RELEASED = (2026, 11, 28)
-CACHE = Path(".cache", "recordings")
 _LICENCES = ("LICENSE", "LICENSE-CONTENT")
 # The extras that the package itself recommends for generating text and loading weights. The others are for lecturers.
 _EXTRAS = ("notebooks", "data", "corpora")
@@ -124,7 +123,7 @@ def _project(root: Path) -> dict[str, Any]:
 def _package_files(chapter: Chapter, version: str) -> dict[str, bytes]:
     folder = Path(str(tfcourse.__file__)).parent
     modules = {path: module_source(path) for path in sorted(folder.rglob("*.py"))}
-    stubs_of = _stubs_by_file(chapter)
+    stubs_of = stubs_by_file(secret_exercises(chapter))
     files: dict[str, bytes] = {}
     for path, module in modules.items():
         stubs = stubs_of.get(path.resolve(), {})
@@ -136,14 +135,6 @@ def _package_files(chapter: Chapter, version: str) -> dict[str, bytes]:
         if path.is_file() and path.suffix not in (".py", ".pyc") and not path.name.startswith("."):
             files[f"tfcourse/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
     return files
-
-
-def _stubs_by_file(chapter: Chapter) -> dict[Path, dict[str, str]]:
-    stubs: dict[Path, dict[str, str]] = {}
-    for name, exercise in secret_exercises(chapter).items():
-        module, _ = find_definition(exercise.reference)
-        stubs.setdefault(module.path.resolve(), {})[name] = exercise.chapter
-    return stubs
 
 
 def _needed_elsewhere(
@@ -188,7 +179,7 @@ def _recordings(root: Path, chapter: Chapter) -> dict[str, bytes]:
     out = (exercise for exercise in chapter.registry.values() if exercise.chapter <= chapter.name)
     return {
         f"autograder/checking/recordings/{name}.safetensors": content
-        for name, content in record_answer_keys(out, root / CACHE).items()
+        for name, content in record_answer_keys(out, root).items()
     }
 
 

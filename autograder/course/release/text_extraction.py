@@ -30,23 +30,13 @@ class Content(NamedTuple):
     data: bytes  # its bytes
 
 
-def extract_texts(path: Path, read: set[str] | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Return the texts of a file, each in every form in which it may hold a secret.
+def extract_contents(path: Path, read: set[str]) -> Iterator[Content]:
+    """Return a file, or the members of an archive, without images and fonts.
 
     Args:
-        path: a file of any kind.
         read: digests of contents to skip; the contents read now are added.
-
-    Yields:
-        A label (the path; for a member of an archive ``path!member``) and the forms of its text.
     """
-    for content in extract_contents(path, read):
-        yield content.label, text_forms(content)
-
-
-def extract_contents(path: Path, read: set[str] | None = None) -> Iterator[Content]:
-    """Return a file, or the members of an archive, without images and fonts; arguments as for :func:`extract_texts`."""
-    yield from _contents(str(path), path.read_bytes(), set() if read is None else read)
+    yield from _contents(str(path), path.read_bytes(), read)
 
 
 def _contents(label: str, data: bytes, read: set[str]) -> Iterator[Content]:

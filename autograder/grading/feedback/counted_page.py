@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 
 from autograder.course.course_file import CourseFile, days_late, late_share
-from autograder.course.exercise_rules import ExerciseRule
+from autograder.course.course_rules import ExerciseRule
 from autograder.grading.feedback.page import Page, Part
 
 _DIGITS = 6

@@ -14,11 +14,11 @@ from nbgrader.api import Assignment, Grade, InvalidEntry, Notebook, Student, Sub
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
+from autograder.course.course_rules import viva_assignment
 from autograder.course.folder import Course
 from autograder.course.gradebook.nbgrader_log import silence_warnings
 from autograder.course.gradebook.transactions import TransactionalGradebook
 from autograder.course.known_errors import as_course_error
-from autograder.course.viva_plan import viva_assignment
 from autograder.errors import CourseError
 from autograder.grading.record.viva_journal import Conversation, VivaJournal
 

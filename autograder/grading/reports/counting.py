@@ -8,7 +8,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from autograder.course.course_file import CourseFile, course_file_error, days_late, late_share
-from autograder.course.exercise_rules import ExerciseRule, exercise_of
+from autograder.course.course_rules import ExerciseRule, exercise_of
 from autograder.course.folder import Course
 
 if TYPE_CHECKING:

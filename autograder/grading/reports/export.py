@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from autograder.atomic_files import write_all_or_none
-from autograder.course.total_rule import TotalRule
+from autograder.course.course_rules import TotalRule
 from autograder.errors import CourseError, some
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.moodle import IMPORT, moodle_tables

@@ -14,10 +14,10 @@ from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
 from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
+from autograder.course.course_rules import without_vivas
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.course.paths import shell_command
-from autograder.course.viva_plan import without_vivas
 from autograder.errors import CourseError
 from autograder.grading.record.results import Status, read_results
 from autograder.grading.reports.counting import counted, ruled_cells

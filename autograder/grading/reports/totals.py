@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from autograder.course.total_rule import TotalRule
+from autograder.course.course_rules import TotalRule
 from autograder.grading.reports.grades import Grade
 
 

@@ -85,13 +85,7 @@ def verdict_of(attempt: Attempt, exercise: str) -> Verdict:
 
 
 def attempts_html(pairs: list[tuple[Attempt, Verdict]], caption: str, link: Callable[[str], str]) -> str:
-    """Return the figure: a list of the attempts with their verdicts.
-
-    Args:
-        pairs: attempts with their verdicts.
-        caption: the figure's caption, one sentence.
-        link: returns the relative address of a document of the site.
-    """
+    """Return the figure: a list of the attempts with their verdicts."""
     parts = "".join(_attempt(attempt, verdict, link) for attempt, verdict in pairs)
     return (
         f'<attempt-explorer class="explorer"><figure class="tfc-attempts" role="group" aria-label="{escape(caption)}">{parts}'

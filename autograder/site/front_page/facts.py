@@ -21,12 +21,18 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 from autograder.course.authoring.chapter import Chapter
-from autograder.course.authoring.effort import efforts
-from autograder.course.authoring.reading_time import reading_minutes
+from autograder.course.authoring.numbering import efforts
 from autograder.errors import CourseError
 from autograder.site.page_parts.closed_chapters import site_chapters
 
 _NO_ADDRESS = "the repository that this site was built from"
+RECORD = Path("experiments", "results", "llama_writes.json")
+WORDS_PER_MINUTE = 200
+LINES_PER_MINUTE = 10
+_CELL = re.compile(r"```\{code-cell\}[^\n]*\n(.*?)\n```", re.DOTALL)
+_FENCE = re.compile(r"```.*?\n```", re.DOTALL)
+_OPTION = re.compile(r"^:(?:tags|mystnb):.*\n+", re.MULTILINE)
+_HIDDEN = re.compile(r"^:tags: \[.*(?:hide-input|remove-input)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,6 @@ def count(root: Path, name: str, names: Collection[str] = ()) -> str:
     """Return a count of the site, such as ``chapters``, ``exercises`` or ``mistakes``.
 
     Args:
-        name: the name of the count.
         names: the chapters of the site; empty for all chapters of the course.
 
     Raises:
@@ -194,3 +199,46 @@ def facts_html(facts: Facts) -> str:
     listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in entries.items())
     citation = f"<details><summary>Cite this course</summary><pre>{escape(facts.bibtex)}</pre></details>"
     return f'<div class="tfc-facts"><dl>{listed}</dl>{citation}</div>'
+
+
+def reading_minutes(text: str) -> int:
+    """Return the minutes that a lesson's text takes to read: its words, and the lines of code that are not folded."""
+    word_count = len(_FENCE.sub("", text).split())
+    lines = 0
+    for cell in _CELL.findall(text):
+        if not _HIDDEN.search(cell):
+            lines += sum(bool(line.strip()) for line in _OPTION.sub("", cell).splitlines())
+    return round(word_count / WORDS_PER_MINUTE + lines / LINES_PER_MINUTE)
+
+
+class WrittenText(Directive):  # type: ignore[misc] # docutils has no types
+    """The directive ``{written-text}``: how the recorded model was trained, the command, and its text."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a paragraph and two blocks."""
+        env = self.state.document.settings.env
+        path = Path(env.srcdir) / RECORD
+        env.note_dependency(str(path))
+        return written(json.loads(path.read_text(encoding="utf-8")))
+
+
+def written(record: dict[str, Any]) -> list[nodes.Node]:
+    """Return a record as nodes.
+
+    Args:
+        record: what ``experiments/llama_writes.py`` wrote: commands, sizes, losses in nats per token, and the text.
+    """
+    training = (
+        f"The first command trains a Llama of {record['parameters']:,} parameters for {record['steps']:,} steps on Python's language "
+        f"reference, in a vocabulary of byte pairs, and saves it as a checkpoint. On text that it has not read, its loss fell from "
+        f"{record['untrained_loss']:.2f} to {record['loss']:.2f} nats per token. The second command lets it write:"
+    )
+    # A reader trains their own, and has no record to renew.
+    commands = f"{record['command'].partition(' --record')[0]}\n{record['generate']}"
+    note = "This is what that run wrote. It is sampled text of a very small model: read its words and phrases, not its statements."
+    return [
+        nodes.paragraph("", training),
+        nodes.literal_block(commands, commands, language="shell"),
+        nodes.paragraph("", note),
+        nodes.literal_block(record["text"], record["text"], language="none", classes=["tfc-written"]),
+    ]

@@ -61,12 +61,7 @@ class Heads:
 
 
 def heads_of(markup: str, caption: str) -> Heads | None:
-    """Return the heads that an explorer in a page's HTML shows, or None if it is another figure.
-
-    Args:
-        markup: HTML of an output.
-        caption: how the explorer's caption begins.
-    """
+    """Return the heads that an explorer shows whose caption begins so, or None if it is another figure."""
     match = _DATA.search(markup)
     if match is None:
         return None
@@ -79,10 +74,6 @@ def heads_of(markup: str, caption: str) -> Heads | None:
 
 def resolve_hero(document: nodes.document, lesson: nodes.document) -> None:
     """Put the figures where their nodes stand.
-
-    Args:
-        document: the page.
-        lesson: the document of the lesson that shows the heads.
 
     Raises:
         CourseError: if the lesson has no such figure.
@@ -105,12 +96,7 @@ def resolve_hero(document: nodes.document, lesson: nodes.document) -> None:
 
 
 def hero_svg(heads: Heads, start: tuple[int, int]) -> str:
-    """Return the sentence with a group of arcs for each head and word, of which one shows.
-
-    Args:
-        heads: what the heads do.
-        start: head and word that show first.
-    """
+    """Return the sentence with a group of arcs for each head and word, of which one, ``start``, shows."""
     widths = [text_width(token, _SIZE, bold=True) + 22 for token in heads.tokens]
     lefts = [6 + sum(widths[:i]) + 8 * i for i in range(len(widths))]
     middles = [x + width / 2 for x, width in zip(lefts, widths, strict=True)]

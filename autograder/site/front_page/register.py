@@ -1,19 +1,59 @@
-"""Register the front page's directives and roles with Sphinx."""
+"""Register the front page's directives and roles with Sphinx, among them the ways in: ``{actions}`` and ``{first-lesson}``."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from autograder.errors import CourseError
-from autograder.site.front_page.actions import Actions, first_lesson
 from autograder.site.front_page.attempts import Attempts
 from autograder.site.front_page.cards import CourseCards
-from autograder.site.front_page.facts import CloneCommands, CourseFacts, count, fact, role
+from autograder.site.front_page.facts import CloneCommands, CourseFacts, WrittenText, count, fact, role
 from autograder.site.front_page.hero import Hero, hero, resolve_hero
+from autograder.site.page_parts.closed_chapters import site_chapters
 
 _LOGGER = logging.getLogger(__name__)
+
+
+class Actions(Directive):  # type: ignore[misc] # docutils has no types
+    """The directive ``{actions}``: two buttons, one to the first lesson and one to what lecturers read."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the buttons as raw HTML."""
+        env = self.state.document.settings.env
+        lesson = f"{'../' * str(env.docname).count('/')}{_first(env)}.html"
+        markup = (
+            f'<ul class="tfc-actions"><li><a href="{lesson}">Start reading</a></li>'
+            '<li><a href="#for-lecturers">Teach with it</a></li></ul>'
+        )
+        return [nodes.raw("", markup, format="html")]
+
+
+def first_lesson(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
+    """Return a reference to the first lesson of the site; the role's text is what it says."""
+    env = inliner.document.settings.env
+    target = f"/{_first(env)}"
+    reference = pending_xref(
+        rawtext,
+        nodes.inline(rawtext, text, classes=["doc"]),
+        refdomain="std",
+        reftype="doc",
+        reftarget=target,
+        refexplicit=True,
+        refwarn=True,
+        refdoc=env.docname,
+    )
+    return [reference], []
+
+
+def _first(env: Any) -> str:
+    return f"chapters/{site_chapters(Path(env.srcdir), env.config.tfcourse_chapters)[0].name}/lesson"
 
 
 def register(app: Sphinx) -> None:
@@ -27,6 +67,7 @@ def register(app: Sphinx) -> None:
     app.add_directive("course-cards", CourseCards)
     app.add_directive("course-facts", CourseFacts)
     app.add_directive("hero", Hero)
+    app.add_directive("written-text", WrittenText)
     app.add_node(hero)
     app.connect("doctree-resolved", _fill_hero)
 

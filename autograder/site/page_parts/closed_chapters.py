@@ -28,11 +28,7 @@ _NEAR = 80
 
 
 def site_chapters(root: Path, names: Collection[str]) -> list[Chapter]:
-    """Return the chapters of the site that have exercises, in lecture order.
-
-    Args:
-        names: the names of the site's chapters; empty for all chapters of the course.
-    """
+    """Return the chapters of the site that have exercises, in lecture order; all of the course's without names."""
     return [chapter for chapter in chapters(root) if not names or chapter.name in names]
 
 

@@ -7,17 +7,17 @@ sections from the prompts' quotations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter, chapters
-from autograder.course.authoring.effort import Effort, efforts
+from autograder.course.authoring.numbering import Effort, efforts
 from autograder.site.course_map import heading_anchor, uses
 
 _SECTIONS = re.compile(r"^\*In the lesson:\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
@@ -54,7 +54,6 @@ def notes(chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: 
 
     Args:
         places: chapter and effort of every exercise of the course, by name.
-        link: gives the relative address of a document of the site.
     """
     points = {question.name: question.points for question in chapter.questions()}
     entries = []
@@ -77,23 +76,15 @@ def efforts_by_name(course: list[Chapter]) -> dict[str, tuple[Chapter, Effort]]:
 def _needed(
     exercise: Exercise, chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]
 ) -> tuple[Needed, ...]:
-    same: list[tuple[int, Needed]] = []
-    others: list[tuple[str, Needed]] = []
-    for name in uses(exercise.name, chapter.registry):
-        if name not in places:
-            continue
+    needed = []
+    for name in uses(exercise.name, chapter.registry) & places.keys():
         where, effort = places[name]
-        anchor = f"#{heading_anchor(effort.heading)}"
-        if where.name == chapter.name:
-            same.append((effort.number, Needed(name, str(effort.number), anchor)))
-        else:
-            address = link(f"chapters/{where.name}/exercises") + anchor
-            others.append((f"{where.name}{effort.number:03}", Needed(name, name, address)))
-    return tuple(needed for _, needed in [*sorted(same, key=_first), *sorted(others, key=_first)])
-
-
-def _first(pair: tuple[Any, Needed]) -> Any:
-    return pair[0]
+        is_other = where.name != chapter.name
+        page = link(f"chapters/{where.name}/exercises") if is_other else ""
+        link_text = name if is_other else str(effort.number)
+        entry = Needed(name, link_text, f"{page}#{heading_anchor(effort.heading)}")
+        needed.append(((is_other, where.name, effort.number), entry))
+    return tuple(entry for _, entry in sorted(needed, key=itemgetter(0)))
 
 
 def add_notes(document: nodes.document, entries: list[Note]) -> None:
@@ -185,29 +176,15 @@ def _code(title: str) -> str:
 def exercises_by_heading(chapter: Chapter) -> dict[str, list[Effort]]:
     """Return the exercises that practise each section of the lesson, by the section's heading."""
     practised: dict[str, list[Effort]] = {}
-    named = {effort.number: effort for effort in efforts(chapter)}
-    for number, prompt in _prompts(chapter):
-        quotes = _SECTIONS.search(prompt)
+    for effort in {effort.number: effort for effort in efforts(chapter)}.values():
+        quotes = _SECTIONS.search(f"{effort.prompt}\n\n")
         for heading in _QUOTED.findall(quotes[1]) if quotes else ():
-            practised.setdefault(" ".join(heading.split()), []).append(named[number])
+            practised.setdefault(" ".join(heading.split()), []).append(effort)
     return practised
 
 
-def _prompts(chapter: Chapter) -> Iterator[tuple[int, str]]:
-    for cell in chapter.notebook().cells:
-        match = re.search(r"^## (\d+) · ", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else None
-        if match:
-            yield int(match[1]), f"{cell.source}\n\n"
-
-
 def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]], address: str) -> None:
-    """Put a link to its exercises at the end of each section that they practise, before its subsections.
-
-    Args:
-        document: the lesson, which is changed.
-        practised: the exercises by the section's heading.
-        address: the relative address of the page of exercises.
-    """
+    """Put a link to its exercises at the end of each section that they practise, before its subsections."""
     for section in list(document.findall(nodes.section)):
         title = section.next_node(nodes.title)
         items = practised.get(" ".join(title.astext().split())) if title is not None else None
@@ -222,15 +199,7 @@ def add_practice(document: nodes.document, practised: Mapping[str, list[Effort]]
 
 
 def annotate(document: nodes.document, root: Path, chapter: str, kind: str, link: Callable[[str], str]) -> None:
-    """Add the notes to a page of exercises, or the links to exercises to a lesson.
-
-    Args:
-        document: the page, which is changed.
-        root: the course's root folder.
-        chapter: the chapter's name.
-        kind: ``"lesson"`` or ``"exercises"``.
-        link: gives the relative address of a document of the site.
-    """
+    """Add the notes to a page of exercises, or the links to exercises to a lesson."""
     course = [item for item in chapters(root) if item.exercises()]
     page = next((item for item in course if item.name == chapter), None)
     if page is None:

@@ -15,7 +15,6 @@ def fold_letters(document: nodes.document, titles: Mapping[str, str], closed: Co
     """Split the table in the section of the chapters' letters by its first column, and fold each part.
 
     Args:
-        document: the page, which is changed.
         titles: the chapters' titles by number.
         closed: the numbers of chapters whose letters are left out.
     """

@@ -15,11 +15,7 @@ _DROPPED = "Teaching · "
 
 
 def shortened(navigation: str) -> str:
-    """Return the sidebar's list of pages with fewer lines.
-
-    Args:
-        navigation: the theme's HTML: captions, and flat lists of one link per entry.
-    """
+    """Return the sidebar's list of pages with fewer lines."""
     return re.sub(
         r"(<ul[^>]*>)(.*?)(</ul>)",
         lambda match: match[1] + _all_folded(_joined(match[2])) + match[3],

@@ -22,8 +22,7 @@ from autograder.course.authoring.sync import sync
 from autograder.course.folder import Course
 from autograder.course.release.answer_keys import record_answer_keys
 from autograder.course.release.secret_texts import Secrets, project_secrets
-from autograder.course.release.student_build import CACHE as RECORDINGS
-from autograder.course.release.student_files import student_files
+from autograder.course.release.student_files import StudentFiles
 from tfcourse import attention, multihead
 
 ROOT = Path(__file__).parents[3]
@@ -253,7 +252,7 @@ def _synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         # Tests that release chapters of a copy find them recorded: to record them takes a process that imports PyTorch.
         patch.setattr("autograder.checks.exercises", lambda: REGISTRY)
-        record_answer_keys(REGISTRY.values(), project.root / RECORDINGS)
+        record_answer_keys(REGISTRY.values(), project.root)
     return project.root
 
 
@@ -272,7 +271,9 @@ def small_secrets(_synced: Path) -> Secrets:
 @pytest.fixture(scope="session")
 def real_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     """Notebook, package and lesson of every chapter of the course itself."""
-    return student_files(ROOT, tmp_path_factory.mktemp("files"))
+    files = StudentFiles(ROOT, tmp_path_factory.mktemp("files"))
+    files.add_packages()
+    return files.paths
 
 
 @pytest.fixture(scope="session")

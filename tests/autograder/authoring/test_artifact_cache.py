@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.release import artifact_cache
-from autograder.course.release.artifact_cache import cached_artifact, code_hash
+from autograder.course import artifact_cache
+from autograder.course.artifact_cache import cached_artifact, code_hash
 
 
 class Maker:
@@ -52,7 +52,7 @@ def test_oldest_versions_go_first(tmp_path: Path) -> None:
             os.utime(path, (1e9 - age, 1e9 - age))
     cached_artifact(tmp_path, "wheel-ch03", ["5"], newest := Maker())
     assert newest.calls == 0
-    assert len(list(folder.iterdir())) == artifact_cache._KEPT
+    assert len(list(folder.iterdir())) == artifact_cache.KEPT
 
 
 @pytest.mark.parametrize("name", ["tfcourse/a.py", "autograder/checks/b.toml", "pyproject.toml", "_config.yml"])

@@ -23,9 +23,8 @@ from autograder.course.authoring.sync import sync
 from autograder.course.earlier_releases import earlier_texts_path
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import released_chapters
-from autograder.course.release import assistants
 from autograder.course.release.assign import assign
-from autograder.course.release.student_files import REQUIREMENTS
+from autograder.course.release.student_files import ASSISTANTS, REQUIREMENTS
 from autograder.errors import CourseError
 from autograder.intake.notebook.manifest import released_manifest
 
@@ -69,7 +68,7 @@ def test_a_release_holds_what_nbgrader_and_what_students_need(small: Any, course
     wheel = "tfcourse-0.4.0+ch90-py3-none-any.whl"
     assert first.wheel == course.root / "student" / FIRST / wheel
     names = {path.name for path in first.wheel.parent.iterdir()}
-    assert names == {f"{FIRST}.ipynb", wheel, "README.txt", REQUIREMENTS, *assistants.NAMES}
+    assert names == {f"{FIRST}.ipynb", wheel, "README.txt", REQUIREMENTS, *ASSISTANTS}
     with zipfile.ZipFile(first.package) as archive:
         inside = {name: archive.read(name) for name in archive.namelist()}
     assert inside == {f"{FIRST}/{path.name}": path.read_bytes() for path in first.wheel.parent.iterdir()}

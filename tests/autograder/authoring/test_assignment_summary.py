@@ -5,7 +5,7 @@ from __future__ import annotations
 import nbformat
 import pytest
 
-from autograder.course.authoring.assignment_summary import parts_of, summary_of
+from autograder.course.authoring.selection import parts_of, summary_of
 
 
 def notebook(exercises: dict[str, float], questions: dict[str, float]) -> nbformat.NotebookNode:

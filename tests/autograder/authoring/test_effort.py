@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.authoring.chapter import Chapter, chapters
-from autograder.course.authoring.effort import efforts
+from autograder.course.authoring.numbering import efforts
 
 ROOT = Path(__file__).parents[3]
 CHAPTERS = chapters(ROOT)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.authoring.reading_time import reading_minutes
+from autograder.site.front_page.facts import reading_minutes
 
 ROOT = Path(__file__).parents[3]
 LESSONS = sorted((ROOT / "chapters").glob("*/lesson.md"))

@@ -10,8 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.course.release.leaks import Material, find_leaks, written_materials
-from autograder.course.release.secret_texts import project_secrets
+from autograder.course.release.leaks import Material, find_leaks
+from autograder.course.release.secret_texts import project_secrets, written_texts
 
 from .test_student_build import installed, run
 
@@ -67,7 +67,7 @@ def test_the_course_itself_gives_nothing_away(real_files: dict[str, list[Path]])
     secrets, files = project_secrets(ROOT), real_files
     materials = [Material(path, chapter) for chapter, paths in files.items() for path in paths]
     assert len(materials) == 3 * len(CHAPTERS)
-    assert find_leaks([*materials, *written_materials(ROOT)], secrets) == []
+    assert find_leaks([*materials, *written_texts(ROOT)], secrets) == []
     # The control: with nobody's chapter, the last package gives the earlier ones away.
     last = sorted(files)[-1]
     assert "solution" in {leak.kind for leak in find_leaks([files[last][1]], secrets)}

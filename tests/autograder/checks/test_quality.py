@@ -31,7 +31,6 @@ from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import check, exercise, exercises
 from autograder.course.release.answer_keys import record_answer_keys
-from autograder.course.release.student_build import CACHE as RECORDINGS
 from tools.quality import __main__ as quality
 from tools.quality import quality_record
 
@@ -97,7 +96,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
     @cache
     def written(name: str) -> Path:
-        (data,) = record_answer_keys([exercise(name)], ROOT / RECORDINGS).values()
+        (data,) = record_answer_keys([exercise(name)], ROOT).values()
         (folder / name).write_bytes(data)
         return folder / name
 

@@ -7,8 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from autograder.course.assignment_text import assignment_sentences, due_sentence, late_sentence
-from autograder.course.course_file import ChapterPlan, CourseFile, LateRule
+from autograder.course.course_file import (
+    ChapterPlan,
+    CourseFile,
+    LateRule,
+    assignment_sentences,
+    due_sentence,
+    late_sentence,
+)
 
 CHAPTER = "03_scaled_dot_product"
 

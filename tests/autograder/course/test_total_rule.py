@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.course_file import course_file_path, read_course_file
-from autograder.course.exercise_rules import ExerciseRule, exercise_of
-from autograder.course.total_rule import TotalRule
+from autograder.course.course_rules import ExerciseRule, TotalRule, exercise_of
 from autograder.errors import CourseError
 
 SHARES = {"01": 0.8, "02": 0.0, "03": 0.5, "04": 0.5}

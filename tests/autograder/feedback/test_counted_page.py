@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.course_file import ChapterPlan, CourseFile, LateRule
-from autograder.course.exercise_rules import ExerciseRule
+from autograder.course.course_rules import ExerciseRule
 from autograder.course.folder import Course
 from autograder.grading.feedback.counted_page import counted_page
 from autograder.grading.feedback.page import Page, Part

@@ -12,7 +12,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import exercise
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import MistakeFile
-from tools.quality import cache, effects, record
+from tools.quality import effects, record
 from tools.quality.branches import branches_of
 from tools.quality.measure import Measures, Survivor, measure
 from tools.quality.mutants import own_definitions
@@ -89,16 +89,16 @@ def test_an_entry_that_is_wrong_is_refused(tmp_path: Path, text: str, message: s
         record.unexplained(explained(tmp_path, text), Measures(1, (SURVIVOR,), 0, ()))
 
 
-def test_measures_are_kept_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "FOLDER", tmp_path / "kept")
+def test_measures_are_cached_until_the_key_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measures = Measures(3, (SURVIVOR,), 2, ("a line",))
-    assert cache.read("top_k", "key") is None
-    cache.write("top_k", "key", measures)
-    assert cache.read("top_k", "key") == measures
-    assert cache.read("top_k", "other") is None
-    (path,) = (tmp_path / "kept").iterdir()
-    path.write_text("{", encoding="utf-8")
-    assert cache.read("top_k", "key") is None
+    made: list[Exercise] = []
+    monkeypatch.setattr(record, "ROOT", tmp_path)
+    monkeypatch.setattr(record, "MEASURES", tmp_path / "mutants.json")
+    monkeypatch.setattr(record, "measure", lambda item: made.append(item) or measures)
+    for key in ("key", "key", "other"):
+        monkeypatch.setattr(record, "key_of", lambda _, key=key: key)
+        assert record.measures_of(exercise("top_k")) == measures
+    assert len(made) == 2
 
 
 def test_measures_are_committed_and_unexplained_survivors_are_listed(

@@ -11,8 +11,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.course.course_file import course_file_path
+from autograder.course.course_rules import TotalRule
 from autograder.course.folder import Course
-from autograder.course.total_rule import TotalRule
 from autograder.errors import CourseError
 from autograder.grading.regrade import ScoreChange
 from autograder.grading.reports.grades import read_grades

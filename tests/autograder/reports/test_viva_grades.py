@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from autograder.commands.main import main
 from autograder.commands.selftest.doctor import examine
-from autograder.course.total_rule import TotalRule
+from autograder.course.course_rules import TotalRule
 from autograder.grading.record.viva_journal import VivaAnswer, VivaJournal
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades

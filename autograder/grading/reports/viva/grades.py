@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from autograder.course.course_rules import vivas_of
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
-from autograder.course.viva_plan import vivas_of
 from autograder.errors import some
 from autograder.grading.reports.grades import Grade
 

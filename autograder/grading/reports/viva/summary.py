@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
+from autograder.course.course_rules import vivas_of
 from autograder.course.folder import Course
-from autograder.course.viva_plan import vivas_of
 from autograder.grading.record.results import ExerciseResult
 from autograder.grading.record.viva_journal import Conversation, VivaJournal
 from autograder.grading.reports.class_report import Work

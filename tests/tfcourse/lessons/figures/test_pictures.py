@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from autograder.site.alt_text import picture_faults
+from autograder.site.page_body import picture_faults
 from tfcourse.lessons import figures
 from tfcourse.lessons.figures import Drawing
 from tfcourse.lessons.figures.boxes import box, chip_width, chips, operation
