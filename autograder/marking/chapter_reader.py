@@ -66,10 +66,10 @@ class ChapterReader:
     def _questions(self, gradebook: Gradebook, name: str = "") -> list[Question]:
         manifest = released_manifest(self.course, self.chapter, gradebook)
         in_words = [_in_words(manifest, cell) for cell in manifest.cells if cell.is_answer]
-        asked = [one for one in (*self._exercises(manifest), *in_words) if name in ("", one.name)]
-        cells = {cell for one in asked for cell in (one.name, one.graded_cell)}
+        questions = [one for one in (*self._exercises(manifest), *in_words) if name in ("", one.name)]
+        cells = {cell for one in questions for cell in (one.name, one.graded_cell)}
         marks = read_marks(gradebook, self.course, self.chapter, cells)
-        return [self._with_code(one, marks) if one.is_code else self._with_words(one, marks) for one in asked]
+        return [self._with_code(one, marks) if one.is_code else self._with_words(one, marks) for one in questions]
 
     def _exercises(self, manifest: Manifest) -> list[Question]:
         in_source = _in_source(self.course.folder("source", ".", self.chapter) / f"{self.chapter}.ipynb")

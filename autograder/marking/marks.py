@@ -32,7 +32,7 @@ class StaleMarkError(CourseError):
 
 
 @dataclass(frozen=True)
-class Given:
+class MarkResult:
     """What giving a mark came to."""
 
     entry: Entry  # its entry in the journal
@@ -69,7 +69,7 @@ class Marks:
         points: float | None,
         comment: str,
         ticks: Ticks | None = None,
-    ) -> Given:
+    ) -> MarkResult:
         """Give points and a comment to the answers of some students.
 
         The points of code go to its test cell, the comment to its solution cell; an answer in words has one cell for both.
@@ -89,9 +89,9 @@ class Marks:
             if points is not None and not 0 <= points <= question.points:
                 raise CourseError(f"{points:g} points are not between 0 and {question.points:g}")
             answers = {answer.student: answer for answer in question.answers}
-            seen = {student for student, version in versions.items() if _version(answers, student) == version}
-            if len(seen) < len(versions):
-                raise _stale(len(versions) - len(seen))
+            unchanged = {student for student, version in versions.items() if _version(answers, student) == version}
+            if len(unchanged) < len(versions):
+                raise _stale(len(versions) - len(unchanged))
             changes = {}
             for student in versions:
                 before, old_ticks = answers[student].state, answers[student].ticks
@@ -105,7 +105,7 @@ class Marks:
             student: replace(answers[student], state=change.after, ticks=change.ticks_after)
             for student, change in changes.items()
         }
-        return Given(entry, now, sum(answer.is_open for answer in (answers | now).values()))
+        return MarkResult(entry, now, sum(answer.is_open for answer in (answers | now).values()))
 
     def undo(self, entry_id: str) -> Undone:
         """Take back an entry wherever its marks are still there.

@@ -177,18 +177,18 @@ class GiveHandler(MarkingHandler):
         if len(versions) < len(members):
             raise HTTPError(409, reason="An answer is no longer here. Reload the page.")
         try:
-            given = self.application.marks.give(name, versions, points, comment, ticks)
+            result = self.application.marks.give(name, versions, points, comment, ticks)
         except CourseError as error:
             raise _refusal(error, 400) from None
-        answers = {member: given.answers[student] for member, student in students.items() if student is not None}
+        answers = {member: result.answers[student] for member, student in students.items() if student is not None}
         self.write(
             {
-                "entry": given.entry.id,
+                "entry": result.entry.id,
                 "points": points,
                 "members": {member: answer.version for member, answer in answers.items()},
                 "states": {member: mark_text(answer) for member, answer in answers.items()},
                 "open": [member for member, answer in answers.items() if answer.is_open],
-                "waiting": given.waiting,
+                "waiting": result.waiting,
             }
         )
 

@@ -46,7 +46,7 @@ def open_gradebook(course: Course, *, for_changes: bool = False) -> Iterator[Gra
 
 @contextmanager
 def read_only(db_url: str, *, for_changes: bool = False) -> Iterator[Gradebook]:
-    """Yield a gradebook, for reading unless something else is asked for.
+    """Yield a gradebook, by default for reading.
 
     nbgrader creates a missing gradebook, adds missing tables to another program's database, and adds a course to a gradebook
     that does not have it; a query must do none of these. So every connection is read-only in SQL. The file itself is opened for
@@ -72,13 +72,10 @@ def read_only(db_url: str, *, for_changes: bool = False) -> Iterator[Gradebook]:
     try:
         _look_for_tables(url, where)
         # Without a course's id nbgrader adds none.
-        gradebook = Gradebook(url, course_id="")
-        try:
+        with Gradebook(url, course_id="") as gradebook:
             if not for_changes:
                 _forbid_changes(gradebook)
             yield gradebook
-        finally:
-            gradebook.close()
     except SQLAlchemyError as error:
         raise as_course_error(error, where) or error from error
 

@@ -111,8 +111,7 @@ class Manifest:
     @cached_property
     def digest(self) -> str:
         """A hash of everything in the manifest that decides a grade."""
-        text = json.dumps([vars(cell) for cell in self.cells], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(json.dumps([vars(cell) for cell in self.cells], sort_keys=True).encode()).hexdigest()
 
 
 class NotReleasedError(LookupError):
@@ -181,9 +180,14 @@ def released_manifest(course: Course, chapter: str, gradebook: Gradebook | None 
     Raises:
         CourseError: if the chapter has not been released in this course.
     """
-    source = course.folder("source", ".", chapter) / f"{chapter}.ipynb"
     try:
-        return read_manifest(course.gradebook_url, chapter, source, course.root, gradebook)
+        return read_manifest(
+            course.gradebook_url,
+            chapter,
+            course.folder("source", ".", chapter) / f"{chapter}.ipynb",
+            course.root,
+            gradebook,
+        )
     except NotReleasedError:
         raise CourseError(
             f"chapter {chapter} is not released here",

@@ -22,7 +22,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class MultipleChoice:
-    """What has options, one of which is right."""
+    """The options of a question and the index of the right one."""
 
     options: tuple[str, ...]
     key: int
