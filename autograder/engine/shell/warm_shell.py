@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
 
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.shell.cell_shell import CellShell, make_shell
@@ -17,15 +16,11 @@ def reduce_garbage_collection() -> None:
     gc.set_threshold(20_000)
 
 
-def warm_shell(namespace: dict[str, Any] | None = None) -> CellShell:
-    """Return a shell that has run cells, shown results and raised errors.
-
-    Args:
-        namespace: what cells see as their globals.
-    """
-    shell = make_shell(namespace)
+def warm_shell() -> CellShell:
+    """Return a shell that has run cells, shown results and raised errors."""
+    shell = make_shell()
     for source in ("x = 1", "1 + 1", "raise ValueError", "def f(: pass") * _TIMES:
-        shell.run(source, Outputs(1_000, trusted=True).add)
+        shell.run(source, Outputs(1_000).add)
     shell.reset(new_session=True)
     shell.execution_count = 1
     return shell
