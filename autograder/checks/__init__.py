@@ -20,8 +20,8 @@ from types import CodeType
 from autograder.checking.called_exercises import failing_dependency
 from autograder.checking.decision import decide, has_right_numbers
 from autograder.checking.exercise import Exercise
-from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.sheet import Sheet
+from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.subject import LocalSubject, Subject, code_of
 from autograder.checking.verdict import Verdict
 from autograder.checks.headings import headings

@@ -38,7 +38,7 @@ def run(shell: CellShell) -> Run:
 
     def run_cells(*sources: str, kept: int = 100_000) -> list[dict[str, Any]]:
         for source in sources:
-            outputs = Outputs(kept, trusted=True)
+            outputs = Outputs(kept)
             shell.run(source, outputs.add)
         return outputs.items
 
