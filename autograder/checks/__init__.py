@@ -115,12 +115,10 @@ def check(
         raise LookupError(no_exercise(candidate, (), exercises()))
     where = device or os.environ.get("TFCOURSE_DEVICE") or "cpu"
     number = int(os.environ.get("TFCOURSE_SEED") or 0) if seed is None else seed
-    off_limits = _solutions(target.chapter) if hidden else frozenset()
-    subject = LocalSubject(candidate, off_limits, str(Path(__file__).parent))
+    subject = LocalSubject(candidate, _solutions(target.chapter) if hidden else frozenset(), str(Path(__file__).parent))
     verdict = verdict_on(subject, target.sheet(hidden=hidden, seed=number, device=where))
-    if hidden or verdict.passed:
-        return verdict
-    return replace(verdict, note=failing_dependency(candidate, partial(_has_right_numbers, device=where)))
+    note = "" if hidden or verdict.passed else failing_dependency(candidate, partial(_has_right_numbers, device=where))
+    return replace(verdict, note=note)
 
 
 def verdict_on(subject: Subject, sheet: Sheet) -> Verdict:
