@@ -36,8 +36,8 @@ from autograder.engine.checker.remote_subject import packed_request
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.engine.shell.cell_shell import make_shell
 from autograder.engine.student import forbidden
+from autograder.engine.student.cell_shell import make_shell
 from autograder.engine.transport.observations import observation_to_dict
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.executor import WorkerExecutor

@@ -32,8 +32,8 @@ from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, 
 
 from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
-from autograder.engine.shell.cell_shell import CellShell
 from autograder.engine.student import thread_check
+from autograder.engine.student.cell_shell import CellShell
 from autograder.engine.student.definitions import run_for_definitions
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.observations import observation_to_dict

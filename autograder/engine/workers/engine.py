@@ -60,10 +60,9 @@ def warm_up_worker() -> None:
 
     from autograder.engine.checker import checker  # noqa: F401 - for those that are forked here
     from autograder.engine.checker.answer_cache import exercises_of
-    from autograder.engine.shell.warm_shell import reduce_garbage_collection
 
     torch.set_num_threads(1)
-    reduce_garbage_collection()
+    gc.set_threshold(20_000)  # a checker ends soon
     exercises_of("")
 
 

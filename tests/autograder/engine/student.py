@@ -18,8 +18,8 @@ from autograder.checking.draw import Case
 from autograder.checks import exercises
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, StudentClient
-from autograder.engine.shell.cell_shell import make_shell
 from autograder.engine.student import forbidden as forbidden_functions
+from autograder.engine.student.cell_shell import make_shell
 from autograder.engine.student.rpc_server import RpcServer
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.serialization import pack, unpack

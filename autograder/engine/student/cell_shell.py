@@ -25,12 +25,14 @@ from IPython.paths import get_ipython_dir
 from traitlets import Type
 from traitlets.config import Config
 
-from autograder.engine.shell.program_refusals import ShellRefusal, refuse_script_magics
+from autograder.engine.student.program_refusals import ShellRefusal, refuse_script_magics
 
 Emit = Callable[[dict[str, Any]], None]
 
 # Frames of a long traceback that are shown from its beginning and from its end.
 _STEPS = 15
+# Python specializes code after some runs and writes this into the code object: better once before the forks than in each of them.
+_TIMES = 10
 _AWAITS = re.compile(r"\b(await|async)\b")
 
 
@@ -268,4 +270,14 @@ def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
     shell: CellShell = CellShell.instance(config=config, user_ns=namespace)
     shell.banner1 = ""
     refuse_script_magics(shell)
+    return shell
+
+
+def warm_shell() -> CellShell:
+    """Return a shell that has run cells, shown results and raised errors."""
+    shell = make_shell()
+    for source in ("x = 1", "1 + 1", "raise ValueError", "def f(: pass") * _TIMES:
+        shell.run(source, _nobody)
+    shell.reset(new_session=True)
+    shell.execution_count = 1
     return shell
