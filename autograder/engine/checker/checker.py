@@ -240,7 +240,7 @@ class Checker:
             del self._visible[index]
             self._go_on(notebook, index, upto=len(notebook.cells))
 
-    def _result(self, conversation: StudentClient, index: int) -> Mapping[str, Any]:
+    def _result(self, conversation: StudentClient, index: int) -> Any:
         """Return a test cell's output: its verdict, or the error that it has none."""
         check = self._visible[index]
         if not check.defined:
