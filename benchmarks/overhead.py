@@ -31,13 +31,13 @@ from autograder.checking.decision import decide
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.engine.checker.deferred_tests import forbidden_by
+from autograder.engine.checker.deferred_tests import check_cell
 from autograder.engine.checker.remote_subject import packed_request
 from autograder.engine.checker.zygote_client import ZygoteClient
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
-from autograder.engine.shell.cell_shell import make_shell
 from autograder.engine.student import forbidden
+from autograder.engine.student.cell_shell import make_shell
 from autograder.engine.transport.observations import observation_to_dict
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.executor import WorkerExecutor
@@ -217,7 +217,8 @@ def read_text(notebook: Any) -> None:
 
 def refusing(notebook: Any) -> float:
     """Return what it takes to refuse what a notebook's exercises forbid, in a process for each set of forbidden functions."""
-    sets = {names for cell in notebook.cells if is_test(cell) and (names := forbidden_by(cell))}
+    checks = [check_cell(cell, 0) for cell in notebook.cells if is_test(cell)]
+    sets = {check.forbidden for check in checks if check is not None and check.forbidden}
     forbidden.prepare()
 
     def refuse() -> None:

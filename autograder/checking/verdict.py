@@ -1,18 +1,12 @@
-"""Define verdicts: points, findings, and the diagnosis of a recognised mistake.
-
-A verdict is evaluated when it is read (`LateVerdict`). Of the two checks in a graded cell only the second is shown. The first asks its
-questions at once, because a function may answer otherwise later; the judgement follows from the answers alone, so it can wait, and is
-usually never needed.
-"""
+"""Define verdicts: points, findings, and the diagnosis of a recognised mistake."""
 
 from __future__ import annotations
 
 import html
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -225,41 +219,6 @@ def section_address(site: str, chapter: str, label: str) -> str:
         label: the section's label.
     """
     return f"{site}chapters/{quote(chapter, safe='')}/lesson.html#{quote(label)}"
-
-
-class LateVerdict(Verdict):
-    """A verdict that is computed on first access: a graded cell reads its last one only.
-
-    Args:
-        exercise: name of the exercise.
-        chapter: chapter that the exercise belongs to.
-        reach: reaches it, from what was observed.
-        site: address of the course's site, or empty.
-        note: returns the note of a verdict that is not passed.
-    """
-
-    _reach: Callable[[], Verdict]
-    _note: Callable[[], str]
-
-    def __init__(
-        self,
-        exercise: str,
-        chapter: str,
-        reach: Callable[[], Verdict],
-        site: str = "",
-        note: Callable[[], str] = str,
-    ) -> None:
-        vars(self).update(exercise=exercise, chapter=chapter, _reach=reach, site=site, _note=note)
-
-    @cached_property
-    def note(self) -> str:
-        """A sentence on another exercise that may be the cause, or empty."""
-        return "" if self.passed else self._note()
-
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """One per aspect, in the order in which the exercise declares them."""
-        return self._reach().findings
 
 
 _BOX = "border:1px solid;border-radius:6px;padding:.75em 1em;max-width:60em"

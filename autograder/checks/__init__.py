@@ -18,17 +18,18 @@ from pathlib import Path
 from types import CodeType
 
 from autograder.checking.called_exercises import failing_dependency
-from autograder.checking.decision import collect_answers, has_right_numbers, judge_answers
+from autograder.checking.decision import decide, has_right_numbers
 from autograder.checking.exercise import Exercise
+from autograder.checking.sheet import Sheet
 from autograder.checking.similar_names import nearest, no_exercise
 from autograder.checking.subject import LocalSubject, Subject, code_of
-from autograder.checking.verdict import LateVerdict, Verdict
+from autograder.checking.verdict import Verdict
 from autograder.checks.headings import headings
 from autograder.errors import CourseError
 from autograder.mistakes.mistake_file import MistakeFile
 from autograder.site_address import site_address
 
-__all__ = ["check", "declaring_module", "exercise", "exercises"]
+__all__ = ["check", "declaring_module", "exercise", "exercises", "verdict_on"]
 
 
 @cache
@@ -97,7 +98,7 @@ def check(
     """Check an implementation against the live reference.
 
     Args:
-        candidate: a function or class, here or in another process; the exercise is found by its name.
+        candidate: a function or class; the exercise is found by its name.
         hidden: ask the hidden questions too, as the grader does. The course's own solutions are then refused as a candidate and inside it.
         seed: the seed of the hidden inputs, and of those on which the rules are looked at; by default what ``TFCOURSE_SEED`` says, else 0.
             The visible inputs are always the same.
@@ -114,17 +115,15 @@ def check(
         raise LookupError(no_exercise(candidate, (), exercises()))
     where = device or os.environ.get("TFCOURSE_DEVICE") or "cpu"
     number = int(os.environ.get("TFCOURSE_SEED") or 0) if seed is None else seed
-    off_limits = _solutions(target.chapter) if hidden else frozenset()
-    # Only a proxy of the grader's own says of its class how it is examined.
-    elsewhere: Callable[[object], Subject] | None = getattr(type(candidate), "__subject__", None)
-    subject = elsewhere(candidate) if elsewhere else LocalSubject(candidate, off_limits, str(Path(__file__).parent))
-    sheet = target.sheet(hidden=hidden, seed=number, device=where)
-    answers = collect_answers(sheet, subject)
+    subject = LocalSubject(candidate, _solutions(target.chapter) if hidden else frozenset(), str(Path(__file__).parent))
+    verdict = verdict_on(subject, target.sheet(hidden=hidden, seed=number, device=where))
+    note = "" if hidden or verdict.passed else failing_dependency(candidate, partial(_has_right_numbers, device=where))
+    return replace(verdict, note=note)
 
-    def note() -> str:
-        return "" if elsewhere or hidden else failing_dependency(candidate, partial(_has_right_numbers, device=where))
 
-    return LateVerdict(sheet.exercise, sheet.chapter, lambda: judge_answers(sheet, answers), _site(), note)
+def verdict_on(subject: Subject, sheet: Sheet) -> Verdict:
+    """Return the verdict on a subject's answers to a sheet, with the address of the course's site."""
+    return replace(decide(sheet, subject), site=_site())
 
 
 def _has_right_numbers(candidate: Callable[..., object], *, device: str) -> bool | None:

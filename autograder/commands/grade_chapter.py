@@ -212,7 +212,7 @@ def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
 def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:
-    """Return lines on the isolation of submissions, and on unchanged grades with another provenance."""
+    """Return lines on the isolation of submissions, on a lecturer's own tests, and on unchanged grades with another provenance."""
     from autograder.grading.course_settings import as_released, provenance
     from autograder.grading.record.provenance import changed_since, isolation_line
 
@@ -220,7 +220,16 @@ def _format_isolation(
     unchanged = [result.provenance for result in results if result.unchanged]
     again = shell_command(course, "regrade", chapter)
     changed = changed_since(unchanged, provenance(as_released(course, chapter, settings)), again) if unchanged else ""
-    return [f"  {line}" for line in (isolation, changed) if line]
+    return [f"  {line}" for line in (isolation, isolation and _own_tests(course, chapter), changed) if line]
+
+
+def _own_tests(course: Course, chapter: str) -> str:
+    """Return a sentence on the test cells with a lecturer's own tests, or an empty string without such cells."""
+    from autograder.intake.notebook.manifest import released_manifest
+
+    names = [cell.name for cell in released_manifest(course, chapter).cells if cell.has_own_tests]
+    where = "in each submission's own process, as in nbgrader, so a submission can forge their result"
+    return f"tests of your own run {where}: {some(names)}" if names else ""
 
 
 def _format_grades(

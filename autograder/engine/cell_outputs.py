@@ -12,11 +12,9 @@ class Outputs:
 
     Args:
         kept: maximum number of characters; a result and an error are always kept, because they show how the cell ended.
-        trusted: whether the outputs come from the grader. From a student's outputs only text and images are kept, and nothing executable.
     """
 
-    def __init__(self, limit: int, *, trusted: bool = False) -> None:
-        self._bundle = _bundle if trusted else _harmless
+    def __init__(self, limit: int) -> None:
         self.items: list[dict[str, Any]] = []
         self.characters = 0
         self._kept = limit
@@ -37,9 +35,7 @@ class Outputs:
         if kind == "error":
             self.items.append(_error(output))
         elif kind == "execute_result" and size <= self._kept:
-            self.items.append(
-                {"output_type": kind, "data": self._bundle(output), "metadata": {}, "execution_count": None}
-            )
+            self.items.append({"output_type": kind, "data": _harmless(output), "metadata": {}, "execution_count": None})
         elif self.characters > self._kept:
             self._leave_out()
         elif kind == "stream":
@@ -53,7 +49,7 @@ class Outputs:
         self._left_out = self._clear_before_next = False
 
     def _display(self, output: Mapping[str, Any]) -> None:
-        name, data = str(output.get("display_id")), self._bundle(output)
+        name, data = str(output.get("display_id")), _harmless(output)
         if output.get("update"):
             if name in self._displays:
                 self._displays[name]["data"] = data
@@ -92,20 +88,14 @@ def _error(output: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bundle(output: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an output's data by media type, without types that a notebook cannot store."""
-    data = output.get("data")
-    if not isinstance(data, dict):
-        return {}
-    return {str(mime): item for mime, item in data.items() if isinstance(item, (str, dict, list))}
-
-
 _PICTURES = ("image/png", "image/jpeg")
 
 
 def _harmless(output: Mapping[str, Any]) -> dict[str, Any]:
     """Return an output's text and images only: a page that shows the notebook to a lecturer would run other media types."""
-    data = _bundle(output)
+    data = output.get("data")
+    if not isinstance(data, dict):
+        return {}
     harmless = {"text/plain": data["text/plain"]} if isinstance(data.get("text/plain"), str) else {}
     pictures = {
         mime: data[mime] for mime in _PICTURES if isinstance(data.get(mime), str) and _BASE64.fullmatch(data[mime])

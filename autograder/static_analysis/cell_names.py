@@ -19,6 +19,7 @@ _CELL_MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
 _TRANSPARENT = frozenset({"time", "capture", "prun"})
 _DEFINED = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 _ASSIGNED = re.compile(r"^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
+_ONLY_CHECK = re.compile(r"check\((\w+)(, hidden=True)?\)")
 _CHECKED = re.compile(r"^check\(\s*(\w+)", re.MULTILINE)
 # What a copy from a chat or a PDF brings along: spaces without width, marks of direction, and spaces that are no spaces.
 _INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\u00ad]")
@@ -131,19 +132,16 @@ def _bodies(tree: ast.Module, names: frozenset[str]) -> dict[str, str]:
     return digests
 
 
-def only_calls_check(source: str) -> bool:
-    """Return whether all that a cell does is to import, to give names to values, and to call ``check``."""
+def only_check(source: str) -> tuple[str, bool] | None:
+    """Return the name that a cell checks, and whether with hidden tests; None if the cell does anything else.
+
+    Its statements are calls ``check(name)`` and ``check(name, hidden=True)`` with one name, and perhaps the import of ``check``.
+    """
     tree = _parse(source)
-    return tree is not None and all(map(_is_plain, tree.body))
-
-
-def _is_plain(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Assign):
-        return all(isinstance(target, ast.Name) for target in statement.targets)
-    if isinstance(statement, ast.Expr):
-        call = statement.value
-        return isinstance(call, ast.Constant) or (isinstance(call, ast.Call) and ast.unparse(call.func) == "check")
-    return isinstance(statement, (ast.Import, ast.ImportFrom))
+    lines = [] if tree is None else [ast.unparse(statement) for statement in tree.body]
+    calls = [_ONLY_CHECK.fullmatch(line) for line in lines if line != "from tfcourse import check"]
+    names = {call and call[1] for call in calls}
+    return (name, any(call and call[2] for call in calls)) if len(names) == 1 and (name := names.pop()) else None
 
 
 def ends_in_check(source: str) -> bool:

@@ -53,7 +53,7 @@ def honest_score(sheet: Sheet) -> float:
     made = Student(forbidden=sheet.forbidden)
     for cell in (SETUP + dedent(HONEST), "def ready(*_):\n    raise RuntimeError\n", LATER.format(count=COUNT)):
         define(made, cell)
-    score = decide(sheet, made.names[NAME].__subject__()).score
+    score = decide(sheet, made.subject(NAME)).score
     made.close()
     return score
 
@@ -62,7 +62,7 @@ def honest_score(sheet: Sheet) -> float:
 def test_a_hidden_call_earns_nothing(refusing: Student, sheet: Sheet, way: str, honest_score: float) -> None:
     for cell in (SETUP + dedent(HONEST), way, LATER.format(count=COUNT)):
         define(refusing, cell)
-    verdict = decide(sheet, refusing.names[NAME].__subject__())
+    verdict = decide(sheet, refusing.subject(NAME))
     assert verdict.score <= honest_score, [finding.message for finding in verdict.findings]
 
 
@@ -78,4 +78,4 @@ def test_the_same_code_without_the_call_earns_more_than_what_is_honest_in_it(
     # Four honest calls are enough for the plain case, which is the first row, and for nothing else.
     assert honest_score == sheet.sections[0].points
     refusing.run(SETUP + dedent(HONEST) + "ready = honest\n" + LATER.format(count=COUNT))
-    assert decide(sheet, refusing.names[NAME].__subject__()).score > honest_score
+    assert decide(sheet, refusing.subject(NAME)).score > honest_score

@@ -92,6 +92,7 @@ def test_an_own_assignment_is_graded_reported_and_exported(course: Course, run: 
     for words in commands("own-exercises", "tfcourse"):
         result = run(*words)
         assert result.exit_code == 0, result.output
+        assert ("test_count_tokens" in result.output) == (words[0] == "autograde"), "it says which tests can be forged"
     with (course.root / "export" / "grades.csv").open(encoding="utf-8-sig") as file:
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file) if row["assignment"] == NAME}
     assert scores == {"ada": 3, "bo": 0}

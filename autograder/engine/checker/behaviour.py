@@ -21,7 +21,7 @@ from torch import Tensor
 from autograder.checking.request import Observation
 from autograder.checking.verdict import VERDICT_MIME
 from autograder.engine.checker.remote_subject import packed_request
-from autograder.engine.transport.serialization import Opaque, Reference
+from autograder.engine.transport.serialization import Opaque
 
 # Another number makes other digests of questions, and with them signatures that are never compared with those of before.
 VERSION = 1
@@ -47,13 +47,13 @@ class Questions:
 
 
 def signature_of(
-    outputs: list[Any], answers: Mapping[Any, Observation], device: str
+    outputs: list[Any], answers: Mapping[bytes, Observation], device: str
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the exercise of a test cell and the signature of its answer; None if the answer is right, refused, or cannot be described.
 
     Args:
         outputs: the outputs of the test cell.
-        answers: what the student's process has answered in this cell, by number of the object and packed question.
+        answers: what the student's process has answered in this cell, by packed question.
         device: where the checks put their tensors.
     """
     try:
@@ -61,8 +61,9 @@ def signature_of(
         if exercise is None:
             return None
         questions = questions_about(exercise, device)
-        observations = _answers(questions, answers)
-        return None if observations is None else (exercise, describe(questions, observations))
+        if not answers.keys() >= set(questions.packed):
+            return None
+        return exercise, describe(questions, [answers[packed] for packed in questions.packed])
     except Exception:  # a signature is a convenience: nothing about it may cost a student the grade
         return None
 
@@ -107,14 +108,6 @@ def unit_of(value: Any) -> float:
     numbers = _components(tensor).reshape(-1)[:_TENSOR_ELEMENTS].double().cpu()
     numbers = numbers[numbers.isfinite()].abs()
     return max(_SMALLEST_UNIT, float(f"{numbers.median().item():.2g}")) if len(numbers) else 1.0
-
-
-def _answers(questions: Questions, answers: Mapping[Any, Observation]) -> list[Observation] | None:
-    """Return the answers of the object on which all tests ran, the last one if there are several."""
-    for number in reversed(dict.fromkeys(number for number, _ in answers)):
-        if all((number, packed) in answers for packed in questions.packed):
-            return [answers[number, packed] for packed in questions.packed]
-    return None
 
 
 def describe(questions: Questions, observations: list[Observation]) -> dict[str, Any]:
@@ -272,8 +265,6 @@ def _text_of(value: Any) -> str:
         return hashlib.sha256(value).hexdigest()
     if isinstance(value, Opaque):
         return _plain(value.description)
-    if isinstance(value, Reference):
-        return _plain(f"{value.kind} {value.name}")
     if isinstance(value, (set, frozenset)):
         return f"{len(value)} items"
     return _plain(str(value)) if isinstance(value, (torch.dtype, torch.device)) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +12,9 @@ from nbformat.notebooknode import from_dict
 from autograder.engine.cell_outputs import Outputs
 
 
-def show(cell: NotebookNode, outputs: Outputs, begun: datetime) -> None:
+def show(cell: NotebookNode, outputs: Sequence[Mapping[str, Any]], begun: datetime) -> None:
     """Give a cell its outputs, and the times at which it ran."""
-    cell.outputs = from_dict(outputs.items)
+    cell.outputs = from_dict(outputs)
     cell.execution_count = None
     times = {"iopub.status.busy": begun.isoformat(), "shell.execute_reply": datetime.now(UTC).isoformat()}
     cell.metadata["execution"] = times

@@ -1,4 +1,4 @@
-"""Grade one notebook: run the student's cells in the student's process, and graded cells here with proxies for the student's objects.
+"""Grade one notebook: run its cells in the student's process, ask that process the tests of each check, and judge the answers here.
 
 Two rules protect the hidden tests and the ban of forbidden functions:
 
@@ -8,47 +8,41 @@ Two rules protect the hidden tests and the ban of forbidden functions:
   other set, a new process refuses these functions from its first line on, runs the cells again for their definitions, and waits.
 
 If a cell exceeds a limit, only this cell fails. If the process died, the cells above run again in a new process, and grading continues
-below. A locked cell that is not a test runs on both sides, because students' cells and graded cells need the setup cell's imports. A test
-cell that does more than call checks runs at its position among the cells; as in nbgrader, its author decides what it shows.
+below.
+
+A test cell is a check if it calls ``check`` with the name of an exercise and does nothing else. This is decided from its text. No code of
+any notebook runs in this process. Any other test cell has a lecturer's own tests. It runs at its position among the cells, in the student's
+process, as in nbgrader's kernel. So its author decides what it shows, and a submission that sets out to forge its result can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 
+from autograder.checking.decision import collect_answers
 from autograder.checking.hidden_messages import told_kind
+from autograder.checking.sheet import Sheet
+from autograder.checking.verdict import VERDICT_MIME
+from autograder.checks import verdict_on
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.behaviour import signature_of
 from autograder.engine.checker.cell_results import has_error, printed_by, show
-from autograder.engine.checker.deferred_tests import (
-    VisibleAnswers,
-    WaitingProcess,
-    collect_visible_answers,
-    forbidden_by,
-    is_deferred,
-)
+from autograder.engine.checker.deferred_tests import CheckCell, WaitingProcess, check_cell
 from autograder.engine.checker.remarks import remarks_on
-from autograder.engine.checker.remote_objects import (
-    RemoteNamespace,
-    RemoteObject,
-    StudentError,
-    proxy_for,
-)
+from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
-from autograder.engine.shell.cell_shell import CellShell
-from autograder.engine.transport.serialization import ProtocolError
 from autograder.intake.notebook.problem import Problem, add_problems, problems_of
-from autograder.intake.notebook.test_cells import error_output, is_locked, is_test, name_of, settle
+from autograder.intake.notebook.test_cells import check_total, error_output, is_test, name_of, settle
 from autograder.static_analysis.cell_ast import syntax_error
-from autograder.static_analysis.cell_names import checked_names
 
 # A problem quotes this many characters of a traceback's last line.
 _TOLD = 300
@@ -63,7 +57,6 @@ class Checker:
         settings: the limits.
         new_child: makes a sandboxed process for the student's code that refuses the named functions.
         how_it_ended: tells the exit status of one that has ended.
-        shell: where graded cells run.
     """
 
     def __init__(
@@ -71,17 +64,14 @@ class Checker:
         settings: GradingSettings,
         new_child: Callable[[Sequence[str]], StudentProcess],
         how_it_ended: Callable[[StudentProcess], int],
-        shell: CellShell,
     ) -> None:
         self._settings = settings
         self._new_child = new_child
         self._how_it_ended = how_it_ended
-        self._shell = shell
-        self._names = shell.user_ns
         self._child: StudentProcess | None = None
         self._conversation: StudentClient | None = None
         self._forbidden: tuple[str, ...] = ()
-        self._visible: dict[int, VisibleAnswers] = {}
+        self._visible: dict[int, CheckCell] = {}
         self._waiting: list[WaitingProcess] = []
         self._problems: list[Problem] = []
         self._reported: dict[str, None] = {}  # in order, without repetitions
@@ -91,7 +81,7 @@ class Checker:
         self._cpu_seconds = 0.0
         self.layers: tuple[str, ...] = ()
         self.isolation = "none"
-        self._asked = False  # whether a test cell that does more than call checks has been run
+        self._asked = False  # whether a lecturer's own test has run
         # What wrong answers returned, by exercise, for instructors who group them.
         self.signatures: dict[str, dict[str, Any]] = {}
 
@@ -109,11 +99,13 @@ class Checker:
                     cell.outputs = [error_output("not gradable", fatal.what)]
             return
         cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
-        tests = {index: forbidden_by(cell) for index, cell in cells if is_deferred(cell)}
+        made = ((index, check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
+        tests = {index: check for index, check in made if check is not None}
         try:
             self._run_first_process(notebook, cells, tests)
-            for forbidden in dict.fromkeys(names for names in tests.values() if names):
-                self._run_process(notebook, cells, {index for index, names in tests.items() if names == forbidden})
+            for forbidden in dict.fromkeys(check.forbidden for check in tests.values() if check.forbidden):
+                chosen = {index: check for index, check in tests.items() if check.forbidden == forbidden}
+                self._run_process(notebook, cells, chosen, forbidden)
             # The questions to come have as much time as the cells had: no late cell takes it away from earlier exercises.
             self._renew_time()
             while self._waiting:
@@ -128,7 +120,7 @@ class Checker:
         add_problems(notebook, [*self._problems, *remarks_on(notebook, list(self._reported))])
 
     def _run_first_process(
-        self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, tuple[str, ...]]
+        self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: Mapping[int, CheckCell]
     ) -> None:
         """Run all cells for their outputs, and the visible tests of exercises that forbid nothing."""
         self._renew_time()
@@ -136,18 +128,24 @@ class Checker:
         for index, cell in cells:
             if index not in tests:
                 self._cell(notebook, cell, index)
-            elif not tests[index]:
-                self._ask_visible(notebook, cell, index)
+            elif not tests[index].forbidden:
+                self._ask_visible(notebook, cell, index, tests[index])
         self._wait()
 
-    def _run_process(self, notebook: NotebookNode, cells: Sequence[tuple[int, NotebookNode]], tests: set[int]) -> None:
+    def _run_process(
+        self,
+        notebook: NotebookNode,
+        cells: Sequence[tuple[int, NotebookNode]],
+        tests: Mapping[int, CheckCell],
+        forbidden: tuple[str, ...],
+    ) -> None:
         """Run the visible tests of test cells that forbid the same functions, in a process that refuses these functions."""
         self._renew_time()  # the cells run again, and take as long as they took before
-        self._forbidden = forbidden_by(notebook.cells[min(tests)])
+        self._forbidden = forbidden
         self._start(notebook, 0)
         for index, cell in cells:
             if index in tests:
-                self._ask_visible(notebook, cell, index)
+                self._ask_visible(notebook, cell, index, tests[index])
             elif not is_test(cell) and index < max(tests):
                 self._define(notebook, cell, index)
         self._wait()
@@ -169,101 +167,91 @@ class Checker:
             return
         self._child, self._conversation = process.child, process.conversation
         self._cpu_seconds -= self._child.cpu_seconds() if self._child is not None else 0.0
-        if isinstance(self._names, RemoteNamespace):
-            self._names.conversation = self._conversation
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
-        """Run a cell, and keep its outputs."""
+        """Run a cell in the student's process, and keep its outputs."""
         conversation = self._available(cell, index)
         if conversation is None:
             return
-        test = is_test(cell)
-        outputs = Outputs(self._settings.kept_output, trusted=test)
+        self._asked = self._asked or is_test(cell)
+        outputs = Outputs(self._settings.kept_output)
         begun = datetime.now(UTC)
-        conversation.begin(self._allowance(cell), printed_by(outputs) if test else outputs.add)
-        if test:
-            self._asked = True
-            self._shell.run(cell.source, outputs.add)
-        else:
-            self._run_students(cell, index, conversation)
-            if is_locked(cell):
-                # Graded cells may use what the course's own cells define. Their output is already in the notebook.
-                self._shell.run(cell.source, lambda output: None)
-        show(cell, outputs, begun)
+        conversation.begin(self._allowance(cell), outputs.add)
+        with suppress(LimitError):  # the client keeps the error, and judging the cell reports it
+            if conversation.ask({"do": "run", "source": cell.source}).get("value") is True:
+                self._complete.add(index)
+        show(cell, outputs.items, begun)
         self._judge(cell, index, conversation.broken)
-        if test:
-            self._describe(cell, conversation)
         self._go_on(notebook, index)
 
-    def _ask_visible(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
+    def _ask_visible(self, notebook: NotebookNode, cell: NotebookNode, index: int, check: CheckCell) -> None:
         """Run the visible tests of a test cell."""
         conversation = self._available(cell, index)
         if conversation is None:
             return
-        outputs = Outputs(self._settings.kept_output, trusted=True)
-        visible = self._visible[index] = VisibleAnswers(outputs)
-        conversation.begin(self._allowance(cell), printed_by(outputs))
+        self._visible[index] = check
+        conversation.begin(self._allowance(cell), printed_by(check.outputs))
         try:
-            visible.names = self._look_up(cell)
-            for name, candidate in visible.names.items():
-                if isinstance(candidate, RemoteObject):
-                    collect_visible_answers(name, candidate, self._settings)
+            self._look_up(conversation, index)
+            if check.defined:
+                collect_answers(self._sheet(check, hidden=False), self._subject(conversation, index))
             conversation.ask({"do": "remember", "cell": index})
         except LimitError:  # the client keeps the error
             pass
         except Exception as error:
             del self._visible[index]
             self._fail(cell, index, "no verdict", f"The answers could not be judged ({type(error).__name__}).")
-        visible.answers, visible.broken = conversation.known, conversation.broken
+        check.answers, check.broken = conversation.known, conversation.broken
         self._go_on(notebook, index)
 
-    def _look_up(self, cell: NotebookNode) -> dict[str, Any]:
-        """Return what the exercises' names in a test cell are bound to in the student's process."""
-        candidates = {}
-        for name in sorted(checked_names(cell.source)):
-            with suppress(KeyError, ProtocolError, StudentError):  # then the test cell says that it is not defined
-                candidates[name] = self._names[name]
-        return candidates
+    def _look_up(self, conversation: StudentClient, index: int) -> None:
+        """Let the student's process bind an exercise's present function or class to its test cell."""
+        check = self._visible[index]
+        question = {"do": "look", "cell": index, "name": check.exercise.name}
+        check.defined = conversation.ask(question).get("value") is True
+
+    def _subject(self, conversation: StudentClient, index: int) -> RemoteSubject:
+        return RemoteSubject(conversation, index, self._visible[index].exercise.name)
+
+    def _sheet(self, check: CheckCell, *, hidden: bool) -> Sheet:
+        return check.exercise.sheet(hidden=hidden, seed=self._settings.seed or 0, device=self._settings.device)
 
     def _ask_hidden(self, notebook: NotebookNode) -> None:
-        """Run the test cells whose visible tests have run. From here on the process's answers are not shown."""
-        for index in list(self._visible):
+        """Run the hidden tests of the test cells. From here on what the process's answers say is not shown."""
+        for index, check in list(self._visible.items()):
             cell = notebook.cells[index]
             conversation = self._available(cell, index)
-            visible = self._visible.pop(index)
-            if conversation is None:
-                continue
-            begun = datetime.now(UTC)
-            conversation.begin(self._allowance(cell), lambda output: None)
-            if visible.broken is None:
-                with suppress(LimitError):
-                    conversation.ask({"do": "recall", "cell": index})
-            conversation.known = visible.answers
-            conversation.broken = conversation.broken or visible.broken
-            with self._only_known(visible.names):
-                self._shell.run(cell.source, visible.outputs.add)
-            show(cell, visible.outputs, begun)
-            broken = conversation.broken
-            if broken is not None and visible.broken is None:
-                # Its own text could depend on a hidden question.
-                broken = LimitError(broken.kind, "A hidden question was not answered within the limits.")
-            self._judge(cell, index, broken)
-            self._describe(cell, conversation)
+            if conversation is not None:
+                begun = datetime.now(UTC)
+                conversation.begin(self._allowance(cell), lambda output: None)
+                if check.broken is None:
+                    with suppress(LimitError):
+                        conversation.ask({"do": "recall", "cell": index})
+                conversation.known = check.answers
+                conversation.broken = conversation.broken or check.broken
+                show(cell, [*check.outputs.items, self._result(conversation, index)], begun)
+                broken = conversation.broken
+                if broken is not None and check.broken is None:
+                    # Its own text could depend on a hidden question.
+                    broken = LimitError(broken.kind, "A hidden question was not answered within the limits.")
+                self._judge(cell, index, broken)
+                if described := signature_of(cell.outputs, conversation.known, self._settings.device):
+                    self.signatures[described[0]] = described[1]
+            del self._visible[index]
             self._go_on(notebook, index, upto=len(notebook.cells))
 
-    @contextmanager
-    def _only_known(self, names: Mapping[str, Any]) -> Iterator[None]:
-        """Restrict a test cell to the student's names that were looked up before the first hidden test."""
-        if isinstance(self._names, RemoteNamespace):
-            self._names.conversation = None
-        self._names.update(names)
+    def _result(self, conversation: StudentClient, index: int) -> Any:
+        """Return a test cell's output: its verdict, or the error that it has none."""
+        check = self._visible[index]
+        if not check.defined:
+            return error_output("name error", f"name {check.exercise.name!r} is not defined")
         try:
-            yield
-        finally:
-            for name in names:
-                self._names.pop(name, None)
-            if isinstance(self._names, RemoteNamespace):
-                self._names.conversation = self._conversation
+            sheet = self._sheet(check, hidden=check.hidden)
+            verdict = verdict_on(self._subject(conversation, index), sheet)
+        except Exception as error:
+            return error_output("no verdict", f"The answers could not be judged ({type(error).__name__}).")
+        data = {VERDICT_MIME: verdict.to_dict(), "text/plain": repr(verdict), "text/html": verdict._repr_html_()}
+        return new_output("execute_result", data=data)
 
     def _available(self, cell: NotebookNode, index: int) -> StudentClient | None:
         """Return the client of the student's process; None, with a problem, if it may not run this cell."""
@@ -275,10 +263,6 @@ class Checker:
             self._fail(cell, index, "kernel died", message)
         return self._conversation
 
-    def _describe(self, cell: NotebookNode, conversation: StudentClient) -> None:
-        if described := signature_of(cell.outputs, conversation.known, self._settings.device):
-            self.signatures[described[0]] = described[1]
-
     def _go_on(self, notebook: NotebookNode, index: int, upto: int | None = None) -> None:
         """Note what the student's process reports, and replace it if the cell has ended it."""
         if self._child is not None:
@@ -286,11 +270,6 @@ class Checker:
         if self._conversation is not None and not self._conversation.alive:
             self._deadly.add(index)
             self._restart(notebook, index + 1 if upto is None else upto)
-
-    def _run_students(self, cell: NotebookNode, index: int, conversation: StudentClient) -> None:
-        with suppress(LimitError):  # the client keeps the error, and judging the cell reports it
-            if conversation.ask({"do": "run", "source": cell.source}).get("value") is True:
-                self._complete.add(index)
 
     def _define(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         """Run a cell once more, for what it defines."""
@@ -305,15 +284,18 @@ class Checker:
     def _judge(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
         """Report a cell's failure where its outputs do not show it."""
         problem = settle(cell) if is_test(cell) else None
+        has_verdict = check_total(cell) is not None
         if problem is not None:
             self._fail(cell, index, *problem)
-        elif broken is not None and is_test(cell) and not has_error(cell):
+        elif broken is not None and has_verdict:
             # The check reports it as a finding and gives points for the other rows.
             self._problems.append(Problem(broken.kind, broken.message, where=name_of(cell, index)))
         elif broken is not None:
             self._fail(cell, index, broken.kind, broken.message)
         elif not is_test(cell):
             self._note_error(cell, index)
+        elif not has_verdict and not has_error(cell) and index not in self._complete:
+            self._fail(cell, index, "no verdict", "The test did not come to its end, and shows no error.")
 
     def _note_error(self, cell: NotebookNode, index: int) -> None:
         error = next((output for output in cell.outputs if output.output_type == "error"), None)
@@ -349,16 +331,11 @@ class Checker:
         """Start a process that refuses the forbidden functions, and run the cells above ``upto`` in it."""
         self._child = child = self._new_child(self._forbidden)
         self.layers, self.isolation = child.layers, child.isolation
-        conversation = StudentClient(
-            child, self._how_it_ended, lambda reference: proxy_for(conversation, reference), self._forbidden
-        )
-        self._conversation = conversation
+        self._conversation = conversation = StudentClient(child, self._how_it_ended, self._forbidden)
         conversation.begin(self._allowance({}), lambda output: None)
         with suppress(LimitError):  # code that opens a file that does not fit gets FileNotFoundError
             for name, data in self._files.items():
                 conversation.ask({"do": "place", "name": name, "data": data})
-        if isinstance(self._names, RemoteNamespace):
-            self._names.conversation = conversation
         for index, cell in enumerate(notebook.cells[:upto]):
             if self._is_time_up():
                 self._end()
@@ -368,7 +345,7 @@ class Checker:
             conversation.begin(self._allowance(cell), lambda output: None)
             if index in self._visible:
                 with suppress(LimitError):
-                    self._visible[index].refer_to(self._look_up(cell))
+                    self._look_up(conversation, index)
                     conversation.ask({"do": "remember", "cell": index})
             elif not is_test(cell):
                 request = {"do": "define", "complete": index in self._complete} if self._forbidden else {"do": "run"}

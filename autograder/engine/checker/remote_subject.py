@@ -1,8 +1,8 @@
 """Observe a student's function or class in its own process; validate the form of each observation.
 
 An answer with the same bytes as the reference's answer is correct and is neither decoded nor compared. Between a third and three quarters
-of five students' answers were bit-identical. No test is sent twice for one test cell: `check(f)` and `check(f, hidden=True)` share the
-answers to the visible tests.
+of five students' answers were bit-identical. No test is sent twice for one test cell: the visible and the hidden sheet share the answers to
+the visible tests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from autograder.checking.request import OUT_OF_MEMORY, Observation, Request
 from autograder.checking.subject import UsesReferenceError
 from autograder.engine.checker.rpc_client import LimitError, StudentClient, memory_text
 from autograder.engine.transport.observations import MAX_TEXT, observation_from_dict, observation_to_dict
-from autograder.engine.transport.serialization import ProtocolError, Reference, SerializationError, pack, unpack
+from autograder.engine.transport.serialization import ProtocolError, SerializationError, pack, unpack
 
 # Serialized requests, with the request objects: every student answers the same sheet, so each request is serialized once.
 _packed: dict[int, tuple[Request, bytes]] = {}
@@ -30,12 +30,14 @@ class RemoteSubject:
 
     Args:
         conversation: with the student's process.
-        reference: identifies the function or class in that process.
+        cell: the index of the test cell to which that process has bound the function or class.
+        name: its name.
     """
 
-    def __init__(self, conversation: StudentClient, reference: Reference) -> None:
+    def __init__(self, conversation: StudentClient, cell: int, name: str) -> None:
         self._conversation = conversation
-        self._reference = reference
+        self._cell = cell
+        self._name = name
 
     def observe(self, request: Request) -> Observation:
         """Carry out one request and return the observation."""
@@ -56,10 +58,10 @@ class RemoteSubject:
         Raises:
             RuntimeError: if the process allows one of them.
         """
-        cached, number = self._conversation.known, self._reference.number
-        keys = [[(number, packed_request(request)) for request in group] for group in groups]
+        cached = self._conversation.known
+        keys = [list(map(packed_request, group)) for group in groups]
         requested = set(cached)
-        fresh: list[dict[tuple[int, bytes], Request]] = []
+        fresh: list[dict[bytes, Request]] = []
         for group, names in zip(groups, keys, strict=True):
             if new := {key: request for request, key in zip(group, names, strict=True) if key not in requested}:
                 fresh.append(new)
@@ -73,19 +75,16 @@ class RemoteSubject:
 
     def _ask(self, groups: Sequence[Sequence[Request]], forbidden: Sequence[str]) -> list[list[Observation]]:
         if not self._conversation.forbidden.issuperset(forbidden):
-            raise RuntimeError(
-                f"the process allows what {self._reference.name} forbids: name it in the test cell's check(…)"
-            )
+            raise RuntimeError(f"the process allows what {self._name} forbids: name it in the test cell's check(…)")
         sizes = [len(group) for group in groups]
-        question = {"do": "observe", "of": self._reference, "backward": "backward" in forbidden}
+        question = {"do": "observe", "cell": self._cell, "backward": "backward" in forbidden}
         question |= {"sizes": sizes, "requests": []}
         packed = [packed_request(request) for group in groups for request in group]
         parts: dict[int, Any] = {}
         try:
             answer = self._conversation.ask(question, *packed, parts=parts, most=len(groups))
             instead = _malformed("its answer does not match the request")
-            raised = answer.get("raised")
-            if isinstance(raised, dict) and raised.get("type") == KeyboardInterrupt.__name__:
+            if answer.get("interrupted") is True:
                 instead = Observation(error=KeyboardInterrupt.__name__)  # the interrupt ended the reply, too
         except LimitError as error:
             instead = Observation(error=f"{_NAMES[error.kind]}: {error.message}")

@@ -30,7 +30,7 @@ import msgpack
 
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.transport.channel import ClosedError, DeadlineError, MessageTooLongError
-from autograder.engine.transport.serialization import ItemBudget, ProtocolError, Reference, pack, unpack
+from autograder.engine.transport.serialization import ItemBudget, ProtocolError, pack, unpack
 
 # Seconds between the interrupt and the kill.
 GRACE_SECONDS = 5.0
@@ -76,7 +76,6 @@ class StudentClient:
     Args:
         child: the process.
         how_it_ended: tells the exit status of the process, once it has ended.
-        resolve: turns a reference in an answer into a proxy.
         forbidden: the names of the functions that the process refuses.
     """
 
@@ -84,13 +83,11 @@ class StudentClient:
         self,
         child: StudentProcess,
         how_it_ended: Callable[[StudentProcess], int],
-        resolve: Callable[[Reference], Any],
         forbidden: Sequence[str] = (),
     ) -> None:
         self.forbidden = frozenset(forbidden)
         self._child = child
         self._how_it_ended = how_it_ended
-        self._resolve = resolve
         self._take: Callable[[Mapping[str, Any]], None] = lambda output: None
         self._allowance = CellLimits(60, 60, 4096, 1_000_000, 256)
         self._deadline = self._cpu_at_start = 0.0
@@ -100,7 +97,7 @@ class StudentClient:
         self.broken: LimitError | None = None
         self.alive = True
         # Requests and answers of this cell, so that no request is sent twice.
-        self.known: dict[object, Any] = {}
+        self.known: dict[bytes, Any] = {}
 
     @property
     def memory_mb(self) -> int:
@@ -137,20 +134,12 @@ class StudentClient:
         Raises:
             LimitError: if no answer comes. After the first broken limit of a cell, its other requests raise the same error.
         """
-        packed = pack(dict(question))
-        return self.ask_packed(_filled(packed, behind) if behind else packed, parts, most)
-
-    def ask_packed(self, question: bytes, parts: dict[int, Any] | None = None, most: int = 0) -> dict[str, Any]:
-        """Send a serialized request and return the answer.
-
-        Raises:
-            LimitError: as :meth:`ask`.
-        """
         if self.broken is not None:
             raise self.broken
+        packed = pack(dict(question))
         try:
             self._child.mailbox.take()  # drop late answers of code that ignored an interrupt
-            self._child.channel.send(question, deadline=self._deadline)
+            self._child.channel.send(_filled(packed, behind) if behind else packed, deadline=self._deadline)
             return self._answer(self._deadline, {} if parts is None else parts, most)
         except DeadlineError:
             self.broken = self._stop(LimitError("timeout", f"It was stopped after {self._allowance.seconds:g} s."))
@@ -192,7 +181,7 @@ class StudentClient:
         self._answered += len(data)
         if self._answered > self._allowance.answers_mb * 2**20:
             raise MessageTooLongError
-        message = unpack(data, self._resolve, budget=self.items)
+        message = unpack(data, budget=self.items)
         if not isinstance(message, dict):
             raise ProtocolError("an answer that is no mapping")
         return message
@@ -233,7 +222,7 @@ class StudentClient:
         deadline = monotonic() + GRACE_SECONDS
         try:
             while True:
-                message = unpack(self._child.channel.receive(deadline), self._resolve, budget=self.items)
+                message = unpack(self._child.channel.receive(deadline), budget=self.items)
                 # Code that ignores the interrupt may still answer the rest of the request: wait for the final reply.
                 if not isinstance(message, dict) or message.keys().isdisjoint({"out", "part"}):
                     return reason if self._child.is_alone() else self._kill(reason)

@@ -28,7 +28,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from autograder.engine.shell.program_refusals import ProgramError, copy_explanation, explanation
+from autograder.engine.student.program_refusals import ProgramError, copy_explanation, explanation
 from autograder.engine.transport.report_lines import BY_ATTRIBUTE, BY_EVENT, BY_IMPORT, COPIES, IMPORTS, OPENS, STARTS
 
 # Standard modules that act on behalf of their caller.

@@ -22,7 +22,7 @@ from copy import deepcopy
 from typing import Any
 
 from autograder.checking.refusal import ForbiddenFunctionError
-from autograder.engine.shell.cell_shell import CellShell
+from autograder.engine.student.cell_shell import CellShell
 
 # Names in the cells' namespace while a cell runs.
 _PASS_OVER, _PASS_OVER_IN_CONTEXT = "__pass_over__", "__pass_over_in_context__"

@@ -1,4 +1,4 @@
-"""Serve remote calls inside the student's process: run cells, look up names, call functions, report observations.
+"""Serve requests inside the student's process: run cells, bind names to test cells, report observations.
 
 Protects against:
 
@@ -15,15 +15,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
 from torch._C._autograd import (
     _disable_profiler,
     _disable_profiler_legacy,
@@ -33,16 +30,14 @@ from torch._C._autograd import (
 )
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
-from autograder.checking.request import OUT_OF_MEMORY, Observation, Request, tensors_in
+from autograder.checking.request import Observation, Request
 from autograder.checking.subject import LocalSubject
-from autograder.engine.shell.cell_shell import CellShell
 from autograder.engine.student import thread_check
+from autograder.engine.student.cell_shell import CellShell
 from autograder.engine.student.definitions import run_for_definitions
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.observations import observation_to_dict
-from autograder.engine.transport.serialization import Opaque, Reference, SerializationError, pack, unpack
-
-MAX_TEXT = 4_000
+from autograder.engine.transport.serialization import SerializationError, pack, unpack
 
 # The profiler records no shapes, memory, stacks, operation counts or modules.
 _QUIET = (False, False, False, False, False)
@@ -76,10 +71,9 @@ class RpcServer:
         self._called = set[str]() if called is None else called
         # The names of cells, by test cell: bound as they were when its visible questions were asked.
         self._names_at: dict[int, dict[str, Any]] = {}
-        self._kept: dict[int, Any] = {}
-        self._numbers: dict[int, int] = {}
-        self._graphs: dict[int, list[Tensor]] = {}
-        self._next = self._outputs = 0
+        # What a test cell checks, by test cell: bound before its first question, so that code cannot exchange it between two.
+        self._checked: dict[int, Any] = {}
+        self._outputs = 0
         self._process = os.getpid()
         self._answering = self._sending = self._put_off = False
 
@@ -88,16 +82,18 @@ class RpcServer:
         signal.signal(signal.SIGINT, self._interrupted)
         try:
             while True:
-                question = unpack(self._channel.receive(), self._resolve, trusted=True)
+                question = unpack(self._channel.receive(), trusted=True)
                 try:
                     self._put_off, self._answering = False, True
-                    data = self._packed(self._answer(question))
+                    answer = self._answer(question)
                     self._answering = False
                 except KeyboardInterrupt:
                     # The interrupt came between two requests, but the client still expects a reply.
                     self._answering = False
-                    data = pack({"raised": _describe_exception(KeyboardInterrupt())})
-                self._channel.send(data)
+                    answer = {"interrupted": True}
+                if os.getpid() != self._process:
+                    os._exit(0)  # a fork that a cell has made reaches the cell's end, too, and must not answer
+                self._channel.send(pack(answer))
         except ClosedError:
             return
 
@@ -127,33 +123,8 @@ class RpcServer:
         try:
             handler: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_do_{question['do']}")
             return handler(question)
-        except BaseException as error:  # the exception of student code is the answer
-            return {"raised": _describe_exception(error)}
-
-    def _packed(self, answer: dict[str, Any]) -> bytes:
-        if os.getpid() != self._process:
-            os._exit(0)  # a fork that a cell has made reaches the cell's end, too, and must not answer
-        try:
-            data = pack(answer, self._stand_in, self._max_bytes)
-        except Exception as error:  # inspecting a student's object may raise anything
-            data = pack({"raised": _describe_exception(error)})
-        if len(data) > self._max_bytes:
-            message = f"the result takes {len(data) / 2**20:.0f} MiB, which is too much"
-            data = pack({"raised": _describe_exception(SerializationError(message))})
-        return data
-
-    def _resolve(self, reference: Reference) -> Any:
-        return self._kept[reference.number]
-
-    def _stand_in(self, value: Any) -> Reference | Opaque:
-        """Keep an object that cannot cross, and return a reference with its number; the same object keeps its number."""
-        number = self._numbers.get(id(value))
-        if number is None:
-            self._next += 1
-            number = self._numbers[id(value)] = self._next
-            self._kept[number] = value
-        name = getattr(value, "__name__", None)
-        return Reference(number, _kind(value), name if type(name) is str else type(value).__name__)
+        except BaseException as error:  # whatever student code raises ends its request only
+            return {"interrupted": type(error) is KeyboardInterrupt}
 
     def _do_place(self, question: dict[str, Any]) -> dict[str, Any]:
         """Write a file beside the notebook."""
@@ -185,82 +156,22 @@ class RpcServer:
         # Forks of this process would print into the middle of its own messages.
         if os.getpid() == self._process:
             self._outputs += 1
-            self._send_part(pack({"out": output}, _described, self._max_bytes))
+            self._send_part(pack({"out": output}, describe=True, max_bytes=self._max_bytes))
 
     def _do_look(self, question: dict[str, Any]) -> dict[str, Any]:
-        name = question["name"]
-        if name not in self._shell.user_ns:
-            return {"missing": True}
-        value = self._shell.user_ns[name]
-        return {"value": self._stand_in(value) if callable(value) else value}
-
-    def _do_forget(self, question: dict[str, Any]) -> dict[str, Any]:
-        del self._shell.user_ns[question["name"]]
-        return {"value": None}
-
-    def _do_bind(self, question: dict[str, Any]) -> dict[str, Any]:
-        self._shell.user_ns[question["name"]] = question["value"]
-        return {"value": None}
-
-    def _do_call(self, question: dict[str, Any]) -> dict[str, Any]:
-        arguments, named = question["args"], question["kwargs"]
-        tensors = tensors_in((arguments, named))
-        leaves = [tensors[i] for i in question["wrt"]]
-        for leaf in leaves:
-            leaf.requires_grad_()
-        # A leaf that requires a gradient cannot be changed in place; its product with 1 can, like a layer's output.
-        arguments, named = _replace((arguments, named), {id(leaf): leaf * 1 for leaf in leaves})
-        before = pack([arguments, named], self._stand_in, self._max_bytes)
-        with torch.set_grad_enabled(question["grad"]):
-            result = question["of"](*arguments, **named)
-        answer: dict[str, Any] = {"value": result, "graph": None, "attached": []}
-        if question["grad"]:
-            outputs = tensors_in(result)
-            attached = [i for i, output in enumerate(outputs) if output.requires_grad]
-            if attached:
-                self._next += 1
-                self._graphs[self._next] = [*leaves, *(outputs[i] for i in attached)]
-                answer |= {"graph": self._next, "attached": attached}
-        after = pack([arguments, named], self._stand_in, self._max_bytes)
-        answer["changed"] = [arguments, named] if after != before else None
-        return answer
-
-    def _do_backward(self, question: dict[str, Any]) -> dict[str, Any]:
-        tensors, count = self._graphs[question["graph"]], question["wrt"]
-        leaves, outputs = tensors[:count], tensors[count:]
-        for leaf in leaves:
-            leaf.grad = None
-        torch.autograd.backward(outputs, question["grads"], retain_graph=True)
-        return {"value": [leaf.grad for leaf in leaves]}
-
-    def _do_get(self, question: dict[str, Any]) -> dict[str, Any]:
-        value = getattr(question["of"], question["name"])
-        if isinstance(value, Tensor):
-            return {"value": value, "grad": value.grad, "requires_grad": value.requires_grad}
-        return {"value": self._stand_in(value) if callable(value) else value}
-
-    def _do_set(self, question: dict[str, Any]) -> dict[str, Any]:
-        setattr(question["of"], question["name"], question["value"])
-        return {"value": None}
-
-    def _do_special(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Apply an operator or a built-in function: ``len``, ``repr``, ``a + b``, ``a[i]``."""
-        return {"value": _SPECIAL[question["name"]](question["of"], *question["args"])}
-
-    def _do_next(self, question: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return {"value": next(question["of"])}
-        except StopIteration:
-            return {"end": True}
+        defined = question["name"] in self._shell.user_ns
+        if defined:
+            self._checked[question["cell"]] = self._shell.user_ns[question["name"]]
+        return {"value": defined}
 
     def _do_observe(self, question: dict[str, Any]) -> dict[str, Any]:
-        subject, requests = LocalSubject(question["of"]), iter(question["requests"])
+        subject, requests = LocalSubject(self._checked[question["cell"]]), iter(question["requests"])
         for number, size in enumerate(question["sizes"]):
             group = [Request(**next(requests)) for _ in range(size)]
             observed = _observed(subject, group, self._called, backward=question["backward"])
             answers = [self._packed_observation(item) for item in observed]
             # Send group by group, so that finished answers survive a later failure.
-            self._lay_down(pack({"part": number, "after": self._outputs, "answers": answers}, None, self._max_bytes))
+            self._lay_down(pack({"part": number, "after": self._outputs, "answers": answers}))
         return {"value": None}
 
     def _lay_down(self, part: bytes) -> None:
@@ -269,41 +180,9 @@ class RpcServer:
 
     def _packed_observation(self, observed: Observation) -> bytes:
         try:
-            return pack(observation_to_dict(observed), _described, self._max_bytes)
+            return pack(observation_to_dict(observed), describe=True, max_bytes=self._max_bytes)
         except SerializationError as error:  # too many items, or too deep: only this answer is lost
             return pack(observation_to_dict(Observation(error=f"MalformedAnswer: {error}")))
-
-    def _do_drop(self, question: dict[str, Any]) -> dict[str, Any]:
-        for number in question["numbers"]:
-            self._numbers.pop(id(self._kept.pop(number, None)), None)
-        return {"value": None}
-
-
-_SPECIAL: dict[str, Callable[..., Any]] = {
-    "repr": repr, "str": str, "len": len, "bool": bool, "hash": hash, "int": int, "float": float, "iter": iter,
-    "dir": dir, "contains": lambda a, b: b in a, "getitem": lambda a, key: a[key],
-    "setitem": lambda a, key, value: a.__setitem__(key, value), "delitem": lambda a, key: a.__delitem__(key),
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "add": lambda a, b: a + b, "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b, "truediv": lambda a, b: a / b, "matmul": lambda a, b: a @ b, "neg": lambda a: -a,
-    "radd": lambda a, b: b + a, "rsub": lambda a, b: b - a, "rmul": lambda a, b: b * a, "rtruediv": lambda a, b: b / a,
-    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "pow": lambda a, b: a**b, "abs": abs,
-    "enter": lambda a: a.__enter__(), "exit": lambda a: a.__exit__(None, None, None),
-}  # fmt: skip
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, type):
-        return "class"
-    if isinstance(value, nn.Module):
-        return "module"
-    if isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinFunctionType)):
-        return "function"
-    return "iterator" if isinstance(value, (types.GeneratorType, Iterator)) else "object"
-
-
-def _described(value: Any) -> Opaque:
-    return Opaque(f"a {type(value).__name__}")
 
 
 def _observed(
@@ -347,44 +226,3 @@ def _in_this_thread(operators: set[str]) -> Iterator[None]:
         yield
     finally:
         operators |= {event.name() for thread in _disable_profiler_legacy() for event in thread}
-
-
-def _describe_exception(error: BaseException) -> dict[str, Any]:
-    """Describe an exception: its type, the built-in types it derives from, its text, and where it was raised."""
-    try:
-        text = str(error)[:MAX_TEXT]
-    except BaseException:  # str() runs student code, which may raise anything
-        text = "(its text cannot be shown)"
-    return {
-        "type": type(error).__name__,
-        "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
-        "text": text,
-        "where": _frames(error),
-        "memory": _is_about_memory(error, text),
-    }
-
-
-def _is_about_memory(error: BaseException, text: str) -> bool:
-    return isinstance(error, MemoryError) or any(sign in text for sign in OUT_OF_MEMORY)
-
-
-def _frames(error: BaseException) -> list[str]:
-    """Return the lines of a student's cells in an exception's traceback, innermost last."""
-    lines: list[str] = []
-    trace = error.__traceback__
-    while trace is not None and len(lines) < 20:
-        code = trace.tb_frame.f_code
-        if code.co_filename.startswith("<ipython-input"):
-            lines.append(f"{code.co_name}, line {trace.tb_lineno}")
-        trace = trace.tb_next
-    return lines
-
-
-def _replace(value: Any, by: dict[int, Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        return by.get(id(value), value)
-    if isinstance(value, dict):
-        return {key: _replace(item, by) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_replace(item, by) for item in value)
-    return value

@@ -46,7 +46,7 @@ from autograder.engine.transport.channel import (
 from autograder.engine.transport.fork_server import FORK_SERVER, serve_forks
 
 if TYPE_CHECKING:
-    from autograder.engine.shell.cell_shell import CellShell
+    from autograder.engine.student.cell_shell import CellShell
 
 # The most exit statuses to keep of children for which nobody has waited.
 _REMEMBERED = 64
@@ -137,16 +137,15 @@ def _import(names: tuple[str, ...]) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     importlib.import_module("autograder.engine.student.audit")
-    from autograder.engine.shell.warm_shell import reduce_garbage_collection
     from autograder.engine.student import data_loading, warm_up  # noqa: F401 - for those that are forked here
 
-    reduce_garbage_collection()
+    gc.set_threshold(20_000)  # a process that runs one submission ends soon
     data_loading.load_in_this_process()
 
 
 @cache
 def _shell() -> CellShell:
-    from autograder.engine.shell.warm_shell import warm_shell
+    from autograder.engine.student.cell_shell import warm_shell
 
     return warm_shell()
 

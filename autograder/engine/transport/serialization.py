@@ -22,11 +22,9 @@ import math
 import os
 import re
 import struct
-from collections import Counter, namedtuple
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
-from keyword import iskeyword
 from typing import Any
 
 import msgpack
@@ -40,7 +38,6 @@ MAX_ITEMS = 100_000
 MAX_ITEMS_IN_ALL = 500_000
 MAX_DIMENSIONS = 16
 MAX_SIZE = 2**40
-MAX_RECORDS = 100
 _MAX_DIGITS = 4000
 # This many keys of one hash may be accidental; with thousands, building a dictionary takes quadratic time.
 _SAME_HASH = 64
@@ -55,15 +52,11 @@ _TENSOR, _ARRAY = 1, 2
     _FROZENSET,
     _COMPLEX,
     _INTEGER,
-    _RECORD,
     _DTYPE,
     _DEVICE,
     _SCALAR,
     _OPAQUE,
-    _REFERENCE,
-    _ELLIPSIS,
-    _SLICE,
-) = range(15)
+) = range(11)
 
 _TAGS: dict[Any, int] = {list: _LIST, set: _SET, frozenset: _FROZENSET}
 
@@ -114,7 +107,7 @@ class ItemBudget:
 
 
 class SerializationError(TypeError):
-    """The value cannot be serialized and there is no placeholder for it."""
+    """The value cannot be serialized."""
 
 
 @dataclass(frozen=True)
@@ -124,30 +117,18 @@ class Opaque:
     description: str  # the value in words
 
 
-@dataclass(frozen=True)
-class Reference:
-    """A placeholder for an object that stays in its process and answers requests."""
-
-    number: int  # its number in that process
-    kind: str  # ``"function"``, ``"class"``, ``"module"`` (of ``torch.nn``), ``"iterator"`` or ``"object"``
-    name: str  # its name, or its type's
-
-
-Placeholder = Callable[[Any], "Reference | Opaque"]
-
-
-def pack(value: Any, stand_in: Placeholder | None = None, max_bytes: int = 2**28) -> bytes:
+def pack(value: Any, *, describe: bool = False, max_bytes: int = 2**28) -> bytes:
     """Serialize a value.
 
     Args:
         value: None, numbers, text, bytes, tensors, arrays and containers of them. An instance of a subclass is sent as its base class.
-        stand_in: called for any other value; its result is sent instead. Without it such a value is an error.
+        describe: whether a description is sent for any other value. Otherwise such a value is an error.
         max_bytes: a larger tensor becomes an :class:`Opaque`.
 
     Raises:
         SerializationError: if a value is not plain, too deep or has too many items.
     """
-    packer = _Packer(stand_in, max_bytes)
+    packer = _Packer(describe, max_bytes)
     try:
         packed: bytes = msgpack.packb(packer.plain(value, 0), use_bin_type=True)
     except (ValueError, OverflowError) as error:
@@ -156,11 +137,10 @@ def pack(value: Any, stand_in: Placeholder | None = None, max_bytes: int = 2**28
 
 
 class _Packer:
-    def __init__(self, stand_in: Placeholder | None, max_bytes: int) -> None:
-        self._stand_in = stand_in
+    def __init__(self, describe: bool, max_bytes: int) -> None:
+        self._describe = describe
         self._max_bytes = max_bytes
         self._items = 0
-        self._records: set[tuple[str, ...]] = set()
 
     def plain(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -196,21 +176,17 @@ class _Packer:
             return self._array(value)
         if isinstance(value, numpy.generic):
             if value.dtype.kind not in _ARRAY_KINDS:
-                return self._stand(value, depth)
+                return self._description(value)
             array = self._array(numpy.asarray(value))
             return array if isinstance(array, list) else [_SCALAR, array]
         if isinstance(value, torch.dtype):
-            return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._stand(value, depth)
+            return [_DTYPE, str(value).removeprefix("torch.")] if value in _CODES else self._description(value)
         if isinstance(value, torch.device):
-            return [_DEVICE, str(value)] if str(value) in _devices() else self._stand(value, depth)
+            return [_DEVICE, str(value)] if str(value) in _devices() else self._description(value)
         if isinstance(value, complex):
             return [_COMPLEX, complex.real.__get__(value), complex.imag.__get__(value)]
-        if isinstance(value, (Opaque, Reference)):
-            return self._marker(value)
-        if value is Ellipsis:
-            return [_ELLIPSIS]
-        if isinstance(value, slice):
-            return [_SLICE, *(self.plain(item, depth + 1) for item in (value.start, value.stop, value.step))]
+        if isinstance(value, Opaque):
+            return [_OPAQUE, value.description[:1000]]
         return self._derived(value, depth)
 
     def _derived(self, value: Any, depth: int) -> Any:
@@ -226,32 +202,19 @@ class _Packer:
         if isinstance(value, (bytes, bytearray)):
             return bytes(memoryview(value))
         if isinstance(value, tuple):
-            items = list(tuple.__iter__(value))
-            fields = getattr(type(value), "_fields", None)
-            if isinstance(fields, tuple) and len(fields) == len(items):
-                names = (type(value).__name__, *fields)
-                if _is_record(names) and (names in self._records or len(self._records) < MAX_RECORDS):
-                    self._records.add(names)
-                    self._count(2 * len(items))
-                    return [_RECORD, *names, *(self.plain(item, depth + 1) for item in items)]
-            return self._sequence(_TUPLE, items, depth)
+            return self._sequence(_TUPLE, list(tuple.__iter__(value)), depth)
         if isinstance(value, list):
             return self._sequence(_LIST, list(list.__iter__(value)), depth)
         if isinstance(value, (set, frozenset)):
             return self._sequence(_SET if isinstance(value, set) else _FROZENSET, set(value), depth)
         if isinstance(value, dict):
             return self._mapping(dict(dict.items(value)), depth)
-        return self._stand(value, depth)
+        return self._description(value)
 
-    def _stand(self, value: Any, depth: int) -> Any:
-        if self._stand_in is None:
+    def _description(self, value: Any) -> list[Any]:
+        if not self._describe:
             raise SerializationError(f"a {type(value).__name__} cannot be sent; plain data and tensors can")
-        return self._marker(self._stand_in(value))
-
-    def _marker(self, value: Reference | Opaque) -> Any:
-        if isinstance(value, Reference):
-            return [_REFERENCE, value.number, value.kind, value.name]
-        return [_OPAQUE, value.description[:1000]]
+        return [_OPAQUE, f"a {type(value).__name__}"[:1000]]
 
     def _long(self, value: int) -> Any:
         self._count(2)
@@ -305,27 +268,13 @@ def _is_shape(shape: Sequence[int]) -> bool:
     return len(shape) <= MAX_DIMENSIONS and all(size <= MAX_SIZE for size in shape)
 
 
-def _is_record(names: Sequence[Any]) -> bool:
-    """Return whether these are the names of a type and its fields."""
-    return len(names) <= 256 and all(
-        type(name) is str and name.isidentifier() and not iskeyword(name) for name in names
-    )
-
-
-def unpack(
-    data: bytes,
-    resolve: Callable[[Reference], Any] | None = None,
-    *,
-    trusted: bool = False,
-    budget: ItemBudget | None = None,
-) -> Any:
+def unpack(data: bytes, *, trusted: bool = False, budget: ItemBudget | None = None) -> Any:
     """Deserialize the bytes of :func:`pack`; reject any others.
 
     Args:
         data: the bytes.
-        resolve: turns a reference into an object; without it a reference is an error.
-        budget: the budget for its items; by default that of one message.
         trusted: whether they come from the checker; then the limits are not checked.
+        budget: the budget for its items; by default that of one message.
 
     Raises:
         ProtocolError: if the bytes violate the protocol.
@@ -343,7 +292,7 @@ def unpack(
             max_bin_len=len(data),
             max_ext_len=len(data),
         )
-        return _Unpacker(resolve).value(content, 0)
+        return _value(content, 0)
     except ProtocolError:
         raise
     except Exception as error:  # any exception that a malformed message causes is an error of the message
@@ -401,94 +350,72 @@ def _check_limits(data: bytes, budget: ItemBudget) -> None:
         raise ProtocolError("a message that is cut off or goes on")
 
 
-class _Unpacker:
-    def __init__(self, resolve: Callable[[Reference], Any] | None) -> None:
-        self._resolve = resolve
-        self._records: set[tuple[str, ...]] = set()
-
-    def value(self, content: Any, depth: int) -> Any:
-        if type(content) is not list:
-            return content
-        if depth > MAX_DEPTH:
-            raise ProtocolError(f"nested more than {MAX_DEPTH} deep")
-        if not content or type(content[0]) is not int or not 0 <= content[0] < len(_READERS):
-            raise ProtocolError("an array without a tag")
-        return _READERS[content[0]](self, content, depth + 1)
-
-    def items(self, content: list[Any], depth: int) -> list[Any]:
-        return [item if type(item) is not list else self.value(item, depth) for item in content[1:]]
-
-    def mapping(self, content: list[Any], depth: int) -> dict[Any, Any]:
-        flat = self.items(content, depth)
-        if len(flat) % 2:
-            raise ProtocolError("a mapping with a key and no value")
-        return dict(zip(_reject_hash_collisions(flat[::2]), flat[1::2], strict=True))
-
-    def record(self, content: list[Any], depth: int) -> Any:
-        name, *flat = self.items(content, depth)
-        fields, values = flat[: len(flat) // 2], flat[len(flat) // 2 :]
-        names = (name, *fields)
-        if len(fields) != len(values) or not _is_record(names):
-            raise ProtocolError("a record whose fields and values do not match")
-        self._records.add(names)
-        if len(self._records) > MAX_RECORDS:
-            raise ProtocolError(f"more than {MAX_RECORDS} kinds of records")
-        return _record_type(names)(*values)
-
-    def scalar(self, content: list[Any], depth: int) -> Any:
-        if len(content) != 2 or not isinstance(content[1], numpy.ndarray) or content[1].ndim:
-            raise ProtocolError("an invalid number")
-        return content[1][()]
-
-    def reference(self, content: list[Any], depth: int) -> Any:
-        _, number, kind, name = content
-        if self._resolve is None or type(number) is not int or type(kind) is not str or type(name) is not str:
-            raise ProtocolError("a reference where none is allowed")
-        return self._resolve(Reference(number, kind, name[:200]))
-
-    def opaque(self, content: list[Any], depth: int) -> Opaque:
-        _, description = content
-        if type(description) is not str:
-            raise ProtocolError("a description that is not text")
-        return Opaque(description[:1000])
-
-    def integer(self, content: list[Any], depth: int) -> int:
-        _, digits = content
-        if type(digits) is not str or len(digits) > _MAX_DIGITS:
-            raise ProtocolError("an invalid integer")
-        return int(digits, 16)
-
-    def complex(self, content: list[Any], depth: int) -> complex:
-        _, real, imaginary = content
-        return complex(float(real), float(imaginary))
-
-    def device(self, content: list[Any], depth: int) -> torch.device:
-        _, name = content
-        if name not in _devices():
-            raise ProtocolError("an unknown device")
-        return torch.device(name)
-
-    def slice(self, content: list[Any], depth: int) -> slice:
-        start, stop, step = self.items(content, depth)
-        return slice(start, stop, step)
+def _value(content: Any, depth: int) -> Any:
+    if type(content) is not list:
+        return content
+    if depth > MAX_DEPTH:
+        raise ProtocolError(f"nested more than {MAX_DEPTH} deep")
+    if not content or type(content[0]) is not int or not 0 <= content[0] < len(_READERS):
+        raise ProtocolError("an array without a tag")
+    return _READERS[content[0]](content, depth + 1)
 
 
-_READERS: tuple[Callable[[_Unpacker, list[Any], int], Any], ...] = (
-    lambda reader, content, depth: reader.items(content, depth),
-    lambda reader, content, depth: tuple(reader.items(content, depth)),
-    _Unpacker.mapping,
-    lambda reader, content, depth: set(_reject_hash_collisions(reader.items(content, depth))),
-    lambda reader, content, depth: frozenset(_reject_hash_collisions(reader.items(content, depth))),
-    _Unpacker.complex,
-    _Unpacker.integer,
-    _Unpacker.record,
-    lambda reader, content, depth: _DTYPE_NAMES[content[1]],
-    _Unpacker.device,
-    _Unpacker.scalar,
-    _Unpacker.opaque,
-    _Unpacker.reference,
-    lambda reader, content, depth: Ellipsis,
-    _Unpacker.slice,
+def _items(content: list[Any], depth: int) -> list[Any]:
+    return [item if type(item) is not list else _value(item, depth) for item in content[1:]]
+
+
+def _mapping(content: list[Any], depth: int) -> dict[Any, Any]:
+    flat = _items(content, depth)
+    if len(flat) % 2:
+        raise ProtocolError("a mapping with a key and no value")
+    return dict(zip(_reject_hash_collisions(flat[::2]), flat[1::2], strict=True))
+
+
+def _scalar(content: list[Any], depth: int) -> Any:
+    if len(content) != 2 or not isinstance(content[1], numpy.ndarray) or content[1].ndim:
+        raise ProtocolError("an invalid number")
+    return content[1][()]
+
+
+def _opaque(content: list[Any], depth: int) -> Opaque:
+    _, description = content
+    if type(description) is not str:
+        raise ProtocolError("a description that is not text")
+    return Opaque(description[:1000])
+
+
+def _integer(content: list[Any], depth: int) -> int:
+    _, digits = content
+    if type(digits) is not str or len(digits) > _MAX_DIGITS:
+        raise ProtocolError("an invalid integer")
+    return int(digits, 16)
+
+
+def _complex(content: list[Any], depth: int) -> complex:
+    _, real, imaginary = content
+    return complex(float(real), float(imaginary))
+
+
+def _device(content: list[Any], depth: int) -> torch.device:
+    _, name = content
+    if name not in _devices():
+        raise ProtocolError("an unknown device")
+    return torch.device(name)
+
+
+# In the order of the tags.
+_READERS: tuple[Callable[[list[Any], int], Any], ...] = (
+    _items,
+    lambda content, depth: tuple(_items(content, depth)),
+    _mapping,
+    lambda content, depth: set(_reject_hash_collisions(_items(content, depth))),
+    lambda content, depth: frozenset(_reject_hash_collisions(_items(content, depth))),
+    _complex,
+    _integer,
+    lambda content, depth: _DTYPE_NAMES[content[1]],
+    _device,
+    _scalar,
+    _opaque,
 )
 
 
@@ -497,11 +424,6 @@ def _reject_hash_collisions(keys: list[Any]) -> list[Any]:
     if len(keys) > _SAME_HASH and max(Counter(map(hash, keys)).values()) > _SAME_HASH:
         raise ProtocolError("too many keys of the same hash")
     return keys
-
-
-@lru_cache(maxsize=256)
-def _record_type(names: tuple[str, ...]) -> Callable[..., Any]:
-    return namedtuple(names[0], names[1:], rename=True)
 
 
 def _extension(code: int, data: bytes) -> Any:

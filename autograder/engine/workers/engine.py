@@ -55,20 +55,15 @@ _SUBMISSIONS = 32
 
 @cache
 def warm_up_worker() -> None:
-    """Import what checkers need and start one IPython shell, so that forked processes inherit both."""
+    """Import what checkers need, so that forked processes inherit it."""
     import torch
 
-    import tfcourse
     from autograder.engine.checker import checker  # noqa: F401 - for those that are forked here
     from autograder.engine.checker.answer_cache import exercises_of
-    from autograder.engine.checker.remote_objects import RemoteNamespace
-    from autograder.engine.shell.warm_shell import reduce_garbage_collection, warm_shell
 
     torch.set_num_threads(1)
-    reduce_garbage_collection()
-    tfcourse._installed_check()
+    gc.set_threshold(20_000)  # a checker ends soon
     exercises_of("")
-    warm_shell(RemoteNamespace()).forget()
 
 
 @cache
@@ -123,7 +118,7 @@ class Engine:
         self._preparation = 0.0  # seconds of the last submission that do not count as its own
         # In parallel to the zygote's preparation.
         warm_up_worker()
-        os.environ["TFCOURSE_SEED"], os.environ["TFCOURSE_DEVICE"] = str(settings.seed or 0), settings.device
+        os.environ["TFCOURSE_DEVICE"] = settings.device
         self._answer_cache = answer_cache(settings.seed or 0, settings.device)
 
     def change(self, settings: GradingSettings) -> bool:
@@ -239,11 +234,7 @@ class Engine:
             self._checker = None
 
     def _serve(self, channel: Channel) -> None:
-        """Grade submissions from a connection in a checker, until it closes or a new checker should take over.
-
-        Graded cells that do more than call checks may change global state (a default of PyTorch, an attribute of a module) without
-        restoring it. The next submission then gets a new checker.
-        """
+        """Grade submissions from a connection in a checker, until it closes or a new checker should take over."""
         # A huge answer fails in this process, and does not use up the machine's memory.
         limit_memory(_CHECKER_MB)
         held = linux.own_memory()
@@ -252,26 +243,22 @@ class Engine:
             notebook = reader.reads(submission.notebook)
             lacks = self._answer_cache.lacks(notebook)
             result = {"lacks": lacks} if lacks else self._check(submission, notebook)
-            leaves = not remaining or not _only_asks(notebook)
             del notebook
             gc.collect()
             gc.freeze()  # surviving objects will survive; the collector need not scan them again
-            leaves = leaves or linux.own_memory() - held > _GROWN_MB * 2**20
+            leaves = not remaining or linux.own_memory() - held > _GROWN_MB * 2**20
             channel.send(json.dumps({**result, "leaves": leaves}).encode())
 
     def _check(self, submission: Submission, notebook: NotebookNode) -> dict[str, Any]:
         """Grade a submission in this process."""
         from autograder.engine import seeding
         from autograder.engine.checker.checker import Checker
-        from autograder.engine.checker.remote_objects import RemoteNamespace
         from autograder.engine.checker.zygote_client import ZygoteError
-        from autograder.engine.shell.cell_shell import make_shell
 
         limit = self._settings.answers_mb * 2**20
         seeding.seed_all(self._settings.student_seed)
-        shell = make_shell(RemoteNamespace())
         new_child = partial(self._zygote.child, limit)
-        checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._zygote.how_it_ended, shell)
+        checker = Checker(self._settings, lambda names: new_child(forbidden=names), self._zygote.how_it_ended)
         try:
             checker.run(notebook, {name: base64.b64decode(data) for name, data in submission.files.items()})
             limit_outputs(notebook)
@@ -282,8 +269,6 @@ class Engine:
         except Exception as error:  # any exception here is the grader's fault and must not cost the student points
             by_machine = isinstance(error, (OSError, MemoryError))
             return {"failure": f"{type(error).__name__}: {error}", "by_submission": not by_machine}
-        finally:
-            shell.forget()  # nothing may remain for the next submission
         return {
             "notebook": executed,
             "answers": base64.b64encode(self._answer_cache.new_answers()).decode(),
@@ -297,18 +282,6 @@ class Engine:
         self._dismiss()
         self._zygote.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _only_asks(notebook: NotebookNode) -> bool:
-    """Return whether the notebook's cells that run in a checker only call checks."""
-    from autograder.intake.notebook.test_cells import is_locked, is_test
-    from autograder.static_analysis.cell_names import only_calls_check
-
-    return all(
-        only_calls_check(cell.source)
-        for cell in notebook.cells
-        if cell.cell_type == "code" and (is_test(cell) or is_locked(cell))
-    )
 
 
 def as_ungradable(notebook: str, reason: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_output
 
-from autograder.checking.verdict import ABOUT_META, NOT_JUDGED, VERDICT_MIME, Diagnosis, Finding, LateVerdict, Verdict
+from autograder.checking.verdict import ABOUT_META, NOT_JUDGED, VERDICT_MIME, Diagnosis, Finding, Verdict
 
 DIAGNOSIS = Diagnosis("no <scale>", "The scores are <b>not</b> divided & so on.", "why-scale")
 
@@ -38,16 +38,6 @@ def cell_with(verdict, points):
 
 
 # --------------------------------------------------------------------------------------------------------------- score
-
-
-def test_a_late_verdict_is_reached_once_and_not_before_somebody_looks():
-    reached = []
-    late = LateVerdict("soft<max>", "03_<topic>", lambda: reached.append(make(1, 2, passed={0})) or reached[-1])
-    assert (late.exercise, late.chapter, reached) == ("soft<max>", "03_<topic>", [])
-    now = make(1, 2, passed={0})
-    assert (repr(late), str(late), late._repr_html_()) == (repr(now), str(now), now._repr_html_())
-    assert late.to_dict() == now.to_dict()
-    assert len(reached) == 1
 
 
 @pytest.mark.parametrize(("passed", "score"), [({0, 1, 2}, 3.5), ({1}, 2.0), ({2}, 0.5), (set(), 0.0)])
@@ -107,8 +97,6 @@ def test_the_sites_address_is_no_part_of_what_a_verdict_says():
     linked = replace(plain, site="https://example.org/course/")
     assert linked == plain
     assert (repr(linked), str(linked), linked.to_dict()) == (repr(plain), str(plain), plain.to_dict())
-    late = LateVerdict("soft<max>", "03_<topic>", lambda: plain, "https://example.org/course/")
-    assert late._repr_html_() == linked._repr_html_()
 
 
 def test_the_table_can_be_read_without_seeing_it():

@@ -14,11 +14,12 @@ from typing import Any
 
 import torch
 
+from autograder.checking.draw import Case
 from autograder.checks import exercises
-from autograder.engine.checker.remote_objects import RemoteNamespace, proxy_for
+from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, StudentClient
-from autograder.engine.shell.cell_shell import make_shell
 from autograder.engine.student import forbidden as forbidden_functions
+from autograder.engine.student.cell_shell import make_shell
 from autograder.engine.student.rpc_server import RpcServer
 from autograder.engine.transport.channel import Channel, ClosedError, Mailbox
 from autograder.engine.transport.serialization import pack, unpack
@@ -111,8 +112,7 @@ class Student:
         their_mailbox.close()
         self.process = Process(Channel(ours, MAX_BYTES), Mailbox(mailbox, MAX_BYTES), pid)
         self.conversation = conversation_with(self.process, forbidden)
-        self.names = RemoteNamespace()
-        self.names.conversation = self.conversation
+        self._cells = 0
         self.outputs: list[Mapping[str, Any]] = []
         self.begin()
 
@@ -129,15 +129,21 @@ class Student:
         """Run a cell of the student's, and say whether it ended without an exception."""
         return self.conversation.ask({"do": "run", "source": source}).get("value")
 
-    def define(self, source: str, name: str = "f") -> Any:
-        """Run a cell and return what stands for a name that it has defined."""
-        assert self.run("import functools, math, torch, numpy\nfrom torch import nn\n" + source), self.outputs
-        return self.names[name]
+    def subject(self, name: str = "f") -> RemoteSubject:
+        """Bind a name to a test cell of its own, which has asked nothing yet."""
+        self._cells += 1
+        assert self.conversation.ask({"do": "look", "cell": self._cells, "name": name}) == {"value": True}
+        self.conversation.known = {}
+        return RemoteSubject(self.conversation, self._cells, name)
 
-    def grade(self, source: str) -> dict[str, Any]:
-        """Run a graded cell, which raises what it raises, and return its names."""
-        exec(source, self.names)
-        return self.names
+    def define(self, source: str, name: str = "f") -> RemoteSubject:
+        """Run a cell and return a name that it has defined, as a check examines it."""
+        assert self.run("import functools, math, torch, numpy\nfrom torch import nn\n" + source), self.outputs
+        return self.subject(name)
+
+    def result(self, source: str) -> Any:
+        """Define a function and return what it returns."""
+        return self.define(source).observe(Case({}).request()).outputs["output"]
 
     def close(self) -> None:
         """End the process."""
@@ -168,7 +174,7 @@ class Scripted(Unwatched):
         channel = Channel(self._theirs)
         with contextlib.suppress(ClosedError):
             for answer in self._answers:
-                question = unpack(channel.receive(), lambda reference: reference)
+                question = unpack(channel.receive())
                 self.asked.append(question)
                 said = answer(question) if callable(answer) else answer
                 for message in said if isinstance(said, list) else [said]:
@@ -202,9 +208,7 @@ class Scripted(Unwatched):
 
 
 def conversation_with(process: Any, forbidden: Sequence[str] = ()) -> StudentClient:
-    """Return a conversation in whose answers proxies stand for references, as in a checker."""
-    conversation = StudentClient(
-        process, lambda child: child.wait(), lambda reference: proxy_for(conversation, reference), forbidden
-    )
+    """Return the conversation with a process, in a first cell."""
+    conversation = StudentClient(process, lambda child: child.wait(), forbidden)
     conversation.begin(AMPLE, lambda output: None)
     return conversation

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from autograder.checking.decision import decide
 from autograder.checking.request import Observation
 from autograder.checking.verdict import VERDICT_MIME
-from autograder.checks import check
+from autograder.checks import exercise
 from autograder.engine.checker import behaviour
 from autograder.engine.checker.behaviour import MOST_VALUES, Questions, describe, questions_about, signature_of, unit_of
-from autograder.engine.transport.serialization import Opaque, Reference
+from autograder.engine.transport.serialization import Opaque
 from autograder.grading.record.signatures import Signature
 from autograder.marking.behaviour_groups import TOLERANCES
 
@@ -153,7 +154,6 @@ HOSTILE: list[Any] = [
     torch.ones(2, dtype=torch.complex64).conj(),
     torch.eye(3).to_sparse(),
     Opaque("anything at 0x7fffffff"),
-    Reference(1, "function", "f"),
     slice(1, None),
     [torch.zeros(2**14)] * 400,
     object(),
@@ -171,7 +171,7 @@ def test_any_answer_has_a_short_finite_signature(value: Any) -> None:
 def signature_of_one(value: Any) -> dict[str, Any] | None:
     """Return the signature of an answer that may make it fail, by the way that never raises."""
     questions = questions_about("soft_lookup", "cpu")
-    answers = {(1, packed): Observation(outputs={"output": value}) for packed in questions.packed}
+    answers = {packed: Observation(outputs={"output": value}) for packed in questions.packed}
     result = signature_of(outputs("soft_lookup", 0.0), answers, "cpu")
     return None if result is None else result[1]
 
@@ -225,7 +225,7 @@ def graded(student: Student, source: str) -> tuple[float, tuple[str, dict[str, A
     """Check a student's soft_lookup as a test cell does; return the score and the signature."""
     student.begin()
     student.pretend_to_refuse()
-    verdict = check(student.define(source, "soft_lookup"), hidden=True, seed=3)
+    verdict = decide(exercise("soft_lookup").sheet(hidden=True, seed=3), student.define(source, "soft_lookup"))
     shown = [{"data": {"text/plain": str(verdict), VERDICT_MIME: verdict.to_dict()}}]
     return verdict.score, signature_of(shown, student.conversation.known, "cpu")
 

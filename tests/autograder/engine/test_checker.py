@@ -1,22 +1,20 @@
-"""A notebook is graded cell by cell: students' cells there, graded cells here, and each cell is told what came of it."""
+"""A notebook is graded cell by cell: students' cells there, verdicts here, and each cell is told what came of it."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.utils import determine_grade
 
+from autograder.engine.checker import checker as module
 from autograder.engine.checker.checker import Checker
-from autograder.engine.checker.remote_objects import RemoteNamespace
 from autograder.engine.checker.zygote_client import ZygoteError
 from autograder.engine.settings import GradingSettings
-from autograder.engine.shell.cell_shell import CellShell, make_shell
 from autograder.intake.notebook.problem import Problem, add_problems, problems_of
 
 from .student import Student, Unwatched
@@ -61,10 +59,9 @@ class Room(Unwatched):
 class Bench:
     """Grades notebooks, and remembers the processes that were had for them."""
 
-    def __init__(self, shell: CellShell) -> None:
+    def __init__(self) -> None:
         self.rooms: list[Room] = []
         self.cpu_seconds = 0.0
-        self.shell = shell
 
     def new_child(self, forbidden: Sequence[str] = ()) -> Room:
         """Make a process."""
@@ -75,7 +72,7 @@ class Bench:
         """Make a checker."""
         new_child: Any = self.new_child
         how_it_ended: Any = Room.wait_for
-        return Checker(settings, new_child, how_it_ended, self.shell)
+        return Checker(settings, new_child, how_it_ended)
 
     def run(self, *cells: Any, settings: GradingSettings = SETTINGS, files: dict[str, bytes] | None = None) -> Any:
         """Grade cells and return the notebook."""
@@ -86,12 +83,9 @@ class Bench:
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    """What notebooks are graded with; IPython knows only one shell at a time."""
-    before = InteractiveShell._instance
-    yield Bench(make_shell(RemoteNamespace()))
-    CellShell.clear_instance()
-    InteractiveShell._instance = before
+def bench() -> Bench:
+    """What notebooks are graded with."""
+    return Bench()
 
 
 def student(source: str) -> Any:
@@ -210,7 +204,7 @@ def test_an_accident_of_the_graders_leaves_no_process(bench: Bench, monkeypatch:
     def fail(*args: Any) -> None:
         raise RuntimeError("ours")
 
-    monkeypatch.setattr(bench.shell, "run", fail)
+    monkeypatch.setattr(module, "show", fail)
     with pytest.raises(RuntimeError, match="ours"):
         bench.run("1", graded("pass"))
     assert bench.rooms[0].closed

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from autograder.checks import exercises
-from autograder.engine.checker.remote_objects import RemoteNamespace
 from autograder.engine.settings import GradingSettings
-from autograder.engine.shell.cell_shell import CellShell, make_shell
 from autograder.intake.notebook.problem import problems_of
 
 from .test_checker import Bench, course, graded, points
@@ -32,13 +28,9 @@ def scaled_dot_product_attention(q, k, v, mask=None):
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """What notebooks are graded with; IPython knows only one shell at a time."""
-    monkeypatch.setenv("TFCOURSE_SEED", str(SETTINGS.seed))
-    before = InteractiveShell._instance
-    yield Bench(make_shell(RemoteNamespace()))
-    CellShell.clear_instance()
-    InteractiveShell._instance = before
+def bench() -> Bench:
+    """What notebooks are graded with."""
+    return Bench()
 
 
 def test_cell(name: str) -> Any:

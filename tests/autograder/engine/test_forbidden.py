@@ -29,7 +29,7 @@ def student() -> Iterator[Student]:
 def asked(student: Student, source: str) -> Observation:
     """Define a function where norms and attention are refused, and ask it once."""
     found = student.define("import gc, sys\nimport torch.nn.functional as F\n" + source)
-    return found.__subject__().observe_groups([[CASE.request()]], forbidden=FORBIDDEN)[0][0]
+    return found.observe_groups([[CASE.request()]], forbidden=FORBIDDEN)[0][0]
 
 
 # Code that runs in a cell, and in the function before it makes the call.
@@ -109,7 +109,7 @@ def test_a_call_in_a_cell_does_not_count_against_an_exercise(student: Student) -
     cell = "import torch.nn.functional as F\nF.layer_norm(torch.rand(2, 4), (4,))\ndef f(x): return x"
     student.run("import torch")
     student.conversation.ask({"do": "define", "source": cell, "complete": True})
-    seen = student.names["f"].__subject__().observe_groups([[CASE.request()]], forbidden=FORBIDDEN)[0][0]
+    seen = student.subject().observe_groups([[CASE.request()]], forbidden=FORBIDDEN)[0][0]
     assert seen.functions == ()
 
 

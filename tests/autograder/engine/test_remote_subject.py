@@ -14,11 +14,10 @@ from autograder.checking.decision import decide
 from autograder.checking.draw import Case
 from autograder.checking.request import Observation
 from autograder.checking.subject import LocalSubject
-from autograder.checks import check, exercises
+from autograder.checks import exercise, exercises
 from autograder.engine.checker import remote_subject as subject_module
-from autograder.engine.checker.remote_objects import RemoteObject, conversation_of, reference_of
 from autograder.engine.checker.remote_subject import RemoteSubject, expect
-from autograder.engine.transport.serialization import Reference, pack
+from autograder.engine.transport.serialization import pack
 
 from .student import AMPLE, DONE, Said, Scripted, Student, conversation_with
 
@@ -49,11 +48,6 @@ def everyone() -> Iterator[Student]:
     made.close()
 
 
-def remote(student: Student, name: str) -> RemoteSubject:
-    found = student.names[name]
-    return RemoteSubject(conversation_of(found), reference_of(found))
-
-
 # What passes between the processes does not depend on the exercise: every sixth has each kind of value.
 SOME = [*exercises()][::6]
 
@@ -66,7 +60,7 @@ def test_the_verdict_on_known_implementations_is_the_one_that_is_given_here(
     sheet, mistakes = exercises()[name].sheet(), len(exercises()[name].misconceptions)
     for label in (f"{name}__reference", f"{name}__wrong_{place % mistakes}"):
         everyone.begin()
-        there, here = decide(sheet, remote(everyone, label)), decide(sheet, LocalSubject(implementations()[label]))
+        there, here = decide(sheet, everyone.subject(label)), decide(sheet, LocalSubject(implementations()[label]))
         assert there == here, label
         assert there.passed == label.endswith("__reference"), label
 
@@ -81,7 +75,7 @@ def test_the_verdict_on_known_implementations_is_the_one_that_is_given_here(
 )
 def test_an_exception_is_told_by_a_name_that_python_knows(student: Student, source: str, error: str) -> None:
     student.define(source)
-    assert remote(student, "f").observe(Case({"x": torch.tensor([0.0727])}).request()).error == error
+    assert student.subject().observe(Case({"x": torch.tensor([0.0727])}).request()).error == error
 
 
 def test_what_is_counted_cannot_be_told_from_a_call_by_what_autograd_does(student: Student) -> None:
@@ -89,8 +83,8 @@ def test_what_is_counted_cannot_be_told_from_a_call_by_what_autograd_does(studen
     source = "seen = []\ndef f(x):\n    seen.append((torch.is_grad_enabled(), x.requires_grad))\n    return x"
     student.define(source)
     for request in requests:
-        remote(student, "f").observe(request)
-    assert student.names["seen"] == [(False, False)] * 3
+        student.subject().observe(request)
+    assert student.run("assert seen == [(False, False)] * 3"), student.outputs
 
 
 def test_a_callable_object_is_examined_where_it_lives_and_gains_nothing_by_being_one() -> None:
@@ -108,9 +102,7 @@ def test_a_callable_object_is_examined_where_it_lives_and_gains_nothing_by_being
     ):
         student = Student(forbidden=exercises()[name].forbidden)
         found = student.define(cheat + made, name)
-        assert isinstance(found, RemoteObject)
-        verdict = check(found, hidden=True, seed=3)
-        assert verdict.exercise == name
+        verdict = decide(exercise(name).sheet(hidden=True, seed=3), found)
         assert verdict.score == 0
         assert "scaled_dot_product_attention" in verdict.findings[0].message
         student.close()
@@ -121,7 +113,7 @@ def test_a_right_function_keeps_its_points_in_a_wrapper_of_the_students(everyone
     everyone.begin()
     made = wrapper.format("causal_mask__reference")
     found = everyone.define(f"causal_mask = {made}", "causal_mask")
-    assert check(found, hidden=True, seed=3).passed
+    assert decide(exercise("causal_mask").sheet(hidden=True, seed=3), found).passed
 
 
 FINE = pack({"outputs": {"output": 1}})
@@ -143,7 +135,7 @@ def in_parts(question: Mapping[str, Any], say: Callable[[Any], Any]) -> list[byt
 def test_answers_for_which_the_tray_has_no_room_come_in_their_place(student: Student, sizes: list[int]) -> None:
     student.define("def f(x, n): return x.repeat(n)")
     groups = [[Case({"x": torch.tensor([float(i)]), "n": size}).request()] for i, size in enumerate(sizes)]
-    found = remote(student, "f").observe_groups(groups)
+    found = student.subject().observe_groups(groups)
     assert [(seen.outputs["output"][-1].item(), len(seen.outputs["output"])) for (seen,) in found] == list(
         enumerate(sizes)
     )
@@ -162,12 +154,12 @@ def f(x):
 """
     )
     student.begin(replace(AMPLE, seconds=0.5))
-    answered, late, later = remote(student, "f").observe_groups([[call] for call in CALLS])
+    answered, late, later = student.subject().observe_groups([[call] for call in CALLS])
     assert answered[0].outputs == {"output": 5}
     assert all("stopped after 0.5 s" in (group[0].error or "") for group in (late, later))
     student.begin()
     assert student.run("y = 1") is True
-    assert remote(student, "f").observe(CALLS[2]).outputs == {"output": 7}
+    assert student.subject().observe(CALLS[2]).outputs == {"output": 7}
 
 
 @pytest.fixture
@@ -179,7 +171,7 @@ def scripted() -> Iterator[Callable[..., tuple[Scripted, Any, RemoteSubject]]]:
         process = Scripted(*answers)
         made.append(process)
         conversation = conversation_with(process, EVERYTHING)
-        return process, conversation, RemoteSubject(conversation, Reference(1, "function", name))
+        return process, conversation, RemoteSubject(conversation, 1, name)
 
     yield make
     for process in made:
@@ -203,7 +195,7 @@ class TestForgedAnswers:
         [
             b"", b"\xc1", b"\x80", pack(None), pack([1]), pack({}), pack({"value": 1}), part(None), part([]), part([b"", b""]), part([b""]),
             part([b"\xc1"]), part(["text"]), part([None]), part([[1]]), part({"a": 1}), part(torch.ones(1)),
-            pack({"raised": {"type": "SystemExit"}}), pack({"raised": None}), pack({"missing": True}), pack({"end": True}),
+            pack({"interrupted": False}), pack({"interrupted": "yes"}), pack({"end": True}),
             pack({1: 2}), pack({"out": 3}), pack({"out": None}),
             *(part([pack(said)]) for said in (
                 3, None, [], {"outputs": 3}, {"outputs": [1]}, {"outputs": {1: 2}}, {"error": 3}, {"error": ["x"]}, {"mutated": 3},
@@ -211,7 +203,6 @@ class TestForgedAnswers:
                 {"operations": True},
                 {"largest": "x"}, {"functions": "abc"}, {"functions": (b"x",)},
             )),
-            part([pack({"outputs": {"output": object()}}, lambda item: Reference(1, "function", "f"))]),
         ],
         ids=lambda answer: repr(answer)[:60],
     )  # fmt: skip
@@ -350,7 +341,7 @@ def test_a_right_answer_is_known_by_its_bytes_and_the_verdict_is_the_same(
         found = []
         for label in codes:
             everyone.begin()
-            found.append(decide(sheet, remote(everyone, label)).to_dict())
+            found.append(decide(sheet, everyone.subject(label)).to_dict())
         return found
 
     monkeypatch.setattr(subject_module, "_expected", {})
@@ -361,8 +352,8 @@ def test_a_right_answer_is_known_by_its_bytes_and_the_verdict_is_the_same(
     assert verdicts() == before
     everyone.begin()
     requests = [request for section in sheet.sections for probe in section.probes for request in probe.requests]
-    (there,) = remote(everyone, f"{name}__reference").observe_groups([requests])
+    (there,) = everyone.subject(f"{name}__reference").observe_groups([requests])
     known = [mine for mine, theirs in zip(there, answers, strict=True) if mine is theirs]
     assert len(known) > len(answers) / 2
-    (other,) = remote(everyone, f"{name}__reference").observe_groups([[replace(requests[0], arguments={})]])
+    (other,) = everyone.subject(f"{name}__reference").observe_groups([[replace(requests[0], arguments={})]])
     assert other[0].error, "another answer is read as it is"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 import pytest
@@ -16,8 +16,6 @@ from autograder.engine.transport import serialization
 from autograder.engine.transport.serialization import (
     MAX_DEPTH,
     Opaque,
-    ProtocolError,
-    Reference,
     SerializationError,
     pack,
     unpack,
@@ -120,7 +118,7 @@ def test_values_nested_to_the_cap_cross_and_one_level_more_is_refused() -> None:
 
 def test_as_many_items_as_are_packed_are_read_and_one_more_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serialization, "MAX_ITEMS", 1000)
-    for item in (1.5, 1j, 2**100, slice(1, 2), [3], {4: 5}, (6, 7), Opaque("x"), torch.float32):
+    for item in (1.5, 1j, 2**100, [3], {4: 5}, (6, 7), Opaque("x"), torch.float32):
         count = next(n for n in range(1000, 0, -1) if _packs([item] * n))
         assert 150 <= count < 1000
         assert len(crossed([item] * count)) == count
@@ -171,29 +169,10 @@ def test_what_a_reader_would_refuse_travels_as_a_description(value: Any) -> None
 
 @pytest.mark.parametrize(
     "value",
-    [object(), len, torch.nn.Linear(1, 1), torch.device("cuda", 3), (i for i in ())],
+    [object(), len, torch.nn.Linear(1, 1), torch.device("cuda", 3), (i for i in ()), ..., slice(1, 2)],
     ids=lambda value: type(value).__name__,
 )
-def test_anything_else_cannot_cross_unless_something_stands_for_it(value: Any) -> None:
+def test_anything_else_cannot_cross_and_may_be_described(value: Any) -> None:
     with pytest.raises(SerializationError, match="sent"):
         pack([value])
-    reference = Reference(7, "object", "it")
-    packed = pack([value], lambda item: reference if item is value else Opaque("?"))
-    assert unpack(packed, lambda found: found) == [reference]
-    with pytest.raises(ProtocolError, match="reference"):
-        unpack(packed)
-
-
-def test_a_named_tuple_without_usable_names_travels_as_a_tuple() -> None:
-    odd = type("odd", (tuple,), {"_fields": ("a b", "c")})((1, 2))
-    keyword = type("lambda", (tuple,), {"_fields": ("a", "c")})((1, 2))
-    huge = collections.namedtuple("huge", [f"f{i}" for i in range(300)])(*range(300))
-    assert crossed([odd, keyword]) == [(1, 2), (1, 2)]
-    assert crossed(huge) == tuple(range(300))
-
-
-def test_the_records_of_a_message_are_of_so_many_kinds_that_all_are_read() -> None:
-    kinds = [NamedTuple(f"Kind{i}", [("x", int)])(i) for i in range(serialization.MAX_RECORDS + 5)]
-    found = crossed(kinds)
-    assert [tuple(item) for item in found] == [(i,) for i in range(len(kinds))]
-    assert [hasattr(item, "x") for item in found] == [i < serialization.MAX_RECORDS for i in range(len(kinds))]
+    assert unpack(pack([value], describe=True)) == [Opaque(f"a {type(value).__name__}")]

@@ -6,7 +6,7 @@ import pytest
 
 from autograder.checking.draw import Case
 from autograder.engine.checker.remote_subject import RemoteSubject
-from autograder.engine.transport.serialization import ItemBudget, ProtocolError, Reference, pack, unpack
+from autograder.engine.transport.serialization import ItemBudget, ProtocolError, pack, unpack
 
 from .student import Scripted, conversation_with
 
@@ -35,7 +35,7 @@ def test_the_items_of_all_answers_to_a_cell_are_limited(monkeypatch: pytest.Monk
     process = Scripted(*[[part(900), pack({"value": None})]] * 4)
     conversation = conversation_with(process)
     conversation.items = ItemBudget(2500)
-    subject = RemoteSubject(conversation, Reference(1, "function", "f"))
+    subject = RemoteSubject(conversation, 0, "f")
     errors = [subject.observe(Case({"x": index}).request()).error or "" for index in range(4)]
     assert errors[:2] == ["", ""]
     assert all("more than 2500 items in all" in error for error in errors[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 import torch
 
 from autograder.checking.draw import Case
-from autograder.engine.checker.remote_objects import RemoteNamespace, conversation_of, reference_of
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError
 from autograder.engine.checker.student_process import StudentProcess
@@ -33,8 +33,6 @@ class Room:
         self.conversation._how_it_ended = zygote.how_it_ended
         self.outputs: list[Any] = []
         self.conversation.begin(AMPLE, self.outputs.append)
-        self.names = RemoteNamespace()
-        self.names.conversation = self.conversation
 
     def run(self, source: str) -> Any:
         """Run a cell."""
@@ -64,10 +62,9 @@ def f(x):
 def test_a_thread_is_refused_what_is_forbidden(zygote: ZygoteClient, earlier: str) -> None:
     room = Room(zygote, forbidden=["relu"])
     room.run(ELSEWHERE + earlier)
-    found = room.names["f"]
-    ((seen,),) = RemoteSubject(conversation_of(found), reference_of(found)).observe_groups(
-        [[Case({"x": torch.ones(3)}).request("functions")]], forbidden=["relu"]
-    )
+    assert room.conversation.ask({"do": "look", "cell": 0, "name": "f"}) == {"value": True}
+    request = Case({"x": torch.ones(3)}).request("functions")
+    ((seen,),) = RemoteSubject(room.conversation, 0, "f").observe_groups([[request]], forbidden=["relu"])
     room.child.close()
     assert "relu" in seen.functions
     assert seen.error is not None
@@ -82,8 +79,8 @@ def test_who_has_had_no_company_is_known_for_certain(room: Room) -> None:
 
 def test_figures_work_nothing_of_the_grader_can_be_imported_and_no_file_is_open(room: Room) -> None:
     room.run("import os\nopened = {}\nfor n in os.listdir('/proc/self/fd'):\n    try: opened[n] = os.readlink(f'/proc/self/fd/{n}')\n"
-             "    except OSError: pass")  # fmt: skip
-    opened = room.names["opened"]
+             "    except OSError: pass\nprint(opened)")  # fmt: skip
+    opened = ast.literal_eval(room.outputs.pop()["text"])
     assert {opened.pop(number) for number in "012"} == {"/dev/null"}
     assert all(target.startswith(("socket:", "/proc", "anon_inode:", "pipe:")) for target in opened.values()), opened
     assert sum(target.startswith("socket:") for target in opened.values()) == 3, opened

@@ -143,6 +143,14 @@ class Background:
         return self._executions[0]
 
 
+def checkers(executor: WorkerExecutor) -> list[int]:
+    """Return the processes that decide about submissions: copies of the worker."""
+    assert executor._process is not None
+    return [
+        pid for pid in children(executor._process.pid) if b"engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
 def kill_checker(executor: WorkerExecutor, known: set[int] | None = None) -> None:
     """Kill the process that decides about a submission, once it is there."""
     assert executor._process is not None
@@ -150,10 +158,7 @@ def kill_checker(executor: WorkerExecutor, known: set[int] | None = None) -> Non
     known = set() if known is None else known
 
     def there() -> list[int]:
-        return [pid for pid in set(children(worker)) - known if is_worker(pid)]
-
-    def is_worker(pid: int) -> bool:
-        return b"engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return [pid for pid in checkers(executor) if pid not in known]
 
     def waits() -> bool:
         # For a checker, that is. A zygote that is being started is a copy of the worker for a moment, in which the worker can do nothing.

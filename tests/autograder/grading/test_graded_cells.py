@@ -24,7 +24,7 @@ from autograder.static_analysis.cell_names import (
     defined_names,
     ends_in_check,
     imports_check,
-    only_calls_check,
+    only_check,
     outline,
     strip_invisible_characters,
 )
@@ -250,32 +250,31 @@ def test_a_warning_about_a_cell_is_not_the_graders(recwarn: pytest.WarningsRecor
     assert not recwarn.list
 
 
+def test_a_cell_that_only_checks_tells_what() -> None:
+    source = "from tfcourse import check\ncheck(f)\n### BEGIN HIDDEN TESTS\ncheck(f, hidden=True)\n### END HIDDEN TESTS"
+    assert only_check("check(f)  # visible") == ("f", False)
+    assert only_check(source) == ("f", True)
+
+
 @pytest.mark.parametrize(
     "source",
     [
         "",
         "# nothing",
-        "import torch\nfrom tfcourse import check\nX = torch.ones(2)\ncheck(f, hidden=True)",
-        "'Says what comes.'",
-    ],
-)
-def test_a_cell_that_only_asks(source: str) -> None:
-    assert only_calls_check(source)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
+        "from tfcourse import check",
+        "from elsewhere import check\ncheck(f)",
         "assert f(1) == 2",
         "check(f)\nprint(1)",
-        "torch.manual_seed(0)",
-        "sys.x = 1",
-        "x: int = 1",
+        "X = 1\ncheck(f)",
+        "check(f)\ncheck(g)",
+        "check(f(1))",
+        "check(f, seed=1)",
+        "check(f, hidden=g())",
         "with a: check(f)",
         "%time check(f)",
         "def (",
         "a.check(f)",
     ],
 )
-def test_a_cell_that_does_more(source: str) -> None:
-    assert not only_calls_check(source)
+def test_a_cell_that_does_more_or_less(source: str) -> None:
+    assert only_check(source) is None

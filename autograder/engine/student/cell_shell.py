@@ -7,7 +7,6 @@ the time of running a student's cells. The syntax tree of this parse is executed
 from __future__ import annotations
 
 import ast
-import atexit
 import re
 import sys
 import warnings
@@ -26,12 +25,14 @@ from IPython.paths import get_ipython_dir
 from traitlets import Type
 from traitlets.config import Config
 
-from autograder.engine.shell.program_refusals import ShellRefusal, refuse_script_magics
+from autograder.engine.student.program_refusals import ShellRefusal, refuse_script_magics
 
 Emit = Callable[[dict[str, Any]], None]
 
 # Frames of a long traceback that are shown from its beginning and from its end.
 _STEPS = 15
+# Python specializes code after some runs and writes this into the code object: better once before the forks than in each of them.
+_TIMES = 10
 _AWAITS = re.compile(r"\b(await|async)\b")
 
 
@@ -182,15 +183,6 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
             text = "(its text cannot be shown)"
         self.emit({"output_type": "error", "ename": etype.__name__, "evalue": text, "traceback": list(stb)})
 
-    def forget(self) -> None:
-        """Release everything that cells have defined, and the last error. No cell can run afterwards."""
-        atexit.unregister(self.atexit_operations)
-        self.user_ns.clear()
-        self.last_execution_result = None
-        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-            vars(sys).pop(name, None)
-        type(self).clear_instance()
-
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
         """Show an exception, without the middle of a long traceback: IPython takes 10 s for the thousands of frames of a recursion."""
         with suppress(ValueError):  # there is no exception; IPython reports that below
@@ -220,7 +212,7 @@ class CellShell(ShellRefusal, InteractiveShell):  # type: ignore[misc]
         return _AWAITS.search(raw_cell) is not None and bool(super().should_run_async(raw_cell, **kwargs))
 
     def init_sys_modules(self) -> None:
-        """Keep ``__main__``: a checker runs cells in a process that has its own."""
+        """Keep ``__main__``: cells run in a process that has its own."""
 
     def run(self, source: str, emit: Emit) -> bool:
         """Run a cell.
@@ -278,4 +270,14 @@ def make_shell(namespace: dict[str, Any] | None = None) -> CellShell:
     shell: CellShell = CellShell.instance(config=config, user_ns=namespace)
     shell.banner1 = ""
     refuse_script_magics(shell)
+    return shell
+
+
+def warm_shell() -> CellShell:
+    """Return a shell that has run cells, shown results and raised errors."""
+    shell = make_shell()
+    for source in ("x = 1", "1 + 1", "raise ValueError", "def f(: pass") * _TIMES:
+        shell.run(source, _nobody)
+    shell.reset(new_session=True)
+    shell.execution_count = 1
     return shell

@@ -1,1 +1,0 @@
-"""Run cells in IPython's shell: the code that the checker's process and the student's process both run."""
