@@ -133,7 +133,7 @@ def handed_in_for(course: Course, student: str) -> list[str]:
 
 
 def nothing_handed_in(course: Course, chapter: str) -> tuple[list[str], list[str]]:
-    """Return those of :func:`without_work` who have handed in nothing; and those whose hand-in has a time in a list, but has not come."""
+    """Return the students of :func:`without_work` who have handed in nothing, and the students whose hand-in a list of times has."""
     times = read_journal(course, chapter).times
     absent = without_work(course, chapter)
     return [name for name in absent if name not in times], [name for name in absent if name in times]
