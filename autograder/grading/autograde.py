@@ -16,7 +16,7 @@ from autograder.course.lock import course_lock
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 from autograder.grading.course_settings import (
     as_released,
     configured_settings,
@@ -87,6 +87,10 @@ def autograde(
         raise CourseError(f"{jobs} jobs cannot grade anything", do="Use --jobs 1 or more.")
     limits = settings or configured_settings(course)
     manifest = released_manifest(course, chapter)
+    if mixed := [cell.name for cell in manifest.cells if cell.mixes_tests]:
+        message = f"these test cells call check and do something else, and would be worth nothing: {some(mixed)}"
+        do = f"Write one cell with check and one with the rest, in source/{chapter}, and release the chapter again."
+        raise CourseError(message, where=course.folder("source", ".", chapter), do=do)
     limits = replace(limits, jobs=jobs, device=resolve_device(device))
     if make_executor is None:
         require_student_package(course, manifest)

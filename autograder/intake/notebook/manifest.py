@@ -20,7 +20,7 @@ from autograder.course.folder import Course
 from autograder.course.gradebook.reader import NoGradebookError, read_only
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
-from autograder.static_analysis.cell_names import only_check
+from autograder.static_analysis.cell_names import ends_in_check, only_check
 
 SCHEMA_VERSION = 3
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?^### END HIDDEN TESTS[^\n]*\n?", re.MULTILINE | re.DOTALL)
@@ -59,6 +59,11 @@ class SourceCell:
     def has_own_tests(self) -> bool:
         """Whether this is a test cell that does more than check an exercise."""
         return self.is_test and only_check(self.source) is None
+
+    @property
+    def mixes_tests(self) -> bool:
+        """Whether this is a test cell that ends with a check and does something else."""
+        return self.has_own_tests and ends_in_check(self.source)
 
     @property
     def is_answer(self) -> bool:

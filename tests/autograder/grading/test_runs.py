@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import nbformat
 import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
@@ -19,6 +20,7 @@ from sqlalchemy.exc import OperationalError
 from autograder.commands.selftest.sample_class import SAVED_AS, sample_class
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.gradebook.transactions import _Unit
+from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.interface import Execution
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
@@ -217,6 +219,23 @@ def test_a_gradebook_that_fails_costs_nobody_anything_and_a_full_disk_ends_the_r
         with pytest.raises(CourseError, match=reason) if full else nullcontext():
             assert statuses(course, force=True) == ["not recorded", "not recorded"]
     assert gradebook_scores(course.root)["ann"]["test_causal_mask"] == 1, "the same file"
+
+
+def test_a_cell_that_checks_and_asserts_is_refused_before_anything_runs(
+    course: Course, filled: Fill, hand_in: HandIn
+) -> None:
+    hand_in("ann", filled())
+    path = course.folder("source", ".", CHAPTER) / f"{CHAPTER}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    cell = next(
+        cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "test_causal_mask"
+    )
+    cell.source = f"assert callable(causal_mask)\n{cell.source}"
+    nbformat.write(notebook, path)
+    generate_assignment(course.config(), CHAPTER)
+    with pytest.raises(CourseError, match="test_causal_mask"):
+        run(course)
+    assert read_results(course, CHAPTER) == []
 
 
 @pytest.mark.parametrize(
