@@ -32,7 +32,7 @@ c.CourseDirectory.course_id = "tfcourse"
 c.ExecutePreprocessor.timeout = 60
 c.Execute.timeout = 60
 
-# All limits, with their defaults: tfcourse's docs, and the class GradingLimits in autograder/engine/settings.py.
+# All limits, with their defaults: tfcourse's docs, and the class GradingSettings in autograder/engine/settings.py.
 # c.GradingLimits.exercise_seconds = 60
 # c.GradingLimits.submission_seconds = 900
 # c.GradingLimits.memory_mb = 4096

@@ -8,10 +8,10 @@ import sys
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal
+from typing import Annotated, Literal
 
-from traitlets import Bool, Enum, Integer, Unicode
-from traitlets.config import Config, Configurable
+import msgspec
+from traitlets.config import Config
 
 from autograder.errors import CourseError
 
@@ -21,6 +21,10 @@ Isolation = Literal["sandbox", "restricted", "none"]
 ISOLATION: tuple[Isolation, ...] = ("sandbox", "restricted", "none")
 
 _OF_SUBMISSION = ("submission_seconds", "submission_cpu_seconds")
+# The command line, the release and the system decide about these.
+_NOT_CONFIGURED = frozenset({"device", "jobs", "package", "warm"})
+Limit = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -31,18 +35,18 @@ class GradingSettings:
     # seed of the hidden tests and of a submission's random numbers; ``autograde`` replaces None by the course's secret seed
     seed: int | None = 0
     jobs: int = 1  # number of submissions that run at once
-    exercise_seconds: int = 60  # time limit per test cell, in seconds
-    exercise_cpu_seconds: int = 60  # CPU time limit per test cell, in seconds
-    cell_seconds: int = 60  # time limit for any other cell, in seconds
-    submission_seconds: int = 900  # time limit for all cells of a submission, in seconds
-    submission_cpu_seconds: int = 900  # CPU time limit for all cells of a submission, in seconds
-    memory_mb: int = 4096  # memory limit of a submission, in MiB
-    processes: int = 64  # maximum number of processes and threads of a submission
-    scratch_mb: int = 256  # size limit of a submission's own folder, in MiB
-    kept_output: int = 200_000  # number of output characters per cell after which output is truncated
-    flood_output: int = 50_000_000  # number of output characters after which a cell is stopped
-    answers_mb: int = 256  # maximum total size of the answers to a cell's tests, in MiB
-    restarts: int = 3  # maximum number of kernel restarts for a submission that kills its kernel
+    exercise_seconds: Limit = 60  # time limit per test cell, in seconds
+    exercise_cpu_seconds: Limit = 60  # CPU time limit per test cell, in seconds
+    cell_seconds: Limit = 60  # time limit for any other cell, in seconds
+    submission_seconds: Limit = 900  # time limit for all cells of a submission, in seconds
+    submission_cpu_seconds: Limit = 900  # CPU time limit for all cells of a submission, in seconds
+    memory_mb: Limit = 4096  # memory limit of a submission, in MiB
+    processes: Limit = 64  # maximum number of processes and threads of a submission
+    scratch_mb: Limit = 256  # size limit of a submission's own folder, in MiB
+    kept_output: Count = 200_000  # number of output characters per cell after which output is truncated
+    flood_output: Limit = 50_000_000  # number of output characters after which a cell is stopped
+    answers_mb: Limit = 256  # maximum total size of the answers to a cell's tests, in MiB
+    restarts: Count = 3  # maximum number of kernel restarts for a submission that kills its kernel
     isolation: Isolation = "sandbox"  # required isolation level, ``"sandbox"``, ``"restricted"`` or ``"none"``
     allow_weaker: bool = False  # whether to continue if this machine offers less isolation than required
     # whether kernels are forked from a process with all imports done, instead of started from scratch
@@ -70,76 +74,28 @@ class GradingSettings:
         return {name: value for name, value in asdict(self).items() if name not in others}
 
 
-_DEFAULTS = GradingSettings()
-
-
-class GradingLimits(Configurable):  # type: ignore[misc]
-    """Settings for a course's ``nbgrader_config.py``: ``c.GradingLimits.memory_mb = 2048``."""
-
-    seed = Integer(
-        None, allow_none=True, help="Names the hidden questions' seed; by default the course's secret one."
-    ).tag(config=True)
-    exercise_seconds = Integer(_DEFAULTS.exercise_seconds, min=1, help="Seconds that one test cell may run.").tag(
-        config=True
-    )
-    exercise_cpu_seconds = Integer(
-        _DEFAULTS.exercise_cpu_seconds, min=1, help="Seconds of processor time that one test cell may take."
-    ).tag(config=True)
-    cell_seconds = Integer(_DEFAULTS.cell_seconds, min=1, help="Seconds that one other cell may run.").tag(config=True)
-    submission_seconds = Integer(
-        _DEFAULTS.submission_seconds, min=1, help="Seconds that all cells of a submission together may run."
-    ).tag(config=True)
-    submission_cpu_seconds = Integer(
-        _DEFAULTS.submission_cpu_seconds, min=1, help="Seconds of processor time that a submission may take."
-    ).tag(config=True)
-    memory_mb = Integer(_DEFAULTS.memory_mb, min=1, help="MiB of memory that a submission may have.").tag(config=True)
-    processes = Integer(
-        _DEFAULTS.processes, min=1, help="Processes and threads that a submission may have at once."
-    ).tag(config=True)
-    scratch_mb = Integer(_DEFAULTS.scratch_mb, min=1, help="MiB that a submission may write to its own folder.").tag(
-        config=True
-    )
-    kept_output = Integer(_DEFAULTS.kept_output, min=0, help="Characters of output that a cell keeps.").tag(config=True)
-    flood_output = Integer(_DEFAULTS.flood_output, min=1, help="Characters of output at which a cell is stopped.").tag(
-        config=True
-    )
-    answers_mb = Integer(
-        _DEFAULTS.answers_mb, min=1, help="MiB that the answers to the questions of a cell may have together."
-    ).tag(config=True)
-    restarts = Integer(
-        _DEFAULTS.restarts, min=0, help="Kernels that a submission may bring down before it is given up."
-    ).tag(config=True)
-    isolation = Enum(ISOLATION, _DEFAULTS.isolation, help="How well a submission must be shut in.").tag(config=True)
-    allow_weaker = Bool(_DEFAULTS.allow_weaker, help="Whether to go on where this machine offers less isolation.").tag(
-        config=True
-    )
-    warm = Bool(_DEFAULTS.warm, help="Whether kernels are forked from a process that has everything imported.").tag(
-        config=True
-    )
-    scheduler = Unicode(
-        None, allow_none=True, help="The address of a Dask scheduler whose workers run submissions."
-    ).tag(config=True)
-
-
 def limits_of(config: Config) -> GradingSettings:
-    """Return the settings from ``c.GradingLimits`` of a configuration; the others have their defaults.
+    """Return the settings from ``c.GradingLimits`` of a configuration, such as ``c.GradingLimits.memory_mb = 2048``.
+
+    The others have their defaults; without a seed, the course's secret one counts.
 
     Args:
         config: the configuration that ``nbgrader_config.py`` has built.
 
     Raises:
-        CourseError: if it names a limit that does not exist.
-        TraitError: if a limit cannot have a value.
+        CourseError: if it names a limit that does not exist, or a value that a limit cannot have.
     """
-    names = sorted(field.name for field in fields(GradingSettings) if field.name in GradingLimits.class_trait_names())
-    if unknown := sorted(set(config.get("GradingLimits", {})) - set(names)):
-        raise CourseError(
-            f"there is no limit {', '.join(unknown)}",
-            where="nbgrader_config.py",
-            do=f"c.GradingLimits has: {', '.join(names)}.",
-        )
-    chosen = GradingLimits(config=config)
-    return GradingSettings(**{name: getattr(chosen, name) for name in names})
+    chosen = dict(config.get("GradingLimits", {}))
+    names = sorted({field.name for field in fields(GradingSettings)} - _NOT_CONFIGURED)
+    problem = f"there is no limit {', '.join(unknown)}" if (unknown := sorted(chosen.keys() - set(names))) else ""
+    try:
+        made = GradingSettings() if problem else msgspec.convert({"seed": None, **chosen}, GradingSettings)
+    except msgspec.ValidationError as error:
+        problem = f"a limit cannot have its value ({error})"
+    if problem:
+        do = f"c.GradingLimits has: {', '.join(names)}."
+        raise CourseError(problem, where="nbgrader_config.py", do=do)
+    return made
 
 
 def resolve_device(device: str) -> str:

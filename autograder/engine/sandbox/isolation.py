@@ -58,12 +58,9 @@ def with_available_isolation(settings: GradingSettings) -> GradingSettings:
     if settings.isolation == "none" or settings.allow_weaker:
         level = available if settings.warm else "none"
         return replace(settings, isolation=next(item for item in ISOLATION if item == level))
-    if not settings.warm:
-        reason, do = "cold kernels have no sandbox", "Take c.GradingLimits.warm = False out of nbgrader_config.py"
-    else:
-        reason = f"this machine does not offer {', '.join(missing_layers())}"
-        do = "Grade on a Linux machine that allows user namespaces (see docs/threat-model.md)"
     raise CourseError(
-        f"isolation {settings.isolation!r} is required, but {reason}",
-        do=f"{do}, or, for work that you trust, use --allow-weaker-isolation (c.GradingLimits.allow_weaker = True).",
+        f"isolation {settings.isolation!r} is required, but this machine does not offer {', '.join(missing_layers())}",
+        do="Grade on a Linux machine that allows user namespaces (see docs/threat-model.md), or, for work that you trust, "
+        "use --allow-weaker-isolation "
+        "(c.GradingLimits.allow_weaker = True).",
     )

@@ -79,10 +79,9 @@ def _too_weak(settings: GradingSettings, layers: tuple[str, ...]) -> str:
     from autograder.engine.sandbox.lockdown import LAYERS as ALL
     from autograder.engine.sandbox.settings import is_at_least, level_of
 
-    level = level_of(layers) if settings.warm else "none"
-    if settings.allow_weaker or is_at_least(level, settings.isolation):
+    if settings.allow_weaker or is_at_least(level_of(layers), settings.isolation):
         return ""
-    missing = ", ".join(layer for layer in ALL if layer not in layers) if settings.warm else "a sandbox, for it is cold"
+    missing = ", ".join(layer for layer in ALL if layer not in layers)
     return f"isolation {settings.isolation!r} is required, but it does not offer {missing} (see docs/scale.md)"
 
 

@@ -50,19 +50,6 @@ def test_what_is_asked_for_is_kept_refused_or_lowered_to_what_there_is(
         assert "allow_weaker" in caught.value.do
 
 
-@pytest.mark.parametrize("asked", ISOLATION)
-def test_cold_kernels_count_as_no_isolation_whatever_the_machine_offers(offer: Any, asked: Isolation) -> None:
-    offer(LAYERS)
-    allowed = with_available_isolation(GradingSettings(isolation=asked, warm=False, allow_weaker=True))
-    assert (allowed.isolation, allowed.warm) == ("none", False)
-    if asked == "none":
-        assert with_available_isolation(GradingSettings(isolation=asked, warm=False)).isolation == "none"
-        return
-    with pytest.raises(CourseError, match="cold") as caught:
-        with_available_isolation(GradingSettings(isolation=asked, warm=False))
-    assert "warm" in caught.value.do
-
-
 def test_another_system_than_linux_takes_cold_kernels_once_that_is_allowed(offer: Any) -> None:
     offer((), linux=False)
     made = with_available_isolation(GradingSettings(seed=3, memory_mb=7, jobs=2, allow_weaker=True))
