@@ -11,7 +11,6 @@ from autograder.checks_version import checks_hash
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.engine.interface import Execution
-from autograder.engine.jupyter.kernel_execute import KernelExecute
 from autograder.engine.settings import GradingSettings, limits_of
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
@@ -26,23 +25,17 @@ def configured_settings(course: Course) -> GradingSettings:
 
 def settings_of(config: Config) -> GradingSettings:
     """Return the limits that an nbgrader configuration sets."""
-    settings = limits_of(config)
-    kernel = KernelExecute(config=config)
-    named_by_nbgrader = {
-        "cell_seconds": kernel.timeout,
-        "submission_seconds": kernel.submission_timeout,
-        "kept_output": kernel.kept_output,
-        "flood_output": kernel.flood_output,
-        "restarts": kernel.restarts,
-    }
-    if "seed" in config.get("KernelExecute", {}):
-        named_by_nbgrader["seed"] = kernel.seed
-    if any("timeout" in config.get(section, {}) for section in ("Execute", "KernelExecute")):
-        # nbgrader has one limit for all cells; without a limit for test cells, that one applies.
-        seconds = kernel.timeout if kernel.timeout and kernel.timeout > 0 else kernel.submission_timeout
-        named_by_nbgrader |= {"cell_seconds": seconds, "exercise_seconds": seconds}
+    settings, named = limits_of(config), dict[str, int]()
+    for section, limits in (
+        ("ExecutePreprocessor", ["cell_seconds"]),
+        ("Execute", ["cell_seconds", "exercise_seconds"]),
+    ):
+        if "timeout" in config.get(section, {}):
+            seconds = config[section].timeout
+            # nbgrader has one limit for all cells, and None or -1 for none.
+            named |= dict.fromkeys(limits, seconds if seconds and seconds > 0 else settings.submission_seconds)
     chosen = config.get("GradingLimits", {})
-    return replace(settings, **{name: value for name, value in named_by_nbgrader.items() if name not in chosen})
+    return replace(settings, **{name: value for name, value in named.items() if name not in chosen})
 
 
 def with_seed(course: Course, settings: GradingSettings) -> GradingSettings:

@@ -19,7 +19,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
 from nbgrader.preprocessors import Execute
-from traitlets import Bool, Enum, Integer, Unicode
+from traitlets import Any as AnyTrait
+from traitlets import Bool, Enum, Integer
 
 from autograder.engine.checker.output_limit import limit_outputs
 from autograder.engine.environment import kernel_environment
@@ -27,7 +28,6 @@ from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.intake.notebook.problem import Problem, add_problems, problems_of
 from autograder.intake.notebook.test_cells import error_output, is_test, name_of, settle
 
-_DEFAULTS = GradingSettings()
 _TRACEBACK_LINES = 60
 _ERROR_CHARACTERS = 4_000
 
@@ -35,20 +35,8 @@ _ERROR_CHARACTERS = 4_000
 class KernelExecute(Execute):  # type: ignore[misc]
     """nbgrader's Execute with a private folder, a clean environment, hard limits, and a named problem for every failure."""
 
-    device = Unicode("auto", help="Where the checks put their tensors.").tag(config=True)
-    seed = Integer(_DEFAULTS.seed, help="Seeds every kernel's random generators and string hashes.").tag(config=True)
-    submission_timeout = Integer(
-        _DEFAULTS.submission_seconds, help="Seconds that all cells of a submission together may run."
-    ).tag(config=True)
-    kept_output = Integer(_DEFAULTS.kept_output, help="Characters of output that a cell keeps.").tag(config=True)
-    flood_output = Integer(_DEFAULTS.flood_output, help="Characters of output at which a cell is stopped.").tag(
-        config=True
-    )
-    restarts = Integer(_DEFAULTS.restarts, help="Kernels that a submission may bring down before it is given up.").tag(
-        config=True
-    )
+    settings = AnyTrait(GradingSettings(), help="The limits, the device and the seed.")
 
-    timeout = Integer(_DEFAULTS.cell_seconds, allow_none=True, help="Seconds that one cell may run.").tag(config=True)
     # Jupyter's graceful shutdown waits almost a second, for a kernel that holds nothing to save.
     shutdown_kernel = Enum(("graceful", "immediate"), "immediate").tag(config=True)
     iopub_timeout = Integer(5, help="Seconds that a stopped cell has to fall silent.").tag(config=True)
@@ -70,7 +58,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
         NotebookClient.__init__(self, nb, km)
         self.reset_execution_trackers()
         self._found: list[Problem] = []
-        self._stop_at = monotonic() + self.submission_timeout
+        self._stop_at = monotonic() + self.settings.submission_seconds
         with TemporaryDirectory(prefix="tfcourse-", ignore_cleanup_errors=True) as folder:
             self._run(folder)
         limit_outputs(nb)
@@ -83,10 +71,12 @@ class KernelExecute(Execute):  # type: ignore[misc]
         work.mkdir()
         self.resources = {"metadata": {"path": str(work)}}
         self._sockets = Path(folder) / "k"
-        environment = kernel_environment(Path(folder), device=resolve_device(self.device), seed=self.seed)
+        environment = kernel_environment(
+            Path(folder), device=resolve_device(self.settings.device), seed=self.settings.student_seed
+        )
         position, deadly = 0, set[int]()
         while position < len(self.nb.cells):
-            if len(deadly) > self.restarts:
+            if len(deadly) > self.settings.restarts:
                 self._give_up(position)
                 return
             # Keep the kernel process's own prints off the grader's terminal.
@@ -102,7 +92,9 @@ class KernelExecute(Execute):  # type: ignore[misc]
     def _run_from(self, start: int, deadly: set[int]) -> int:
         """Run the cells above again in a fresh kernel, then those from an index on; if the kernel dies, return where to continue."""
         # Seed the running kernel: its start draws random numbers, and not always as many.
-        self.wait_for_reply(self.kc.execute(_SEED.format(seed=self.seed), silent=True, store_history=False))
+        self.wait_for_reply(
+            self.kc.execute(_SEED.format(seed=self.settings.student_seed), silent=True, store_history=False)
+        )
         for index, cell in enumerate(self.nb.cells[:start]):
             if cell.cell_type == "code" and not is_test(cell) and index not in deadly:
                 self._characters, self._flooded = 0, False
@@ -127,7 +119,9 @@ class KernelExecute(Execute):  # type: ignore[misc]
         if cell.cell_type != "code" or not cell.source.strip():
             return
         if monotonic() >= self._stop_at:
-            self._fail(cell, index, "time used up", f"The submission had used up its {self.submission_timeout} s.")
+            self._fail(
+                cell, index, "time used up", f"The submission had used up its {self.settings.submission_seconds} s."
+            )
             return
         self._characters, self._flooded = 0, False
         self.execute_cell(cell, index, store_history=True)
@@ -173,10 +167,15 @@ class KernelExecute(Execute):  # type: ignore[misc]
             )
 
     def _fail_flood(self, cell: Any, index: int) -> None:
-        self._fail(cell, index, "output flood", f"It printed more than {self.flood_output} characters and was stopped.")
+        self._fail(
+            cell,
+            index,
+            "output flood",
+            f"It printed more than {self.settings.flood_output} characters and was stopped.",
+        )
 
     def _give_up(self, start: int) -> None:
-        message = f"{self.restarts + 1} cells brought the kernel down; what follows was not run."
+        message = f"{self.settings.restarts + 1} cells brought the kernel down; what follows was not run."
         self._found.append(Problem("kernel died", message))
         for cell in self.nb.cells[start:]:
             if is_test(cell):
@@ -193,7 +192,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
         """Add an output of the kernel, within the limit of characters."""
         content = msg["content"]
         self._characters += _size(content)
-        if self._characters > self.flood_output and not self._flooded:
+        if self._characters > self.settings.flood_output and not self._flooded:
             self._flooded = True
             self._stopping = asyncio.ensure_future(ensure_async(self.km.interrupt_kernel()))
         if msg["msg_type"] == "error":
@@ -202,7 +201,7 @@ class KernelExecute(Execute):  # type: ignore[misc]
                 -_TRACEBACK_LINES:
             ]
         # Always keep results: a forgotten print must not push out a verdict.
-        elif (_size(content) if msg["msg_type"] == "execute_result" else self._characters) > self.kept_output:
+        elif (_size(content) if msg["msg_type"] == "execute_result" else self._characters) > self.settings.kept_output:
             return None
         return super().output(outs, msg, display_id, cell_index)
 

@@ -26,22 +26,11 @@ class KernelExecutor:
         begin = monotonic()
         notebook: Any = nbformat.reads(submission.notebook, as_version=4)
         try:
-            self._kernel().preprocess(notebook, {})
+            kernel = KernelExecute(settings=self.settings, timeout=self.settings.cell_seconds)
+            kernel.preprocess(notebook, {})
         except Exception as error:  # no kernel, no folder, no memory: reported as a failure of the grader
             return Execution(submission.student, "", monotonic() - begin, f"{type(error).__name__}: {error}")
         return Execution(submission.student, nbformat.writes(notebook), monotonic() - begin)
 
     def close(self) -> None:
         """Do nothing: it holds no resources between two submissions."""
-
-    def _kernel(self) -> KernelExecute:
-        settings = self.settings
-        return KernelExecute(
-            timeout=settings.cell_seconds,
-            submission_timeout=settings.submission_seconds,
-            device=settings.device,
-            seed=settings.student_seed,
-            kept_output=settings.kept_output,
-            flood_output=settings.flood_output,
-            restarts=settings.restarts,
-        )

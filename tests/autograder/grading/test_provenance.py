@@ -211,12 +211,9 @@ def test_what_seeds_a_students_process_follows_from_the_seed_and_does_not_tell_i
     assert GradingSettings(seed=None).student_seed == GradingSettings().student_seed == 0
 
 
-@pytest.mark.parametrize("section", ["Execute", "KernelExecute"])
 @pytest.mark.parametrize(("timeout", "seconds"), [(7, 7), (None, 900), (-1, 900)])
-def test_the_timeout_of_nbgraders_configuration_is_that_of_every_cell(
-    section: str, timeout: int | None, seconds: int
-) -> None:
-    made = settings_of(Config({section: {"timeout": timeout}}))
+def test_the_timeout_of_nbgraders_configuration_is_that_of_every_cell(timeout: int | None, seconds: int) -> None:
+    made = settings_of(Config({"Execute": {"timeout": timeout}}))
     assert (made.cell_seconds, made.exercise_seconds, made.submission_seconds) == (seconds, seconds, 900)
-    kept = settings_of(Config({section: {"timeout": timeout}, "GradingLimits": {"exercise_seconds": 20}}))
+    kept = settings_of(Config({"Execute": {"timeout": timeout}, "GradingLimits": {"exercise_seconds": 20}}))
     assert (kept.cell_seconds, kept.exercise_seconds) == (seconds, 20)
