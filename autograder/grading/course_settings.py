@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from traitlets.config import Config
 
@@ -25,7 +26,7 @@ def configured_settings(course: Course) -> GradingSettings:
 
 def settings_of(config: Config) -> GradingSettings:
     """Return the limits that an nbgrader configuration sets."""
-    settings, named = limits_of(config), dict[str, int]()
+    settings, named = limits_of(config), dict[str, Any]()
     for section, limits in (
         ("ExecutePreprocessor", ["cell_seconds"]),
         ("Execute", ["cell_seconds", "exercise_seconds"]),
