@@ -229,7 +229,7 @@ def _own_tests(course: Course, chapter: str) -> str:
 
     names = [cell.name for cell in released_manifest(course, chapter).cells if cell.has_own_tests]
     where = "in each submission's own process, as in nbgrader, so a submission can forge their result"
-    return f"tests of your own run {where}: {some(names)}" if names else ""
+    return f"your own tests run {where}: {some(names)}" if names else ""
 
 
 def _format_grades(

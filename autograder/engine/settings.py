@@ -89,13 +89,13 @@ def limits_of(config: Config) -> GradingSettings:
     names = sorted({field.name for field in fields(GradingSettings)} - _NOT_CONFIGURED)
     problem = f"there is no limit {', '.join(unknown)}" if (unknown := sorted(chosen.keys() - set(names))) else ""
     try:
-        made = GradingSettings() if problem else msgspec.convert({"seed": None, **chosen}, GradingSettings)
+        settings = GradingSettings() if problem else msgspec.convert({"seed": None, **chosen}, GradingSettings)
     except msgspec.ValidationError as error:
         problem = f"a limit cannot have its value ({error})"
     if problem:
         do = f"c.GradingLimits has: {', '.join(names)}."
         raise CourseError(problem, where="nbgrader_config.py", do=do)
-    return made
+    return settings
 
 
 def resolve_device(device: str) -> str:

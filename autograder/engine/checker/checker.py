@@ -99,8 +99,8 @@ class Checker:
                     cell.outputs = [error_output("not gradable", fatal.what)]
             return
         cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
-        made = ((index, check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
-        tests = {index: check for index, check in made if check is not None}
+        checks = ((index, check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
+        tests = {index: check for index, check in checks if check is not None}
         try:
             self._run_first_process(notebook, cells, tests)
             for forbidden in dict.fromkeys(check.forbidden for check in tests.values() if check.forbidden):

@@ -78,7 +78,7 @@ class RecordedGrade:
 class GradebookWriter:
     """Writes to a course's gradebook. Only one process may hold it.
 
-    The database is opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a context manager it
+    The database is opened on first use and excluded until :meth:`close`, so one object should serve a whole run. As a context manager it
     closes itself.
     """
 
@@ -228,14 +228,14 @@ class GradebookWriter:
         if target.exists():
             shutil.rmtree(target)
         target.mkdir(parents=True)
-        kept = frozenset(self._converter.exclude_overwriting.get(self.chapter, ()))
+        excluded = frozenset(self._converter.exclude_overwriting.get(self.chapter, ()))
         for folder, ours in (
             (self._submitted(student), False),
             (self.course.folder("source", ".", self.chapter), True),
         ):
             for name in [] if _is_link(folder) else file_names(folder, self._is_ignored)[0][:MAX_FILES]:
                 path, copy = folder / name, target / name
-                if path.is_file() and not path.is_symlink() and not (ours and name in kept):
+                if path.is_file() and not path.is_symlink() and not (ours and name in excluded):
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     copy.unlink(missing_ok=True)
                     shutil.copy(path, copy, follow_symlinks=False)
