@@ -20,6 +20,8 @@ from autograder.errors import CourseError
 
 # Latin letters that are no letter with an accent.
 _LATIN = str.maketrans({"ı": "i", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
+# What follows a team's name in Moodle's download.
+_NUMBER = re.compile(r"_\d+$")
 _SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,98}[A-Za-z0-9_@-])?")
 _NOT_IN_FILE_NAMES = re.compile(r"""[&<>"'`|:*?/\\]""")
 # The fields that every entry of the file has.
@@ -71,6 +73,16 @@ class Student:
     def counts(self) -> bool:
         """Whether the student is in averages, totals and exports: on the class list, and neither withdrawn nor ignored."""
         return self.enrolled and not self.state
+
+    def team_in(self, chapter: str) -> str | None:
+        """Return the group that the student hands in a chapter with, if that is settled.
+
+        The work of a team that lies under the student's id stays the team's, whatever a later list says of the student.
+        """
+        upload = self.uploads.get(chapter, "")
+        if self.platform_of(chapter) == "moodle" and upload and not upload.isdecimal():
+            return _NUMBER.sub("", upload)
+        return self.teams.get(chapter)
 
     def platform_of(self, chapter: str) -> str:
         """Return the platform on which the student hands in a chapter; empty if none is known."""
@@ -140,9 +152,10 @@ def hand_in_groups(roster: Mapping[str, Student], chapter: str) -> dict[str, str
     """
     groups = {name: [folded_name(group) for group in student.group.split(",")] for name, student in roster.items()}
     sizes = Counter(group for name, student in roster.items() if student.counts for group in {*groups[name]})
+    settled = {name: student.team_in(chapter) for name, student in roster.items()}
     return {
-        name: folded_name(student.teams.get(chapter, min(groups[name], key=lambda group: (sizes[group], group))))
-        for name, student in roster.items()
+        name: min(groups[name], key=lambda group: (sizes[group], group)) if team is None else folded_name(team)
+        for name, team in settled.items()
     }
 
 
@@ -160,7 +173,7 @@ def team_members(roster: Mapping[str, Student], owner: str, chapter: str) -> lis
     members = [
         student
         for student in students
-        if name in ({folded_name(student.teams[chapter])} if chapter in student.teams else groups_of(student))
+        if name in (groups_of(student) if (team := student.team_in(chapter)) is None else {folded_name(team)})
     ]
     return [student.id for student in sorted(members, key=lambda one: (chapter not in one.uploads, one.id))]
 

@@ -196,7 +196,7 @@ def _chapter(chapter: str, works: Sequence[Work], not_brought_in: tuple[str, ...
         failed=tuple(work for work in present if work.problems),
         remarked=tuple(work for work in present if work.remarks),
         graded=_students(graded),
-        ungraded=_students(work for work in present if not work.recorded),
+        ungraded=_students(w for w in present if not w.recorded and w.grade.waits_for not in ("hand-in", "download")),
         refused=_students(w for w in present if w.recorded and not w.grade.waits_for and not w.grade.gradable),
         undecided=_students(work for work in present if not work.grade.decided),
         absent=_students(

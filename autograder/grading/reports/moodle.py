@@ -68,9 +68,10 @@ def record_worksheets(
         written = files.get(f"moodle-{chapter}.csv", ())
         points = {grade.moodle_id: number_text(grade.score) for grade in several if grade.student in written}
         if cleared := sorted(last.get(chapter, {}).keys() - points.keys()):
-            numbers = some(cleared)
             lines.append(
-                f"{chapter}: in the last worksheet, and without points now: number {numbers}. Clear them in Moodle."
+                f"{chapter}: in the last worksheet, and without points now: number {some(cleared)}. Clear them in Moodle."
+                if points
+                else f"{chapter}: none of the {len(cleared)} grades of the last worksheet is here. Grade the chapter first."
             )
         if points:
             _write_record(course, chapter, points)

@@ -134,9 +134,10 @@ def handed_in_for(course: Course, student: str) -> list[str]:
 
 def nothing_handed_in(course: Course, chapter: str) -> tuple[list[str], list[str]]:
     """Return the students of :func:`without_work` who have handed in nothing, and the students whose hand-in a list of times has."""
-    times = read_journal(course, chapter).times
+    times, roster = read_journal(course, chapter).times, read_roster(course)
     absent = without_work(course, chapter)
-    return [name for name in absent if name not in times], [name for name in absent if name in times]
+    elsewhere = [name for name in absent if name in times and chapter not in roster[name].drafts]
+    return [name for name in absent if name not in times], elsewhere
 
 
 def without_work(course: Course, chapter: str) -> list[str]:

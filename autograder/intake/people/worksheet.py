@@ -13,11 +13,11 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.atomic_files import write_atomically
-from autograder.course.course_file import read_course_file
+from autograder.course.course_file import course_file_path, read_course_file
 from autograder.course.course_file_edits import set_extension
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.errors import CourseError
+from autograder.errors import CourseError, some
 from autograder.intake.identity import identity_of, match
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.class_list import ClassList, WorksheetForm, read_class_list
@@ -86,11 +86,11 @@ def enrol_worksheet(course: Course, path: Path, chapter: str, *, dry_run: bool =
             _form_path(course, chapter),
             (json.dumps(asdict(class_list.form), indent=1, ensure_ascii=False) + "\n").encode(),
         )
-    extended = _extensions(course, class_list, ids, chapter)
+    extended, undated = _extensions(course, class_list, ids, chapter)
     if not dry_run:
         for student, until in extended.items():
             set_extension(course.root, student, chapter, until)
-    enrolment = replace(enrolment, problems=(*enrolment.problems, *unread))
+    enrolment = replace(enrolment, problems=(*enrolment.problems, *unread, *undated))
     spelled = [{name: time.isoformat(" ") for name, time in table.items()} for table in (times, extended)]
     return Worksheet(chapter, enrolment, spelled[0], tuple(timed), spelled[1], revealed)
 
@@ -129,17 +129,27 @@ def _form_path(course: Course, chapter: str) -> Path:
     return course.root / "worksheets" / f"{chapter}.json"
 
 
-def _extensions(course: Course, class_list: ClassList, ids: Mapping[int, str], chapter: str) -> dict[str, datetime]:
-    """Return the extensions that a worksheet has, by student, where they end later than the deadline that the course has for them."""
+def _extensions(
+    course: Course, class_list: ClassList, ids: Mapping[int, str], chapter: str
+) -> tuple[dict[str, datetime], list[Problem]]:
+    """Return the extensions of a worksheet, by student, that end later than the deadline in the course; or problems without a deadline."""
     plan = read_course_file(course.root)
     granted = {
-        ids[line]: extension_in(status, plan.time_zone) for line, status in class_list.statuses.items() if line in ids
+        ids[line]: until
+        for line, status in class_list.statuses.items()
+        if line in ids and (until := extension_in(status, plan.time_zone)) is not None
     }
+    if granted and plan.due(chapter) is None:
+        message = (
+            f"Moodle has extensions for {some([*granted])}, and {chapter} has no deadline, so they were not taken."
+        )
+        do = f"Write `due` of {chapter} into course.toml, and read this worksheet again."
+        return {}, [Problem("extension", message, course_file_path(course.root).name, do)]
     return {
         student: until
         for student, until in granted.items()
-        if until is not None and (due := plan.due(chapter, student)) is not None and due < until
-    }
+        if (due := plan.due(chapter, student)) is not None and due < until
+    }, []
 
 
 def _enrolled(
@@ -174,15 +184,19 @@ def _enrolled(
     same = {name for name in entries if entries[name] == before.get(name)}
     updated = tuple(sorted(entries.keys() - same - {*enrolment.added}))
     revealed, shared = _shared_numbers(course, chapter, roster, entries)
-    problems = (*enrolment.problems, *shared, *_drafts(course, chapter, entries))
+    problems = (*enrolment.problems, *shared, *_drafts(course, chapter, entries), *_holders(course, chapter, entries))
     blind = any(student.blind for student in entries.values())
     absent = [
         name
         for name, student in roster.items()
         if numbers and not blind and student.counts and not student.blind and chapter not in student.participants
     ]
-    groups = [{name: one.teams.get(chapter, "") for name, one in people.items()} for people in (before, roster)]
-    moved = {name: (team, groups[1][name]) for name, team in groups[0].items() if team and groups[1][name] != team}
+    teams = [{name: one.team_in(chapter) or "" for name, one in people.items()} for people in (before, roster)]
+    moved = {
+        name: (team, teams[1][name])
+        for name, team in teams[0].items()
+        if team and folded_name(teams[1][name]) != folded_name(team)
+    }
     enrolment = replace(
         enrolment, updated=updated, unchanged=tuple(sorted(same)), absent=tuple(sorted(absent)), moved_groups=moved
     )
@@ -200,6 +214,23 @@ def _drafts(course: Course, chapter: str, entries: Mapping[str, Student]) -> lis
         )
         for student in entries.values()
         if chapter in student.drafts and course.folder("submitted", student.id, chapter).is_dir()
+    ]
+
+
+def _holders(course: Course, chapter: str, entries: Mapping[str, Student]) -> list[Problem]:
+    """Name the students under whose ids the work of a team lies that they have left since."""
+    return [
+        Problem(
+            "team has moved on",
+            f"{called(student)} is in {student.teams[chapter]} now. The work of {team} lies under this id, and is graded for {team}.",
+            f"submitted/{student.id}/{chapter}",
+            "If the list is right about that work, too, remove the folder, and collect the download again.",
+        )
+        for student in entries.values()
+        if chapter in student.teams
+        and (team := student.team_in(chapter) or "")
+        and folded_name(team) != folded_name(student.teams[chapter])
+        and course.folder("submitted", student.id, chapter).is_dir()
     ]
 
 

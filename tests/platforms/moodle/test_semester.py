@@ -196,5 +196,14 @@ def test_in_teams_and_a_student_who_changes_teams_afterwards(term: Term, tmp_pat
     assert (code, "Team 5 → Team Z" in text, text.count("→")) == (0, True, 1), text
     facts.work["mgarcia@example.org"] = "Team Z"
     term.compare(facts, tmp_path / "moved")
+    # The work of Team 5 lies under John's id, and stays the team's when he leaves it, also when the download is collected again.
+    (tmp_path / "holder.csv").write_text("email,name,group\njsmith@example.org,John Smith Jr.,Team 4\n")
+    code, text = term.run("students", tmp_path / "holder.csv", "--chapter", "03")
+    assert (code, "Team 4 now. The work of Team 5" in text) == (1, True), text
+    term.compare(facts, tmp_path / "left")
+    term.grade(
+        {name: points[team] for name, team in handed_in.items()}, "--submissions", FILES / "teams_folders_cut.zip"
+    )
+    term.compare(facts, tmp_path / "collected-again")
     code, text = term.run("students", "--erase", "u96f7-u674e")
     assert (code, "van-a-nguyen" in text) == (0, True)
