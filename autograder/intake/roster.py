@@ -77,7 +77,7 @@ class Student:
     def team_in(self, chapter: str) -> str | None:
         """Return the group that the student hands in a chapter with, if that is settled.
 
-        The work of a team that lies under the student's id stays the team's, whatever a later list says of the student.
+        The work of a team that lies under the student's id stays the team's, in whatever group a later list has the student.
         """
         upload = self.uploads.get(chapter, "")
         if self.platform_of(chapter) == "moodle" and upload and not upload.isdecimal():
@@ -152,10 +152,10 @@ def hand_in_groups(roster: Mapping[str, Student], chapter: str) -> dict[str, str
     """
     groups = {name: [folded_name(group) for group in student.group.split(",")] for name, student in roster.items()}
     sizes = Counter(group for name, student in roster.items() if student.counts for group in {*groups[name]})
-    settled = {name: student.team_in(chapter) for name, student in roster.items()}
+    teams = {name: student.team_in(chapter) for name, student in roster.items()}
     return {
         name: min(groups[name], key=lambda group: (sizes[group], group)) if team is None else folded_name(team)
-        for name, team in settled.items()
+        for name, team in teams.items()
     }
 
 
