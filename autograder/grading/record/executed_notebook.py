@@ -65,9 +65,9 @@ def no_notebook(folder: Path) -> Problem:
     names = sorted(path.name for path in folder.glob("*") if path.name != "timestamp.txt")
     if names:
         problem += f"; handed in was: {some(names, 5)}"
-    do = (
-        f"Rename the notebook to {chapter}.ipynb, or ask for it. An archive within a download has to be unpacked first."
-    )
+    do = f"Ask for {chapter}.ipynb, or give points to what is there: tfcourse decide."
+    if any(name.endswith(".ipynb") for name in names):
+        do = f"Rename the notebook to {chapter}.ipynb."
     return Problem("no notebook", f"{problem}.", do=do, fatal=True)
 
 
