@@ -154,7 +154,12 @@ def serve_forks(
     control = socket.socket(fileno=int(arguments[0]))
     del sys.argv[1:]  # students' processes have no use for it
     gc.disable()  # imports make little garbage, and looking for it takes a sixth of their time
-    warm_up()
+    try:
+        warm_up()
+    except OSError:
+        if os.path.isdir(arguments[1]):
+            raise
+        return  # the command was killed meanwhile, and its other server has removed their folder
     # Objects that exist now are never garbage: a fork that scanned them would copy each page that they are on.
     gc.freeze()
     gc.enable()
