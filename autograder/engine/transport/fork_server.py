@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -155,7 +156,9 @@ def serve_forks(
     del sys.argv[1:]  # students' processes have no use for it
     gc.disable()  # imports make little garbage, and looking for it takes a sixth of their time
     try:
-        warm_up()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # IPython warns of a folder that went with its killed command
+            warm_up()
     except OSError:
         if os.path.isdir(arguments[1]):
             raise
