@@ -157,7 +157,8 @@ def serve_forks(
     gc.disable()  # imports make little garbage, and looking for it takes a sixth of their time
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # IPython warns of a folder that went with its killed command
+            # Of a folder that went with its killed command.
+            warnings.filterwarnings("ignore", "IPython (dir|parent) ", UserWarning)
             warm_up()
     except OSError:
         if os.path.isdir(arguments[1]):

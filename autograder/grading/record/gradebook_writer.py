@@ -78,7 +78,7 @@ class RecordedGrade:
 class GradebookWriter:
     """Writes to a course's gradebook. Only one process may hold it.
 
-    The database is opened on first use and excluded until :meth:`close`, so one object should serve a whole run. As a context manager it
+    The database is opened on first use and kept until :meth:`close`, so one object should serve a whole run. As a context manager it
     closes itself.
     """
 
@@ -174,7 +174,7 @@ class GradebookWriter:
             with self.gradebook() as gradebook:
                 self._enter(gradebook, student, notebook, manual, emptied)
                 self._write(student, notebook)
-            return self.grades(student)
+                return self.grades(student)
         except Exception as error:
             # As in nbgrader, no graded notebook may stay without its grades in the gradebook.
             shutil.rmtree(self._graded(student), ignore_errors=True)
