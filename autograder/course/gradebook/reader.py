@@ -37,7 +37,7 @@ def open_gradebook(course: Course, *, for_changes: bool = False) -> Iterator[Gra
         CourseError: if there is no gradebook yet, or it cannot be read.
     """
     try:
-        with read_only(course.gradebook_url, for_changes=for_changes) as gradebook:
+        with existing_gradebook(course.gradebook_url, for_changes=for_changes) as gradebook:
             yield gradebook
     except NoGradebookError as error:
         do = f"Release a chapter first: {shell_command(course, 'assign', 'CHAPTER')}"
@@ -45,8 +45,8 @@ def open_gradebook(course: Course, *, for_changes: bool = False) -> Iterator[Gra
 
 
 @contextmanager
-def read_only(db_url: str, *, for_changes: bool = False) -> Iterator[Gradebook]:
-    """Yield a gradebook, by default for reading.
+def existing_gradebook(db_url: str, *, for_changes: bool = False) -> Iterator[Gradebook]:
+    """Yield a gradebook that exists, by default for reading alone.
 
     nbgrader creates a missing gradebook, adds missing tables to another program's database, and adds a course to a gradebook
     that does not have it; a query must do none of these. So every connection is read-only in SQL. The file itself is opened for

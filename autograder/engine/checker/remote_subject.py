@@ -75,7 +75,7 @@ class RemoteSubject:
 
     def _ask(self, groups: Sequence[Sequence[Request]], forbidden: Sequence[str]) -> list[list[Observation]]:
         if not self._conversation.forbidden.issuperset(forbidden):
-            raise RuntimeError(f"the process allows what {self._name} forbids: name it in the test cell's check(…)")
+            raise RuntimeError(f"the process allows what {self._name} forbids")
         sizes = [len(group) for group in groups]
         question = {"do": "observe", "cell": self._cell, "backward": "backward" in forbidden}
         question |= {"sizes": sizes, "requests": []}

@@ -16,7 +16,7 @@ from nbgrader.utils import compute_checksum, is_grade, is_solution
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload, undefer
 
-from autograder.course.gradebook.reader import read_only
+from autograder.course.gradebook.reader import existing_gradebook
 from autograder.grading.feedback.page import title_of
 from autograder.grading.feedback.page_html import made_page, page_process
 from autograder.grading.record.marks_journal import marked_ticks
@@ -61,7 +61,7 @@ class LoadGrades(GetGrades):  # type: ignore[misc]
 
     def opened(self, db_url: str) -> AbstractContextManager[Gradebook]:
         """Return the gradebook, for one page."""
-        return read_only(db_url)
+        return existing_gradebook(db_url)
 
 
 def with_gradebook(gradebook: Gradebook) -> type[LoadGrades]:

@@ -17,7 +17,7 @@ from nbgrader.api import Gradebook
 
 from autograder.course.earlier_releases import Texts, earlier_texts
 from autograder.course.folder import Course
-from autograder.course.gradebook.reader import NoGradebookError, read_only
+from autograder.course.gradebook.reader import NoGradebookError, existing_gradebook
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
 from autograder.static_analysis.cell_names import ends_in_check, only_check
@@ -149,7 +149,7 @@ def read_manifest(
         NotReleasedError: if the gradebook has no such chapter.
     """
     try:
-        with read_only(db_url) if gradebook is None else nullcontext(gradebook) as opened:
+        with existing_gradebook(db_url) if gradebook is None else nullcontext(gradebook) as opened:
             all_ = [notebook for assignment in opened.assignments for notebook in assignment.notebooks]
             notebooks = {notebook.name: notebook for notebook in all_ if notebook.name == notebook.assignment.name}
             names = {name: _cells(notebook) for name, notebook in notebooks.items()}

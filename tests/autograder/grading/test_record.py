@@ -103,11 +103,22 @@ def submit_both(pair: tuple[Course, Course], student: str, what: Any, *, when: d
         hand_in(course, student, what, when=when)
 
 
+# What guides promise of nbgrader's own settings; each changes what is compared.
+SETTINGS = f"""
+c.LimitOutput.max_traceback = 10
+c.IgnorePattern.enabled = True
+c.IgnorePattern.pattern = "^oh"
+c.Autograde.exclude_overwriting = {{"{CHAPTER}": ["kept.csv"]}}
+c.Autograde.permissions = 440
+"""
+
+
 def plug_in(pair: tuple[Course, Course]) -> None:
     """Give both courses the lecturer's own rule for late work."""
     for course in pair:
         with (course.root / "nbgrader_config.py").open("a", encoding="utf-8") as file:
-            file.write(f"\nc.AssignLatePenalties.plugin_class = {f'{__package__}.ledger.PointAnHour'!r}\n")
+            file.write(f"\nc.AssignLatePenalties.plugin_class = {f'{__package__}.ledger.PointAnHour'!r}\n{SETTINGS}")
+        (course.folder("source", ".", CHAPTER) / "kept.csv").write_text("ours", encoding="utf-8")
 
 
 def shown(course: Course, student: str) -> dict[str, RecordedGrade]:
@@ -146,7 +157,8 @@ def test_a_class_and_its_second_attempts_are_recorded_as_by_nbgrader(pair: tuple
         beside = submitted(course, "ada").parent
         (beside / "notes").mkdir()
         (beside / "notes" / "mine.txt").write_text("mine", encoding="utf-8")
-        (beside / "data.csv").write_text("changed", encoding="utf-8")
+        for name in ("data.csv", "kept.csv"):
+            (beside / name).write_text("changed", encoding="utf-8")
         nbformat.write(good, submitted(course, "bo").with_name("something else.ipynb"))
 
     def extend(gradebook: Any) -> None:
@@ -158,7 +170,8 @@ def test_a_class_and_its_second_attempts_are_recorded_as_by_nbgrader(pair: tuple
     record_both(pair, {student: outputs for student, (_, outputs, _, _) in students.items()})
     graded = files(pair[1])
     assert graded[f"autograded/ada/{CHAPTER}/data.csv"][1] == b"a,b\n1,2\n"
-    assert graded[f"autograded/ada/{CHAPTER}/{CHAPTER}.ipynb"][0] & 0o777 == 0o444
+    assert graded[f"autograded/ada/{CHAPTER}/{CHAPTER}.ipynb"][0] & 0o777 == 0o440
+    assert graded[f"autograded/ada/{CHAPTER}/kept.csv"][1] == b"changed"
     assert penalties(pair[1], students) == {student: cost for student, (*_, cost) in students.items()}
     ada = shown(pair[1], "ada")
     assert ada["test_causal_mask"] == RecordedGrade(2.5, 4.0, needs_manual_grade=False)
