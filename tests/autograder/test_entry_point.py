@@ -100,10 +100,10 @@ STAGES = {
     # PyTorch costs a second and a half of every command; workers have it, in processes of their own.
     "gradebook": (
         "import importlib, pkgutil, autograder\n"
-        "for package in ('gradebook', 'collecting', 'record', 'feedback', 'grading', 'reports'):\n"
-        "    package = importlib.import_module(f'autograder.{package}')\n"
-        "    for info in pkgutil.iter_modules(package.__path__, f'{package.__name__}.'):\n"
-        "        importlib.import_module(info.name)\n"
+        "for room in ('intake', 'grading', 'course.gradebook'):\n"
+        "    room = importlib.import_module(f'autograder.{room}')\n"
+        "    for module in pkgutil.walk_packages(room.__path__, f'{room.__name__}.'):\n"
+        "        importlib.import_module(module.name)\n"
         "import nbgrader",
         {"torch"},
     ),

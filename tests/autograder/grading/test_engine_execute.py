@@ -31,7 +31,7 @@ TEST = "assert f(1) == 2"
 
 @dataclass(frozen=True)
 class Place:
-    """A course, what its own cells are, and a file that only somebody outside of the sandbox can write."""
+    """A course, what its own cells are, and a file that only code outside of the sandbox can write."""
 
     root: Path
     canary: Path
@@ -109,11 +109,13 @@ def solution() -> Any:
     return new_code_cell("def f(x): return 2 * x", metadata=mark("f", solution=True))
 
 
-def test_the_courses_own_cells_run_where_the_reference_is_and_foreign_ones_do_not(place: Place) -> None:
+def test_no_cell_of_a_submission_runs_outside_of_the_sandbox_and_foreign_tests_give_no_points(place: Place) -> None:
+    exec(place.poison)  # the file can be written from here
+    place.canary.unlink()
     text = new_markdown_cell("# Title", metadata=mark("prompt", locked=True))
     foreign = [test_cell("3.0", "test_g"), test_cell("pass", "test_h")]
     made = place.run(own(place.poison, "setup"), text, solution(), test_cell(TEST, "test_f"), *foreign)
-    assert place.canary.exists()  # which shows that the file is one that can be written from there
+    assert not place.canary.exists()
     assert [determine_grade(cell)[0] for cell in made.cells[3:]] == [3, 0, 0]
     assert made.cells[1].metadata["nbgrader"]["grade_id"] == "prompt"
 
