@@ -10,7 +10,7 @@ import pytest
 from traitlets.config import Config
 
 from autograder.course.folder import CONFIG_NAME, Course
-from autograder.engine.checker.output_limit import LONGEST_OUTPUTS
+from autograder.engine.checker.cell_results import LONGEST_OUTPUTS
 from autograder.engine.checker.rpc_client import memory_text
 from autograder.engine.settings import _NOT_CONFIGURED, GradingSettings, limits_of
 from autograder.intake.notebook.images import MAX_PIXELS

@@ -1,4 +1,7 @@
-"""Run a notebook in a separate process under limits, so that the pre-check ends and reports whatever its code does."""
+"""Run a notebook in a separate process under limits, so that this one ends and reports whatever the notebook's code does.
+
+The pre-check does that everywhere, and the grader on systems that offer no sandbox.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from autograder.checking.verdict import Verdict
 
@@ -22,10 +26,7 @@ _START_SECONDS = 120.0
 # Seconds between the interrupt and the end of the process.
 _GRACE_SECONDS = 5.0
 _TICK = 0.5
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
-    "from autograder.checking.rehearsal_process import main; main()"
-)
+_PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); from {module} import main; main()"
 
 
 class RehearsalError(Exception):
@@ -51,16 +52,51 @@ class Missing:
     points: float | None  # what it is worth, or None if it is not an exercise of this course
 
 
+class Failure(NamedTuple):
+    """How a cell failed."""
+
+    kind: str  # ``"cell error"``, ``"timeout"``, ``"time used up"``, ``"output flood"`` or ``"kernel died"``
+    text: str  # what it raised, as ``"TypeError: …"``, or a sentence that says how it ended otherwise
+
+
 @dataclass
 class Rehearsal:
     """The result of running a notebook."""
 
-    # by the number of a cell, what it raised, or a sentence that says how it ended otherwise
-    errors: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, Failure] = field(default_factory=dict)  # by the number of a cell
+    outputs: dict[int, list[Any]] = field(default_factory=dict)  # by the number of a cell, if the process reports them
     exercises: dict[str, Verdict | Missing] = field(default_factory=dict)  # by name, the verdict, or why there is none
 
 
-def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits: Limits) -> Rehearsal:
+def started(
+    module: str = "autograder.checking.rehearsal_process",
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a process that runs a notebook.
+
+    Args:
+        module: its program.
+        environment: its environment variables, by default this process's with one thread, as in the grader: the computations are small.
+        folder: where it runs, by default here.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _PROGRAM.format(module=module), json.dumps(sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={"OMP_NUM_THREADS": "1", **os.environ} if environment is None else environment,
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+def rehearse(
+    cells: Sequence[tuple[int, str]],
+    exercises: Sequence[str],
+    limits: Limits,
+    start: Callable[[], subprocess.Popen[bytes]] = started,
+) -> Rehearsal:
     """Run cells and check exercises.
 
     A cell that crashes its process fails alone: the other cells run again in a new process without it.
@@ -69,15 +105,16 @@ def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits:
         cells: numbers and texts of the cells, in order; those that only check are left out.
         exercises: the names to check.
         limits: what the notebook may use.
+        start: starts a process.
 
     Raises:
         RehearsalError: if the process cannot do its work, whatever the notebook is.
     """
     stop_at = time.monotonic() + limits.seconds
-    deadly: dict[int, str] = {}
+    deadly: dict[int, Failure] = {}
     skipped: dict[str, str] = {}
     for _ in range(limits.restarts + 1):
-        run = _Run(limits, max(0.0, stop_at - time.monotonic()))
+        run = _Run(limits, max(0.0, stop_at - time.monotonic()), start)
         stopped_at = run.do([cell for cell in cells if cell[0] not in deadly], exercises, skipped)
         if stopped_at is None:
             run.found.errors |= deadly
@@ -86,12 +123,13 @@ def rehearse(cells: Sequence[tuple[int, str]], exercises: Sequence[str], limits:
             deadly[stopped_at["cell"]] = run.how
         else:
             skipped[stopped_at["exercise"]] = f"its check did not finish: {run.how}"
-    # Keep the results so far; for the other exercises determine the points only.
-    reason = f"not checked: the notebook crashed Python {limits.restarts + 1} times"
-    rest = _Run(limits, limits.exercise_seconds)
-    rest.do([], exercises, {name: skipped.get(name, reason) for name in exercises})
     run.found.errors |= deadly
-    run.found.exercises = {**rest.found.exercises, **run.found.exercises}
+    if exercises:
+        # Keep the results so far; for the other exercises determine the points only.
+        reason = f"not checked: the notebook crashed Python {limits.restarts + 1} times"
+        rest = _Run(limits, limits.exercise_seconds, start)
+        rest.do([], exercises, {name: skipped.get(name, reason) for name in exercises})
+        run.found.exercises = {**rest.found.exercises, **run.found.exercises}
     return run.found
 
 
@@ -101,13 +139,15 @@ class _Run:
     Args:
         limits: what the notebook may use.
         seconds: what is left of its time.
+        start: starts it.
     """
 
-    def __init__(self, limits: Limits, seconds: float) -> None:
+    def __init__(self, limits: Limits, seconds: float, start: Callable[[], subprocess.Popen[bytes]]) -> None:
         self._limits = limits
         self._seconds = seconds
+        self._start = start
         self.found = Rehearsal()
-        self.how = ""
+        self.how = Failure("kernel died", "It ended or crashed the Python process that ran it.")
 
     def do(
         self, cells: Sequence[tuple[int, str]], exercises: Sequence[str], skipped: Mapping[str, str]
@@ -119,7 +159,7 @@ class _Run:
             "skipped": dict(skipped),
             "limits": {**vars(self._limits), "seconds": self._seconds},
         }
-        process = _started()
+        process = self._start()
         try:
             return self._follow(process, json.dumps(job).encode())
         finally:
@@ -141,29 +181,19 @@ class _Run:
                 self._take(event)
         if not current:
             raise RehearsalError("the process that runs the notebook did not start")
-        ended = "It ended or crashed the Python process that ran it."
-        self.how = f"It was stopped after {seconds:.3g} s." if events.late else ended
+        if events.late:
+            self.how = Failure("timeout", f"It was stopped after {seconds:.3g} s.")
         return current
 
     def _take(self, event: Mapping[str, Any]) -> None:
         if "cell" in event:
-            self.found.errors[event["cell"]] = event["error"]
+            if event["failed_by"]:
+                self.found.errors[event["cell"]] = Failure(*event["failed_by"])
+            self.found.outputs[event["cell"]] = event.get("outputs", [])
         elif "verdict" in event:
             self.found.exercises[event["exercise"]] = Verdict.from_dict(event["verdict"])
         else:
             self.found.exercises[event["exercise"]] = Missing(event["absent"], event["points"])
-
-
-def _started() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        # As in the grader. The computations are too small for more threads.
-        env={"OMP_NUM_THREADS": "1", **os.environ},
-        start_new_session=True,
-    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,7 +1,7 @@
 """Run the process of a pre-check: run a notebook's cells, check exercises, and report each result as it happens.
 
 It is started as a program. It reads its job as JSON from standard input and writes a line of JSON per event. The notebook's output is
-discarded.
+discarded. The grader has a program of its own, which keeps it: ``autograder.engine.student.plain_process``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from autograder.checking.verdict import Verdict
 
@@ -28,27 +28,65 @@ NOT_DEFINED = "not defined"
 _INSIST_SECONDS = 1.0
 
 
-class OutputFloodError(Exception):
+class FailureError(Exception):
+    """A cell or a check came to no end; the text says how, as a sentence."""
+
+    kind = "timeout"
+
+
+class OutputFloodError(FailureError):
     """A cell has exceeded its limit of output."""
 
+    kind = "output flood"
 
-class _StoppedError(Exception):
-    """A time limit was exceeded; the text gives the limit."""
+    def __init__(self, most: int) -> None:
+        super().__init__(f"It printed more than {most} characters and was stopped.")
+
+
+class _TimeUsedUpError(FailureError):
+    kind = "time used up"
+
+
+Tell = Callable[[Mapping[str, Any]], None]
+# The kind of a cell's failure, and what it raised, or a sentence.
+Failed = tuple[str, str]
+
+
+class Runner(Protocol):
+    """Runs cells."""
+
+    def run(self, source: str) -> Failed | None:
+        """Run a cell, and return how it failed, or None. Raises KeyboardInterrupt if it was interrupted."""
+        ...
+
+    def reported(self) -> Mapping[str, Any]:
+        """Return what else the event of the last cell says."""
+        ...
 
 
 def main() -> None:
-    """Do one job."""
+    """Do one job of the pre-check."""
+    do_one_job(_do)
+
+
+def do_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
+    """Read a job, do it, and end this process.
+
+    Args:
+        do: called with the job, and with a function that writes an event.
+    """
     job = json.load(sys.stdin)
     tell = _only_voice()
     try:
-        _do(job, tell)
+        do(job, tell)
+        tell({"end": True})
     except Exception as error:
         tell({"failed": f"{type(error).__name__}: {error}"})
     # Exit without waiting for threads and exit handlers of the notebook.
     os._exit(0)
 
 
-def _only_voice() -> Callable[[Mapping[str, Any]], None]:
+def _only_voice() -> Tell:
     """Return a function that writes events, and discard all other input and output, even below Python's streams."""
     pipe: IO[str] = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -63,55 +101,61 @@ def _only_voice() -> Callable[[Mapping[str, Any]], None]:
     return tell
 
 
-def _do(job: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> None:
-    limits = job["limits"]
-    shell = _shell()
-    clock = _Clock(tell, limits["seconds"])
+def run_cells(job: Mapping[str, Any], tell: Tell, runner: Runner) -> Clock:
+    """Run a job's cells, report how each ended, and return the clock that holds what is left of the time."""
+    clock = Clock(tell, job["limits"]["seconds"])
     for number, source in job["cells"]:
-        with (
-            contextlib.redirect_stdout(_Nowhere(limits["output"])),
-            contextlib.redirect_stderr(_Nowhere(limits["output"])),
-        ):
-            try:
-                result = clock.run({"cell": number}, limits["cell_seconds"], partial(_run, shell, source))
-                error = result.error_before_exec or result.error_in_exec
-            except _StoppedError as stopped:
-                error = stopped
-        if error is not None:
-            tell({"cell": number, "error": _in_words(error)})
-    namespace = shell.user_ns
-    for name in job["exercises"]:
         try:
-            reason = job["skipped"].get(name)
-            if reason:
-                outcome = _absent(name, reason)
-            else:
-                outcome = clock.run(
-                    {"exercise": name}, limits["exercise_seconds"], partial(_checked, name, namespace.get(name))
-                )
-        except _StoppedError as stopped:
+            failed = clock.run({"cell": number}, job["limits"]["cell_seconds"], partial(runner.run, source))
+        except FailureError as stopped:
+            failed = stopped.kind, str(stopped)
+        tell({"cell": number, "failed_by": failed, **runner.reported()})
+    return clock
+
+
+def _do(job: Mapping[str, Any], tell: Tell) -> None:
+    shell = _Shell(job["limits"]["output"])
+    clock = run_cells(job, tell, shell)
+    for name in job["exercises"]:
+        reason = job["skipped"].get(name)
+        try:
+            check = partial(_checked, name, shell.namespace.get(name))
+            outcome = (
+                _absent(name, reason)
+                if reason
+                else clock.run({"exercise": name}, job["limits"]["exercise_seconds"], check)
+            )
+        except FailureError as stopped:
             outcome = _absent(name, f"its check did not finish: {stopped}")
         tell({"exercise": name, **outcome})
-    tell({"end": True})
 
 
-def _shell() -> Any:
-    """Return a new shell after importing what every check needs, which does not count as the notebook's time."""
-    import torch  # noqa: F401
-    from IPython.core.interactiveshell import InteractiveShell
+class _Shell:
+    """Runs cells in IPython's shell, and discards what they print.
 
-    return InteractiveShell.instance()
+    Args:
+        most: how many characters a cell may print.
+    """
 
+    def __init__(self, most: int) -> None:
+        # Import what every check needs before the clock starts: it does not count as the notebook's time.
+        import torch  # noqa: F401
+        from IPython.core.interactiveshell import InteractiveShell
 
-def _run(shell: Any, source: str) -> Any:
-    result = shell.run_cell(source, store_history=False)
-    if isinstance(result.error_in_exec, KeyboardInterrupt):
-        raise result.error_in_exec
-    return result
+        self._shell = InteractiveShell.instance()
+        self._most = most
+        self.namespace = self._shell.user_ns
 
+    def run(self, source: str) -> Failed | None:
+        with contextlib.redirect_stdout(_Nowhere(self._most)), contextlib.redirect_stderr(_Nowhere(self._most)):
+            result = self._shell.run_cell(source, store_history=False)
+        error = result.error_before_exec or result.error_in_exec
+        if isinstance(error, (KeyboardInterrupt, OutputFloodError)):
+            raise error
+        return error and ("cell error", f"{type(error).__name__}: {error}")
 
-def _in_words(error: BaseException) -> str:
-    return str(error) if isinstance(error, (_StoppedError, OutputFloodError)) else f"{type(error).__name__}: {error}"
+    def reported(self) -> Mapping[str, Any]:
+        return {}
 
 
 def _checked(name: str, candidate: Any) -> dict[str, Any]:
@@ -160,11 +204,11 @@ class _Nowhere(io.TextIOBase):
         """Count some text."""
         self._left -= len(text)
         if self._left < 0:
-            raise OutputFloodError(f"It printed more than {self._most} characters and was stopped.")
+            raise OutputFloodError(self._most)
         return len(text)
 
 
-class _Clock:
+class Clock:
     """Runs actions one by one, reports the beginning of each, and interrupts those that take too long.
 
     Args:
@@ -172,7 +216,7 @@ class _Clock:
         seconds: how long all actions together may run.
     """
 
-    def __init__(self, tell: Callable[[Mapping[str, Any]], None], seconds: float) -> None:
+    def __init__(self, tell: Tell, seconds: float) -> None:
         self._tell = tell
         self._stop_at = time.monotonic() + seconds
         self._lock = threading.Lock()
@@ -187,17 +231,17 @@ class _Clock:
             seconds: how long it may take.
 
         Raises:
-            _StoppedError: if it was interrupted.
+            FailureError: if it was interrupted.
         """
         seconds = min(seconds, self._stop_at - time.monotonic())
         if seconds <= 0:
-            raise _StoppedError("It was not run: the notebook had used up its time.")
+            raise _TimeUsedUpError("It was not run: the notebook had used up its time.")
         self._tell({"begins": label, "seconds": seconds})
         try:
             with self._limited(seconds):
                 return action()
         except KeyboardInterrupt:
-            raise _StoppedError(f"It was stopped after {seconds:.3g} s.") from None
+            raise FailureError(f"It was stopped after {seconds:.3g} s.") from None
 
     @contextlib.contextmanager
     def _limited(self, seconds: float) -> Iterator[None]:

@@ -147,7 +147,8 @@ def validate(path: Path, limits: Limits = LIMITS) -> Validation:
     except RehearsalError as error:
         raise NotebookError(f"{path}: the notebook could not be run here: {error}") from error
     errors = [
-        CellError(number, _first_line(cells[number - 1]), outcome.errors[number]) for number in sorted(outcome.errors)
+        CellError(number, _first_line(cells[number - 1]), outcome.errors[number].text)
+        for number in sorted(outcome.errors)
     ]
     results = [(name, outcome.exercises.get(name, Missing("not checked", None))) for name in names]
     return Validation(

@@ -41,7 +41,8 @@ def kernel_environment(
         "HF_HUB_OFFLINE": "1",
         "IPYTHONDIR": str(folder / ".ipython"),
         "MKL_NUM_THREADS": "1",
-        "MPLBACKEND": "Agg",
+        # Figures appear in the notebook, as in Jupyter.
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "NBGRADER_EXECUTION": "autograde",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
@@ -49,7 +50,7 @@ def kernel_environment(
         "PYTHONHASHSEED": str(seed % 2**32),
         "TFCOURSE_DEVICE": device,
         "TOKENIZERS_PARALLELISM": "false",
-        # Compiling takes a minute and needs a compiler; the checks examine the code as it is written.
+        # torch.compile would start a C++ compiler, which the sandbox refuses: let it return the function unchanged.
         "TORCHDYNAMO_DISABLE": "1",
         "TRANSFORMERS_OFFLINE": "1",
     }

@@ -16,7 +16,7 @@ from autograder.commands.selftest import solve as module
 from autograder.commands.selftest.solve import devices, solve
 from autograder.course.authoring.chapter import find_chapter
 from autograder.course.authoring.solution_notebook import solution_notebook
-from autograder.engine.jupyter.kernel_executor import Execution, Submission
+from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
 

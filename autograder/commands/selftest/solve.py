@@ -16,8 +16,9 @@ from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.course.authoring.chapter import Chapter, find_chapter, grade_id, is_test
 from autograder.course.authoring.solution_notebook import hidden_test
 from autograder.course.authoring.sync import require_project_package
-from autograder.engine.jupyter.kernel_executor import Executor, KernelExecutor, Submission
+from autograder.engine.interface import Executor, Submission
 from autograder.engine.settings import GradingSettings, cuda_is_there, resolve_device
+from autograder.engine.workers.plain import PlainExecutor
 from autograder.errors import CourseError
 from autograder.intake.notebook.problem import problems_of
 
@@ -88,9 +89,9 @@ def solve(
     *,
     device: str = "cpu",
     progress: Callable[[str], None] = lambda step: None,
-    make_executor: Callable[[GradingSettings], Executor] = KernelExecutor,
+    make_executor: Callable[[GradingSettings], Executor] = PlainExecutor,
 ) -> list[SolveResult]:
-    """Run the solution notebooks and the stubs of some chapters, each from a clean kernel, on a device.
+    """Run the solution notebooks and the stubs of some chapters, each in a new process, on a device.
 
     The tests include the hidden tests, as in the grader.
 

@@ -33,14 +33,13 @@ from autograder.checking.verdict import VERDICT_MIME
 from autograder.checks import verdict_on
 from autograder.engine.cell_outputs import Outputs
 from autograder.engine.checker.behaviour import signature_of
-from autograder.engine.checker.cell_results import has_error, printed_by, show
+from autograder.engine.checker.cell_results import fail, has_error, is_refused, printed_by, remarks_on, show
 from autograder.engine.checker.deferred_tests import CheckCell, WaitingProcess, check_cell
-from autograder.engine.checker.remarks import remarks_on
 from autograder.engine.checker.remote_subject import RemoteSubject
 from autograder.engine.checker.rpc_client import CellLimits, LimitError, StudentClient
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
-from autograder.intake.notebook.problem import Problem, add_problems, problems_of
+from autograder.intake.notebook.problem import Problem, add_problems
 from autograder.intake.notebook.test_cells import check_total, error_output, is_test, name_of, settle
 from autograder.static_analysis.cell_ast import syntax_error
 
@@ -92,11 +91,7 @@ class Checker:
             files: what lies beside it, by relative path.
         """
         self._files = dict(files or {})
-        fatal = next((problem for problem in problems_of(notebook) if problem.fatal), None)
-        if fatal is not None:
-            for cell in notebook.cells:
-                if is_test(cell):
-                    cell.outputs = [error_output("not gradable", fatal.what)]
+        if is_refused(notebook):
             return
         cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
         checks = ((index, check_cell(cell, self._settings.kept_output)) for index, cell in cells if is_test(cell))
@@ -309,8 +304,7 @@ class Checker:
             self._problems.append(Problem("cell error", message, where=name_of(cell, index)))
 
     def _fail(self, cell: NotebookNode, index: int, kind: str, message: str) -> None:
-        streams = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
-        cell.outputs = [*streams, error_output(kind, message)]
+        fail(cell, kind, message)
         self._problems.append(Problem(kind, message, where=name_of(cell, index)))
 
     def _allowance(self, cell: Mapping[str, Any]) -> CellLimits:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbformat import NotebookNode, reader
 
-from autograder.engine.checker.output_limit import limit_outputs
+from autograder.engine.checker.cell_results import limit_outputs, refuse
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.sandbox import linux
 from autograder.engine.sandbox.lockdown import limit_memory
@@ -287,13 +287,10 @@ class Engine:
 def as_ungradable(notebook: str, reason: str) -> str:
     """Return a notebook whose test cells have the error that grading did not finish."""
     from autograder.intake.notebook.problem import Problem, add_problems
-    from autograder.intake.notebook.test_cells import error_output, is_test
 
     message = f"Grading it did not come to an end, again and again ({reason}); it was given no points."
     content = reader.reads(notebook)
-    for cell in content.cells:
-        if is_test(cell):
-            cell.outputs = [error_output("not gradable", message)]
+    refuse(content, message)
     add_problems(content, [Problem("grading stopped", message, do="Look at its code, or replay it.", fatal=True)])
     return json.dumps(content, ensure_ascii=False)
 

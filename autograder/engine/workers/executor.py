@@ -226,9 +226,9 @@ def _has_workers() -> bool:
 
 
 def executor_for(settings: GradingSettings) -> Executor:
-    """Return this machine's executor: a worker process, or a kernel per submission if processes do not inherit sockets."""
+    """Return this machine's executor: a worker process, or a process per submission if processes do not inherit sockets."""
     if _has_workers():
         return WorkerExecutor(settings)
-    from autograder.engine.jupyter.kernel_executor import KernelExecutor
+    from autograder.engine.workers.plain import PlainExecutor
 
-    return KernelExecutor(settings)
+    return PlainExecutor(settings)

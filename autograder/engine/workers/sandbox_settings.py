@@ -35,11 +35,4 @@ def engine_settings(settings: GradingSettings, packages: str = "") -> SandboxSet
 
 def student_environment(settings: GradingSettings, folder: Path) -> Mapping[str, str]:
     """Return the environment variables of a student's process; ``folder`` is the zygote's own folder."""
-    environment = kernel_environment(folder, device=settings.device, seed=settings.student_seed)
-    overrides = {
-        # Figures appear in the notebook, as in Jupyter.
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        # torch.compile would start a C++ compiler, which the sandbox refuses: let it return the function unchanged.
-        "TORCHDYNAMO_DISABLE": "1",
-    }
-    return {**environment, **overrides}
+    return kernel_environment(folder, device=settings.device, seed=settings.student_seed)

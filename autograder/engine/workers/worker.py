@@ -94,9 +94,9 @@ def _create_executor(settings: GradingSettings, standby: Standby | None) -> Exec
     try:
         if settings.warm:
             return Engine(settings, standby)
-        from autograder.engine.jupyter.kernel_executor import KernelExecutor
+        from autograder.engine.workers.plain import PlainExecutor
 
-        return KernelExecutor(settings)
+        return PlainExecutor(settings)
     except OSError as error:  # no room for temporary files, no process, no memory
         return FailedExecutor(f"a worker could not be made ready ({type(error).__name__}: {error})")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograder.engine.checker.output_limit import LONGEST_OUTPUTS, limit_outputs
+from autograder.engine.checker.cell_results import LONGEST_OUTPUTS, limit_outputs
 from autograder.engine.interface import Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.engine import Engine

@@ -1,1 +1,0 @@
-"""Execute notebooks in ordinary Jupyter kernels."""

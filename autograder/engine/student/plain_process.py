@@ -1,0 +1,60 @@
+"""Run a notebook's cells in a process without a sandbox, and report their outputs; a program that ``workers/plain.py`` starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from autograder.checking.rehearsal_process import Failed, OutputFloodError, Tell, do_one_job, run_cells
+from autograder.checking.verdict import VERDICT_MIME
+from autograder.engine import seeding
+from autograder.engine.cell_outputs import Outputs
+from autograder.engine.student.cell_shell import make_shell
+
+
+def main() -> None:
+    """Do one job."""
+    do_one_job(_do)
+
+
+def _do(job: Mapping[str, Any], tell: Tell) -> None:
+    runner = _Shell(job["limits"]["output"], job["limits"]["kept"])
+    seeding.seed_all(job["limits"]["seed"])
+    run_cells(job, tell, runner)
+
+
+class _Shell:
+    """Runs cells in the shell of the sandbox's processes, and collects their outputs.
+
+    Args:
+        most: how many characters a cell may print.
+        kept: how many of them are kept.
+    """
+
+    def __init__(self, most: int, kept: int) -> None:
+        self._shell = make_shell()
+        self._most, self._kept = most, kept
+        self._outputs = Outputs(kept)
+
+    def run(self, source: str) -> Failed | None:
+        outputs = self._outputs = Outputs(self._kept)
+        self._shell.run(source, self._take)
+        if outputs.characters > self._most:
+            raise OutputFloodError(self._most)
+        error = next((output for output in outputs.items if output["output_type"] == "error"), None)
+        if error is None:
+            return None
+        if error["ename"] == "KeyboardInterrupt":
+            raise KeyboardInterrupt
+        return "cell error", f"The cell raised {error['ename']}: {error['evalue'].strip()}"
+
+    def _take(self, output: dict[str, Any]) -> None:
+        self._outputs.add(output)
+        if self._outputs.characters > self._most and output["output_type"] == "stream":
+            raise OutputFloodError(self._most)
+        verdict, last = output.get("data", {}).get(VERDICT_MIME), self._outputs.items[-1:]
+        if verdict and last[0]["output_type"] == "execute_result":  # here the student's process decides
+            last[0]["data"][VERDICT_MIME] = verdict
+
+    def reported(self) -> Mapping[str, Any]:
+        return {"outputs": self._outputs.items}
