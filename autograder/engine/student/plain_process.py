@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def _do(job: Mapping[str, Any], tell: Tell) -> None:
-    runner = _Shell(job["limits"]["output"], job["limits"]["kept"])
+    runner = _Shell(job["limits"]["output"], job["limits"]["longest"])
     seeding.seed_all(job["limits"]["seed"])
     run_cells(job, tell, runner)
 
@@ -28,16 +28,16 @@ class _Shell:
 
     Args:
         most: how many characters a cell may print.
-        kept: how many of them are kept.
+        longest: how many of them it keeps.
     """
 
-    def __init__(self, most: int, kept: int) -> None:
+    def __init__(self, most: int, longest: int) -> None:
         self._shell = make_shell()
-        self._most, self._kept = most, kept
-        self._outputs = Outputs(kept)
+        self._most, self._longest = most, longest
+        self._outputs = Outputs(longest)
 
     def run(self, source: str) -> Failed | None:
-        outputs = self._outputs = Outputs(self._kept)
+        outputs = self._outputs = Outputs(self._longest)
         self._shell.run(source, self._take)
         if outputs.characters > self._most:
             raise OutputFloodError(self._most)

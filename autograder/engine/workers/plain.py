@@ -1,6 +1,6 @@
 """Run a submission in a process without a sandbox, where the system offers none; there the student's process decides.
 
-Whatever the submission's code does becomes a result, and never a failure of the grader.
+Any behaviour of the submission's code becomes a result, and never a failure of the grader.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROGRAM = "autograder.engine.student.plain_process"
 
 @dataclass(frozen=True, kw_only=True)
 class _Limits(Limits):
-    kept: int  # how many of a cell's characters are kept
+    longest: int  # how many of a cell's characters are kept
     seed: int  # seeds the process's random numbers
 
 
@@ -73,7 +73,7 @@ class PlainExecutor:
             seconds=settings.submission_seconds,
             output=settings.flood_output,
             restarts=settings.restarts,
-            kept=settings.kept_output,
+            longest=settings.kept_output,
             seed=settings.student_seed,
         )
         device, work = resolve_device(settings.device), folder / "work"
