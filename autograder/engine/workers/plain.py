@@ -56,7 +56,7 @@ class PlainExecutor:
         }
         with TemporaryDirectory(prefix="tfcourse-", ignore_cleanup_errors=True) as folder:
             outcome = self._outcome([(index, cell.source) for index, cell in code.items()], Path(folder))
-        problems = [problem for index, cell in code.items() for problem in _settled(cell, index, outcome)]
+        problems = [problem for index, cell in code.items() for problem in _problems_of(cell, index, outcome)]
         not_run = code.keys() - outcome.outputs.keys() - outcome.errors.keys()
         if not_run:
             message = f"{self.settings.restarts + 1} cells brought the process down; what follows was not run."
@@ -85,12 +85,12 @@ class PlainExecutor:
         """Do nothing: it holds no resources between two submissions."""
 
 
-def _settled(cell: Any, index: int, outcome: Rehearsal) -> list[Problem]:
+def _problems_of(cell: Any, index: int, outcome: Rehearsal) -> list[Problem]:
     """Give a cell its outputs, and return the problem that it has, if any; a test cell with one gets no points."""
     cell.outputs = nbformat.from_dict(outcome.outputs.get(index, []))
     failure = outcome.errors.get(index)
     if is_test(cell) and (failure is None or failure.kind == "cell error"):
-        failure = Failure(*unsettled) if (unsettled := settle(cell)) else None
+        failure = Failure(*missing) if (missing := settle(cell)) else None
     if failure is None:
         return []
     if failure.kind != "cell error":
