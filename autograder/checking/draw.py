@@ -60,7 +60,7 @@ class Case:
 def _fill(generator: torch.Generator, key: bytes) -> None:
     """Fill a generator's whole state from a key.
 
-    `manual_seed` uses 32 bits of its number, so that somebody who knows a few bits of what is drawn can find the rest by trying all seeds. The
+    `manual_seed` uses 32 bits of its number: somebody who knows a few bits of what is drawn could find the rest by trying all seeds. The
     state of the Mersenne Twister has 624 words of 32 bits; PyTorch stores each in 64 bits, after three fields of 8 bytes.
     """
     words = np.frombuffer(hashlib.shake_256(key).digest(4 * _WORDS), "<u4").astype("<u8")
