@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.course.folder import Course
+from tests.autograder.grading.scripted import Scripted, without_workers
 
 Run = Callable[..., Result]
 Snapshot = Callable[[Path], dict[str, str]]
@@ -242,7 +243,8 @@ def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_
     handed_in.mkdir()
     for student in ("ada", "bo"):
         (handed_in / f"{student}.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
-    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu", "--allow-weaker-isolation"]
+    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu"]
+    without_workers(monkeypatch, Scripted())
 
     with monkeypatch.context() as full:
         full_for(full, "bo")

@@ -29,7 +29,7 @@ from autograder.grading.reports.student_work import read_student_work
 from autograder.intake.downloads.collect import collect
 
 from .conftest import CHAPTER, Fill, HandIn
-from .scripted import Scripted
+from .scripted import Scripted, without_workers
 
 POINTS = {"causal_mask": 3.0}
 EXECUTOR = Scripted({"ada/a.ipynb": POINTS})
@@ -146,7 +146,11 @@ def test_what_cannot_be_chosen_is_refused_and_changes_nothing(
     assert snapshot(open_course.root) == before
 
 
-def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_chooses(open_course: Course) -> None:
+def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_chooses(
+    open_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_workers(monkeypatch, EXECUTOR)
+
     def run(*words: str) -> Result:
         return CliRunner().invoke(main, [*words, "--course", str(open_course.root)], catch_exceptions=False)
 
@@ -159,7 +163,7 @@ def test_the_commands_say_what_is_to_decide_and_end_with_1_until_somebody_choose
     done = run("choose", "ada", CHAPTER, "b.ipynb", "--device", "cpu", "--jobs", "1")
     assert done.exit_code == 0
     assert run("export", CHAPTER).exit_code == 0
-    assert {result.student: result.score for result in read_results(open_course, CHAPTER)} == {"ada": 14, "bo": 14}
+    assert {result.student: result.score for result in read_results(open_course, CHAPTER)} == {"ada": 3, "bo": 3}
     folder = open_course.folder("submitted", "bo", CHAPTER)
     (folder / f"{CHAPTER} (conflicted copy 2026-11-02).ipynb").write_text("{}")
     done = run("autograde", CHAPTER, "--device", "cpu", "--jobs", "1")
