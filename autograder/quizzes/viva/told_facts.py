@@ -2,8 +2,8 @@
 
 Protects against:
 
-- facts about other code, other inputs or other rows than the course's: inputs, rows and results of visible inputs are compared with the
-  student package and the reference, changes with those that the code admits
+- facts about other code, inputs or rows: inputs and rows are compared with the student package, results of visible inputs with the
+  reference, and changes with all that the code admits
 - facts that :func:`autograder.quizzes.questions.facts.gather` cannot have made: too many, too long, or not text
 - code and facts that take any time or memory: one student's fault costs that student's questions
 
