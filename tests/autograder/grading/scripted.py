@@ -14,7 +14,6 @@ from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.engine import as_ungradable
-from autograder.engine.workers.executor import WorkerPool
 
 
 @dataclass
@@ -70,5 +69,5 @@ class Scripted:
 
 def without_workers(patch: pytest.MonkeyPatch, executor: Scripted) -> None:
     """Have commands ask an executor, and start no worker, which takes seconds."""
-    patch.setattr(WorkerPool, "start", lambda *_: None)
+    patch.setattr("autograder.engine.workers.executor.WorkerPool.start", lambda *_: None)
     patch.setattr("autograder.grading.dispatch._executions_here", lambda _, __, work: map(executor.grade_one, work))
