@@ -50,10 +50,10 @@ def sealed() -> Callable[..., None]:
 
     It is called before a student's cells run. They import copies of these modules afterwards, and a changed copy changes no facts.
     """
-    for name in [name for name in sys.modules if name.startswith(_SEALED)]:
-        package, _, child = name.rpartition(".")
-        vars(sys.modules.get(package, sys)).pop(child, None)
-    for name in [name for name in sys.modules if name.startswith(_SEALED)]:
+    names = [name for name in sys.modules if name.startswith(_SEALED)]
+    for package, _, child in (name.rpartition(".") for name in names):
+        vars(sys.modules[package]).pop(child, None)
+    for name in names:
         del sys.modules[name]
     return print_facts
 

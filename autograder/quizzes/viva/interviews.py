@@ -27,6 +27,7 @@ from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
 from autograder.grading.submissions import files_of
+from autograder.intake.downloads.archive import printable
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.test_cells import is_locked, is_test
 from autograder.intake.roster import read_roster
@@ -171,7 +172,7 @@ class _Task:
     problem: str  # why there are no definitions to ask about
 
     def interview(self, problem: str = "", parts: Sequence[Part] = ()) -> Interview:
-        return Interview(self.student, self.name, tuple(parts), problem, self.made_from, self.count)
+        return Interview(self.student, self.name, tuple(parts), printable(problem), self.made_from, self.count)
 
 
 def _task(
@@ -236,7 +237,8 @@ def _made(task: _Task, execution: Execution, package: str, process: LimitedProce
     printed = "".join(_text(output) for output in outputs if output.get("output_type") == "stream")
     errors = [output for output in outputs if output.get("output_type") == "error"]
     if errors and task.mark not in printed:
-        return task.interview(f"the code could not be run for questions ({_error_text(errors[0])})")
+        text = f"{errors[0].get('ename')}: {errors[0].get('evalue')}"[:200]
+        return task.interview(f"the code could not be run for questions ({text})")
     try:
         made = process.call(
             parts_of, printed, task.mark, task.sources, package, task.seed, task.count, seconds=_MAKING_SECONDS
@@ -251,12 +253,6 @@ def _made(task: _Task, execution: Execution, package: str, process: LimitedProce
 def _text(output: Mapping[str, Any]) -> str:
     text: str | Sequence[str] = output.get("text", "")
     return text if isinstance(text, str) else "".join(text)
-
-
-def _error_text(output: Mapping[str, Any]) -> str:
-    """Return an error of a student's code without the characters that a terminal obeys."""
-    text = f"{output.get('ename')}: {output.get('evalue')}"[:200]
-    return text.encode("unicode_escape").decode()
 
 
 def _path(course: Course, chapter: str, student: str) -> Path:

@@ -127,6 +127,7 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
     Raises:
         ValueError: if they cannot be facts about this code.
     """
+    json.dumps(data, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written to a page
     facts = msgspec.convert(data, Facts, str_keys=True)
     code = Code(exercise, source, {})
     parts = layout(code.tree)
@@ -152,7 +153,7 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
         hidden_lines=tuple(sorted(parts.docstring)),
         rows=rows,
-        # What the code returns otherwise than the reference, no other student could check.
+        # No question asks for a result that differs from the reference's: it may be made up.
         runs=tuple(run if run.result == expected[run.number] else replace(run, result="") for run in facts.runs),
         changes=facts.changes,
     )
@@ -164,17 +165,17 @@ def _lines(run: RunFacts) -> Iterator[int]:
 
 
 def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
-    """Yield the length of every text, in bytes, with the length that it may have."""
+    """Yield the length of every text, with the length that it may have."""
     for run in facts.runs:
         for point in run.points:
-            yield len(point.text.encode()), LONGEST_EXPRESSION
-            yield len(point.shown.encode()), LONGEST_VALUE
-            yield len(point.sort.encode()), LONGEST_VALUE
-        yield from ((len(name.encode()), LONGEST_EXPRESSION) for name in run.parameters)
-        yield len(run.result.encode()), LONGEST_RESULT
+            yield len(point.text), LONGEST_EXPRESSION
+            yield len(point.shown), LONGEST_VALUE
+            yield len(point.sort), LONGEST_VALUE
+        yield from ((len(name), LONGEST_EXPRESSION) for name in run.parameters)
+        yield len(run.result), LONGEST_RESULT
     for change in facts.changes:
-        yield len(change.seen.encode()), _LONGEST_MESSAGE
-        yield from ((len(text.encode()), LONGEST_RESULT) for text in change.results.values())
+        yield len(change.seen), _LONGEST_MESSAGE
+        yield from ((len(text), LONGEST_RESULT) for text in change.results.values())
 
 
 def _are_possible(code: Code, told: Sequence[tuple[int, str, str]]) -> bool:
