@@ -24,13 +24,14 @@ from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.interface import Execution
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading import prepare, recorder
+from autograder.grading import outcome, recorder
+from autograder.grading import run as run_module
 from autograder.grading.autograde import autograde
+from autograder.grading.outcome import parsed
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.grading.record.journal import open_journal
 from autograder.grading.record.results import GradeResult, read_results
-from autograder.grading.recorder import parsed
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted
@@ -161,7 +162,7 @@ def test_what_fails_in_two_runs_gets_no_points(
     for student in ("ann", "ben"):
         hand_in(student, filled())
     executor = LOST if broken == "execute" else Scripted()
-    places: dict[str, tuple[Any, str]] = {"sanitise": (prepare, "submission"), "record": (GradebookWriter, "record")}
+    places: dict[str, tuple[Any, str]] = {"sanitise": (run_module, "submission"), "record": (GradebookWriter, "record")}
     owner, name = places.get(broken, (None, ""))
     real = getattr(owner, name, None)
 
@@ -199,7 +200,7 @@ def test_a_notebook_that_is_not_the_one_that_was_sent_is_not_recorded(
             executed.cells[0].source += "!"
         return executed
 
-    monkeypatch.setattr(recorder, "parsed", change)
+    monkeypatch.setattr(outcome, "parsed", change)
     assert statuses(course) == ["not recorded", "graded"]
 
 
