@@ -109,10 +109,10 @@ def autograde(
         recorder = Recorder(course, manifest, limits, books, journal, submission_states(course, chapter), force)
         run = Run(Judge(course, manifest, limits, made_with), recorder)
         journal.write("run begins", submissions=len(names), jobs=jobs, device=limits.device, force=force)
-        if force:
-            journal.stale(names)
         results: list[GradeResult] = []
         try:
+            if force:
+                journal.stale(names)
             for result in run.results(names, make_executor, workers):
                 progress(result)
                 results.append(result)
