@@ -21,9 +21,7 @@ from autograder.grading.course_settings import (
     provenance,
     require_student_package,
 )
-from autograder.grading.dispatch import MakeExecutor
 from autograder.grading.late_work import update_penalties
-from autograder.grading.outcome import Judge
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.journal import (
@@ -33,7 +31,7 @@ from autograder.grading.record.journal import (
 from autograder.grading.record.results import GradeResult, read_result
 from autograder.grading.record.signatures import remove_orphans
 from autograder.grading.recorder import Recorder
-from autograder.grading.run import Run
+from autograder.grading.run import Judge, MakeExecutor, Run
 from autograder.grading.submissions import wanted_students
 from autograder.intake.notebook.manifest import released_manifest
 from autograder.intake.roster import gradebook_names

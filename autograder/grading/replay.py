@@ -13,12 +13,10 @@ from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
 from autograder.grading.course_settings import as_released, provenance
-from autograder.grading.dispatch import MakeExecutor
 from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.feedback.pages import PLAIN
-from autograder.grading.outcome import Judge, Outcome
 from autograder.grading.record.results import ExerciseResult, GradeResult, read_result
-from autograder.grading.run import Run
+from autograder.grading.run import Judge, MakeExecutor, Outcome, Run
 from autograder.intake.downloads.journal import OPEN_TIMES
 from autograder.intake.notebook.manifest import Manifest, released_manifest
 

@@ -24,14 +24,14 @@ from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.interface import Execution
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading import outcome, recorder
+from autograder.grading import recorder
 from autograder.grading import run as run_module
 from autograder.grading.autograde import autograde
-from autograder.grading.outcome import parsed
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.grading.record.journal import open_journal
 from autograder.grading.record.results import GradeResult, read_results
+from autograder.grading.run import parsed
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted
@@ -200,7 +200,7 @@ def test_a_notebook_that_is_not_the_one_that_was_sent_is_not_recorded(
             executed.cells[0].source += "!"
         return executed
 
-    monkeypatch.setattr(outcome, "parsed", change)
+    monkeypatch.setattr(run_module, "parsed", change)
     assert statuses(course) == ["not recorded", "graded"]
 
 
@@ -272,7 +272,7 @@ def test_a_submission_of_which_nothing_comes_is_not_passed_over(
     course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand_in("ann", filled())
-    monkeypatch.setattr("autograder.grading.dispatch.run_concurrently", lambda *arguments, **options: iter(()))
+    monkeypatch.setattr("autograder.grading.run.run_concurrently", lambda *arguments, **options: iter(()))
     with pytest.raises(RuntimeError, match="no result for ann"):
         autograde(course, CHAPTER, device="cpu", make_executor=Scripted())
 
