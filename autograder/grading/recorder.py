@@ -40,7 +40,7 @@ class Recorder:
     standings: Mapping[str, SubmissionState]  # each submission's state in the journal before the run
     force: bool  # whether unchanged submissions run again
 
-    def known(self, student: str, digest: str) -> GradeResult | None:
+    def stored(self, student: str, digest: str) -> GradeResult | None:
         """Return the result of an unchanged submission that was graded in the same way; it is complete, and in the gradebook."""
         stored = None if self.force else self._stored(student)
         if stored is None or self._standing(student).last_event != RECORDED or stored.status == "not recorded":
@@ -53,7 +53,7 @@ class Recorder:
         return self._with_present_times(stored)
 
     def _is_complete(self, stored: GradeResult) -> bool:
-        """Return whether the graded notebook is there; where none was handed in there is none that was graded."""
+        """Return whether the graded notebook is there; without a submitted notebook none is expected."""
         chapter = self.manifest.chapter
         graded = self.course.folder("autograded", stored.student, chapter).is_dir()
         handed_in = submitted_notebook(self.course, chapter, stored.student).is_file()
@@ -116,8 +116,8 @@ class Recorder:
                 result, by_submission = replace(result, submission=before.submission), False
         self._write(result, {})
         (problem,) = result.problems
-        lost = result.submission if by_submission else ""
-        self.journal.write(FAILED, student=result.student, kind=problem.kind, what=problem.what, lost=lost)
+        failed_submission = result.submission if by_submission else ""
+        self.journal.write(FAILED, student=result.student, kind=problem.kind, what=problem.what, lost=failed_submission)
         return result
 
     def _write(self, result: GradeResult, signatures: Mapping[str, Any]) -> None:

@@ -122,7 +122,7 @@ class _Comparison:
 
     recorded: Mapping[str, GradeResult]
 
-    def known(self, student: str, digest: str) -> GradeResult | None:
+    def stored(self, student: str, digest: str) -> GradeResult | None:
         return None
 
     def failed_before(self, student: str, digest: str) -> bool:

@@ -111,7 +111,7 @@ class Judge:
             raise RecordError(execution.failure, by_submission=bool(execution.notebook))
         notebook = parsed(execution)
         if text_hash(notebook) != text:
-            raise RecordError("the notebook that was run is not the one that was sent")
+            raise RecordError("the executed notebook differs from the submitted notebook")
         self._refuse_wrong_tests(notebook)
         problems = tuple(problems_of(notebook))
         fatal = any(problem.fatal for problem in problems)
@@ -145,9 +145,9 @@ class Judge:
 
     def unsafe_name(self, student: str, digest: str) -> Outcome:
         """Say that nbgrader cannot use the student's id."""
-        place, what = f"submitted/{student}", "nbgrader cannot use this student id."
+        message, folder = "nbgrader cannot use this student id.", f"submitted/{student}"
         return Outcome(
-            self._result(student, digest, "not recorded", Problem("unsafe name", what, place, _RENAME, fatal=True))
+            self._result(student, digest, "not recorded", Problem("unsafe name", message, folder, _RENAME, fatal=True))
         )
 
     def failure(self, student: str, digest: str, error: RecordError, *, again: bool) -> Outcome:
@@ -214,7 +214,7 @@ _UNREADABLE = "unreadable"
 class Sink(Protocol):
     """Keeps what comes of submissions."""
 
-    def known(self, student: str, digest: str) -> GradeResult | None:
+    def stored(self, student: str, digest: str) -> GradeResult | None:
         """Return the result of a submission that need not run, by the hash of the submission; else None."""
 
     def failed_before(self, student: str, digest: str) -> bool:
@@ -248,7 +248,7 @@ class Run:
         with WorkerPool() if workers is None else nullcontext(workers) as pool:
             for execution in executions(make_executor, settings, self._submissions(students), workers=pool):
                 yield from self._taken()
-                yield self._kept(execution.student, partial(self._executed, execution), again)
+                yield self._recorded(execution.student, partial(self._executed, execution), again)
             yield from self._taken()
             for count in sorted({len(several) for several in self._several.values()}):
                 chosen = {student: several for student, several in self._several.items() if len(several) == count}
@@ -260,7 +260,7 @@ class Run:
                     if len(done[student]) == count:
                         undecided = partial(self.judge.undecided, student, self._hashes[student], done.pop(student))
                         # Which of several notebooks is the cause is open, so a second failure does not count.
-                        yield self._kept(student, undecided, lambda student, digest: False)
+                        yield self._recorded(student, undecided, lambda student, digest: False)
 
     def _taken(self) -> Iterator[GradeResult]:
         while self._early:
@@ -289,8 +289,8 @@ class Run:
         digest = self._hashes[student] = submission_hash(path, companions.files)
         if not is_safe(student):
             return self.sink.keep(self.judge.unsafe_name(student, digest))
-        if known := self.sink.known(student, digest):
-            return known
+        if stored := self.sink.stored(student, digest):
+            return stored
         if several := undecided_notebooks(path.parent, manifest.chapter):
             return [submission(f"{student}/{name}", path.with_name(name), manifest, companions)[0] for name in several]
         if not path.is_file():
@@ -304,7 +304,7 @@ class Run:
         again = self.sink.failed_before(student, digest)
         return self.judge.executed(execution, digest, self._texts[student], again=again)
 
-    def _kept(self, student: str, judged: Callable[[], Outcome], again: _FailedBefore) -> GradeResult:
+    def _recorded(self, student: str, judged: Callable[[], Outcome], again: _FailedBefore) -> GradeResult:
         try:
             return self.sink.keep(judged())
         except Exception as error:
@@ -318,4 +318,4 @@ class Run:
         try:
             return self.sink.keep(self.judge.failure(student, digest, failure, again=again(student, digest)))
         except RecordError as unkept:
-            return self.sink.keep(self.judge.failure(student, digest, unkept, again=False))
+            return self.sink.keep(self.judge.failure(student, digest, RecordError(str(unkept)), again=False))

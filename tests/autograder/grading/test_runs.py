@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -30,8 +31,11 @@ from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.grading.record.journal import open_journal
+from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.run import parsed
+from autograder.intake.notebook.attached_files import CompanionFiles
+from autograder.intake.notebook.manifest import released_manifest
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted
@@ -387,3 +391,31 @@ def test_a_list_that_cannot_be_read_is_told_with_a_way_out(course: Course) -> No
     with pytest.raises(CourseError, match=SAVED_AS) as refused:
         make(course)
     assert "--course" in refused.value.do
+
+
+@pytest.mark.parametrize(
+    ("text", "failure", "again", "status"),
+    [
+        ("sent", "", False, "graded"),
+        ("sent", "ClosedError", True, "graded"),
+        ("sent", "ClosedError", False, "may be its fault"),
+        ("", "ClosedError", True, "is the grader's"),
+        ("other", "", True, "is the grader's"),
+        ("[", "", False, "may be its fault"),
+        ("[", "", True, "not gradable"),
+    ],
+)
+def test_whose_failure_it_is_follows_from_the_execution_and_from_the_run_before(
+    course: Course, filled: Fill, hand_in: HandIn, text: str, failure: str, again: bool, status: str
+) -> None:
+    manifest = released_manifest(course, CHAPTER)
+    judge = run_module.Judge(course, manifest, GradingSettings(seed=7), Provenance)
+    sent, digest = run_module.submission("ann", hand_in("ann", filled()), manifest, CompanionFiles({}, ()))
+    done = replace(Scripted().grade_one(sent), failure=failure)
+    done = done if text in ("sent", "other") else replace(done, notebook=text)
+    try:
+        outcome = judge.executed(done, "hash", "" if text == "other" else digest, again=again)
+    except RecordError as error:
+        outcome = judge.failure("ann", "hash", error, again=again)
+    fault = "may be its fault" if outcome.by_submission else "is the grader's"
+    assert (fault if outcome.result.status == "not recorded" else outcome.result.status) == status
