@@ -11,7 +11,8 @@ from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 from traitlets.config import Config
 
-from autograder.grading.feedback.markup import _ATTRIBUTES, _TAGS, formula, markdown
+from autograder.grading.feedback.formula import _ATTRIBUTES, _TAGS, formula
+from autograder.grading.feedback.markup import markdown
 from autograder.grading.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.plugin import configure
 from autograder.intake.notebook.images import image_base64, safe_images
