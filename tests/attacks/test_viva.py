@@ -28,6 +28,18 @@ RIGHT = """def causal_mask(T, device=None):
     return mask"""
 MARKUP = "</pre><script>window.hostile = 1</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
 
+# A module that prints facts about an input, and rows, of a student's own.
+FORGED = (
+    "import json, sys, types\nforged = types.ModuleType('forged')\n"
+    "def forge(sources, names, mark, enough):\n"
+    "    run = dict(input='T = 3', complete=True, number=0, result='', counts={}, parameters={},\n"
+    "        points=[dict(line=n, text='rows', after=True, visit=0, sort='shape', shown=f'({n}, 7)') for n in (2, 3, 4, 5)])\n"
+    "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], statements=[], hidden_lines=[], rows={}, changes=[],\n"
+    "        runs=[run | dict(input='an input that I have thought of', number=n) for n in range(4)])\n"
+    "    print(mark + json.dumps(facts))\n"
+    "forged.print_facts = forged.gather = forge\n"
+)
+
 
 def when_traced(action: str) -> str:
     return RIGHT.replace(
@@ -44,11 +56,27 @@ CODE = {
     "switches-tracing-off": when_traced("sys.settrace(None)"),
     "ends-its-process": when_traced("os._exit(0)"),
     "markup": RIGHT.replace("    rows", f'    """{MARKUP}"""\n    text = "{MARKUP}"  # {MARKUP}\n    rows', 1),
-    "forges-facts": "import autograder.quizzes.questions.with_recordings as w\n"
-    f'w.print_facts = lambda sources, names, mark, enough: print(mark + \'{{"source": "{MARKUP}"}}\')\n\n\n' + RIGHT,
+    # In place of what makes facts: a module under its name, its functions, those of the check, and the loaded function itself.
+    "replaces-a-module": f"{FORGED}sys.modules['autograder.quizzes.questions.with_recordings'] = forged\n\n\n" + RIGHT,
+    "replaces-functions": f"{FORGED}import autograder.quizzes.questions.with_recordings as w\n"
+    "w.gather = w.print_facts = w.questions = forged.gather\n\n\n" + RIGHT,
+    "replaces-the-check": "import autograder.checking.subject as s\ns.LocalSubject.observe = None\n\n\n" + RIGHT,
+    "replaces-what-waits": f"{FORGED}for name in list(globals()):\n"
+    "    if callable(globals()[name]) and len(name) == 33:\n        globals()[name] = forged.print_facts\n\n\n" + RIGHT,
+    "forbids-the-module": "import sys\nsys.modules['autograder.quizzes.questions'] = None\n\n\n" + RIGHT,
+    "raises-what-looks-ours": "for name in list(globals()):\n    if callable(globals()[name]) and len(name) == 33:\n"
+    "        globals()[name] = lambda *a: (_ for _ in ()).throw(ImportError('autograder.quizzes.questions\\x1b[2J'))\n\n\n"
+    + RIGHT,
     "floods": "import sys\n\n\n" + when_traced("sys.__stdout__.write('x' * 10**7)"),
 }
-WITHOUT = {"differs-when-traced", "never-ends-when-traced", "switches-tracing-off", "ends-its-process", "forges-facts"}
+WITHOUT = {
+    "differs-when-traced",
+    "never-ends-when-traced",
+    "switches-tracing-off",
+    "ends-its-process",
+    "replaces-what-waits",
+    "raises-what-looks-ours",
+}
 
 
 def hand_in(course: Course, student: str, code: str) -> None:
@@ -85,6 +113,8 @@ def test_hostile_code_gives_no_question_or_right_ones_and_no_markup(made: tuple[
     for student, interview in by_student.items():
         assert interview.count == (0 if student in WITHOUT else 4), (student, interview.problem)
         assert bool(interview.problem) == (student in WITHOUT)
+        assert interview.problem.isprintable()
+        assert not any("thought of" in question.text for _, question in interview.questions)
     for name in ("questions", "keys"):
         html = page(name, found, "chapter")
         assert not re.search(r"<(script|img|iframe|a|form|svg|object|link)\b", html)

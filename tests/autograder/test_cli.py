@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from autograder.commands.main import main
 from autograder.course.folder import Course
+from tests.autograder.grading.scripted import Scripted, without_workers
 
 Run = Callable[..., Result]
 Snapshot = Callable[[Path], dict[str, str]]
@@ -242,12 +243,12 @@ def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_
     handed_in.mkdir()
     for student in ("ada", "bo"):
         (handed_in / f"{student}.ipynb").write_text(notebook(CHAPTER), encoding="utf-8")
-    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu", "--allow-weaker-isolation"]
+    words = ["--course", course_dir, "--jobs", 1, "--device", "cpu"]
+    without_workers(monkeypatch, Scripted())
 
     with monkeypatch.context() as full:
         full_for(full, "bo")
         first = run("autograde", "04", "--submissions", handed_in, *words)
-    again = f"--submissions {shlex.quote(str(handed_in))}"
     assert first.exit_code == 1
     assert f"{CHAPTER}: 1 of 2 submissions graded" in first.stdout
     assert "bo.ipynb: bo: it could not be brought in (No space left on device)" in first.stdout
@@ -255,13 +256,12 @@ def test_who_found_no_room_on_the_disk_is_named_by_every_command_until_the_work_
         told = run(*command)
         assert told.exit_code == 1
         assert f"submissions of {CHAPTER} are not in the course folder: bo." in told.stdout
-        assert again in told.stdout
+        assert f"--submissions {shlex.quote(str(handed_in))}" in told.stdout
         data = json.loads(run(*command, "--json").stdout)
         assert [item["student"] for item in data["not_brought_in"]] == ["bo"]
     graded = run("autograde", "04", *words, "--json")
     assert (graded.exit_code, [item["student"] for item in json.loads(graded.stdout)[0]["missing"]]) == (1, ["bo"])
-    page = (course_dir / "report.html").read_text(encoding="utf-8")
-    assert "not brought into the course folder: bo." in page
+    assert "not brought into the course folder: bo." in (course_dir / "report.html").read_text(encoding="utf-8")
 
     assert run("autograde", "04", "--submissions", handed_in, *words).exit_code == 0
     for command in (["report", "--course", course_dir], ["export", "--course", course_dir]):

@@ -27,6 +27,5 @@ def test_grades_are_the_same_after_a_fault(subject: Undisturbed, tmp_path: Path,
 
 def test_a_lost_result_is_a_difference(subject: Undisturbed, tmp_path: Path) -> None:
     trial = Trial(subject, tmp_path)
-    trial.start().wait()
     (trial.root / "submitted" / "ada" / subject.chapter / f"{subject.chapter}.ipynb").write_bytes(b"%PDF-1.7")
     assert any("ada" in difference for difference in trial.differences())

@@ -21,6 +21,18 @@ from ..chapters.lesson import KernelOverFiles
 ROOT = Path(__file__).parents[2]
 NAMES = [chapter.name for chapter in chapters(ROOT)]
 WAITS = "This cell waits for your "
+# A training ends after two steps as if it had called an exercise of this name.
+TRAINING = "training"
+SHORT_TRAININGS = f"""\
+from torch.optim import optimizer as _optimizers
+
+def _stop(optimizer, *arguments):
+    optimizer.steps_taken = getattr(optimizer, "steps_taken", 0) + 1
+    if optimizer.steps_taken > 2:
+        raise NotImplementedError("{TRAINING} is an exercise of chapter 00: write it in the notebook")
+
+_optimizers.register_optimizer_step_post_hook(_stop)
+"""
 
 
 def students_folder(
@@ -42,9 +54,10 @@ def students_folder(
     return folder / "package"
 
 
-def run_all(folder: Path, chapter: Chapter, package: Path) -> list[Any]:
-    """Run all cells of the lesson as Jupyter does, on the student's package; return the code cells."""
+def run_all(folder: Path, chapter: Chapter, package: Path, before: str = "") -> list[Any]:
+    """Run all cells of the lesson as Jupyter does, on the student's package, after some code; return the lesson's code cells."""
     notebook = nbformat.read(folder / lesson_name(chapter), as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(before))
     client = nbclient.NotebookClient(
         notebook,
         kernel_name="python3",
@@ -54,8 +67,10 @@ def run_all(folder: Path, chapter: Chapter, package: Path) -> list[Any]:
         resources={"metadata": {"path": str(folder)}},
     )
     client.execute(env={**os.environ, "PYTHONPATH": str(package), "OMP_NUM_THREADS": "1"})
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [cell for cell in notebook.cells[1:] if cell.cell_type == "code"]
 
 
-def printed(cell: Any) -> str:
-    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+def awaited(cell: Any) -> str:
+    """Return the exercise that a cell waits for, or nothing."""
+    text = "".join(output.text for output in cell.outputs if output.output_type == "stream")
+    return text.partition(WAITS)[2].partition(".")[0]

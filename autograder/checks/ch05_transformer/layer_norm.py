@@ -29,7 +29,7 @@ def plain(draw: Draw) -> Case:
 def one_row(draw: Draw) -> Case:
     """A single row, without an example or a position."""
     (d,) = draw.sizes(1, low=4)
-    return Case({"x": draw.normal(d), "gamma": draw.normal(d), "beta": draw.normal(d)})
+    return Case({"x": _apart(draw, d), "gamma": draw.normal(d), "beta": draw.normal(d)})
 
 
 def images(draw: Draw) -> Case:

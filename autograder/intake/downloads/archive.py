@@ -123,7 +123,7 @@ def _of_folder(root: Path) -> tuple[list[Entry], list[Problem]]:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            where = printable_path(folder.relative_to(root) if folder != root else root)
+            where = printable(folder.relative_to(root) if folder != root else root)
             problems.append(_refused(where, f"The folder cannot be looked into ({error.strerror})."))
             continue
         below = []
@@ -162,14 +162,14 @@ def _irregular(path: Path, mode: int) -> str:
     return "" if stat.S_ISREG(mode) else "It is no file but a pipe, a socket or a device; it was not opened."
 
 
-def printable_path(location: Path | PurePosixPath | str) -> str:
-    """Return a name as it may be shown and written: names on disk need not be text, and may move a terminal's cursor."""
-    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(location))
+def printable(text: object) -> str:
+    """Return a text of others as it may be shown and written: a name or a message need not be text, and may move a terminal's cursor."""
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
     return "".join(shown)
 
 
 def _label(path: PurePosixPath) -> PurePosixPath:
-    return PurePosixPath(*map(printable_path, path.parts))
+    return PurePosixPath(*map(printable, path.parts))
 
 
 def _read_file(path: Path) -> bytes:
@@ -291,9 +291,9 @@ def _of_zip(archive: _Archive, inside: PurePosixPath, limit: int, do: str) -> tu
         location = _location(member_name(member))
         if location is None or (why := _suspicious(member)):
             why = "Its name leads out of the archive." if location is None else why
-            problems.append(_refused(printable_path(inside / member.filename.lstrip("/")), why, do))
+            problems.append(_refused(printable(inside / member.filename.lstrip("/")), why, do))
         elif len(location.parts) > MAX_DEPTH:
-            problems.append(_refused(printable_path(inside / location.parts[0] / "…"), _TOO_DEEP, do))
+            problems.append(_refused(printable(inside / location.parts[0] / "…"), _TOO_DEEP, do))
         elif not _NEVER_MEANT & set(location.parts):
             entries.append(Entry(inside / _label(location), _date(member), partial(archive.read, number)))
     return entries, problems

@@ -12,7 +12,7 @@ from autograder.course.folder import Course
 from autograder.course.known_names import known_assignments
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError
-from autograder.intake.downloads.archive import Entry, RefusedError, entries_of, is_notebook, printable_path
+from autograder.intake.downloads.archive import Entry, RefusedError, entries_of, is_notebook, printable
 from autograder.intake.downloads.platform_names import login_in
 from autograder.intake.downloads.student_ids import by_student
 from autograder.intake.downloads.uploads import Layout, Unowned, Upload
@@ -84,7 +84,7 @@ class Download:
         owned, _ = by_student(uploads, roster, self.manifest.chapter)
         if len(owned) < _FEW or owned.keys() & listed:
             return
-        examples = ", ".join(repr(printable_path(upload.owner)) for upload in uploads[:_FEW])
+        examples = ", ".join(repr(printable(upload.owner)) for upload in uploads[:_FEW])
         raise CourseError(
             f"the layout of this download is not known: nobody of {examples} … is on the class list",
             where=self.source,

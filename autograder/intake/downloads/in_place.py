@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.errors import some
-from autograder.intake.downloads.archive import Entry, printable_path
+from autograder.intake.downloads.archive import Entry, printable
 from autograder.intake.downloads.choices import MAX_NOTEBOOKS, apply_choice
 from autograder.intake.downloads.download import other_chapters
 from autograder.intake.downloads.journal import missing, missing_problems, read_journal, write_journal
@@ -65,7 +65,7 @@ def conflict_copies(course: Course, chapter: str) -> list[Problem]:
         Problem(
             CONFLICT,
             "A synced folder was changed in two places, and keeps both versions; this one does not count.",
-            printable_path(path.relative_to(root.parent)),
+            printable(path.relative_to(root.parent)),
             "Keep the version that counts under the proper name, and remove the other one.",
         )
         for path in paths
@@ -84,7 +84,7 @@ def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Pr
     ]
     problems = []
     for folder in (submitted, *students):
-        where = printable_path(folder.relative_to(submitted.parent))
+        where = printable(folder.relative_to(submitted.parent))
         inside = sorted(folder.glob("*"))
         if stray := [path.name for path in inside if path.name.lower().endswith(".ipynb") and path.is_file()]:
             message = f"{_counted(stray, 'notebook')} here, not in a student's folder of {chapter}: passed over."
@@ -96,7 +96,7 @@ def _misplaced(submitted: Path, chapter: str, others: frozenset[str]) -> list[Pr
 
 
 def _counted(names: Sequence[str], noun: str) -> str:
-    shown = printable_path(some(names))
+    shown = printable(some(names))
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown})"
 
 
@@ -158,12 +158,12 @@ def name_folders(course: Course, chapter: str) -> list[Problem]:
 
 def _move_folder(course: Course, chapter: str, path: Path, owner: str) -> Problem:
     name, target = path.parent.name, path.parent.with_name(owner)
-    where = printable_path(f"submitted/{name}/{chapter}")
-    message = f"{printable_path(name)} is {owner} on the class list"
+    where = printable(f"submitted/{name}/{chapter}")
+    message = f"{printable(name)} is {owner} on the class list"
     if (course.root / "results" / chapter / f"{name}.json").exists():
-        message += f", and {chapter} is already graded under {printable_path(name)}."
+        message += f", and {chapter} is already graded under {printable(name)}."
         return Problem(
-            _OTHER_ID, message, where, f"Keep one of the two ids: write {printable_path(name)} into the class list."
+            _OTHER_ID, message, where, f"Keep one of the two ids: write {printable(name)} into the class list."
         )
     try:
         if target.exists() and path.parent.samefile(target):

@@ -48,14 +48,20 @@ class Change:
 def try_changes(code: Code, sheet: Sheet, inputs: Sequence[Input]) -> list[Change]:
     """Change a definition in some places, one at a time, and return what the check says."""
     tried, asked = [], Cost()
-    for mutation in map(_with_methods, _some(mutations(code.source, guards=False), code.source)):
-        shown = _shown(code, mutation)
-        if shown is not None:
-            change = _try(code, mutation, shown, sheet, inputs, asked)
-            tried += [change] if change else []
+    for mutation, shown in possible_changes(code):
+        change = _try(code, mutation, shown, sheet, inputs, asked)
+        tried += [change] if change else []
         if len(tried) == MOST_CHANGES or (len(tried) >= _FEWEST_CHANGES and asked.cost > _MOST_COST):
             break
     return tried
+
+
+def possible_changes(code: Code) -> Iterator[tuple[Mutation, tuple[int, str, str]]]:
+    """Yield the changes of one line, each with the line, the statement and the changed statement; only the code decides the order."""
+    for mutation in map(_with_methods, _some(mutations(code.source, guards=False), code.source)):
+        shown = _shown(code, mutation)
+        if shown is not None:
+            yield mutation, shown
 
 
 @dataclass

@@ -17,7 +17,7 @@ _USUAL = ("torch.float32", "torch.int64")
 _LONGEST = 360
 _MOST_INPUTS = 4
 # Numbers and characters of a result.
-_MOST_RESULTS, _LONGEST_RESULT = 6, 60
+_MOST_RESULTS, LONGEST_RESULT = 6, 60
 _ROUNDED = 8
 # Longer lists and texts are cut, and then the input is not complete.
 _MOST_ITEMS, _LONGEST_TEXT, _SHOWN_ITEMS = 24, 160, 4
@@ -159,7 +159,7 @@ def result_text(observation: Observation) -> str:
         return ""
     parts = [_output(value) for value in observation.outputs.values()]
     text = parts[0] if set(observation.outputs) == {"output"} else f"({', '.join(parts)})"
-    return text if all(parts) and len(text) <= _LONGEST_RESULT else ""
+    return text if all(parts) and len(text) <= LONGEST_RESULT else ""
 
 
 def _output(value: Value) -> str:

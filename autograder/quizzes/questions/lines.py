@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-_LONGEST_EXPRESSION = 60
+LONGEST_EXPRESSION = 60
 # Their line events come once per round or twice, which is an accident of the interpreter.
 _SEVERAL_EVENTS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 _BLOCKS = (ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef, ast.Match, ast.AsyncFor, ast.AsyncWith)
@@ -57,16 +57,14 @@ def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
         if isinstance(function, ast.ClassDef):
             yield from (item for item in function.body if _is_text(item))
         elif isinstance(function, ast.FunctionDef):
-            waiting: list[ast.AST] = list(function.body)
+            waiting: list[ast.AST] = [*reversed(function.body)]
             while waiting:
-                node = waiting.pop(0)
+                node = waiting.pop()
                 if isinstance(node, ast.stmt):
                     yield node
                 if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                    waiting = [
-                        *(c for c in ast.iter_child_nodes(node) if isinstance(c, (ast.stmt, ast.excepthandler))),
-                        *waiting,
-                    ]
+                    inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, (ast.stmt, ast.excepthandler))]
+                    waiting += reversed(inner)
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -97,7 +95,7 @@ def expressions(source: str, tree: ast.Module) -> dict[int, tuple[int, str]]:
                 for node in _expressions(statement):
                     on_one_line = node.lineno == node.end_lineno
                     text = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode() if on_one_line else ""
-                    if text and len(text) <= _LONGEST_EXPRESSION:
+                    if text and len(text) <= LONGEST_EXPRESSION:
                         found[id(node)] = (node.lineno, text)
     return found
 

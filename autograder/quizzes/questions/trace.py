@@ -30,7 +30,7 @@ MOST_STEPS = 20_000
 MOST_SECONDS = 5.0
 # Of a line that runs often, the first visits are recorded.
 _VISITS = 3
-_LONGEST_VALUE = 44
+LONGEST_VALUE = 44
 _CLOCK_EVERY = 256
 _RECORD = "__record_of_questions__"
 
@@ -233,14 +233,15 @@ class LimitedSubject(LocalSubject):
 def describe(value: Any) -> tuple[str, str] | None:
     """Return the sort and the text of a value; None if it is neither a tensor nor short and plain."""
     if isinstance(value, Tensor):
-        return "shape", str(tuple(value.shape))
+        shape = str(tuple(value.shape))
+        return ("shape", shape) if len(shape) <= LONGEST_VALUE else None
     if type(value) is torch.Size:
         return "tuple", str(tuple(value))
     if type(value) is float:
         return "float", number_text(value)
     if type(value) in (int, str) or (type(value) in (tuple, list, dict) and _is_plain(value)):
         text = repr(value)
-        return (type(value).__name__, text) if len(text) <= _LONGEST_VALUE else None
+        return (type(value).__name__, text) if len(text) <= LONGEST_VALUE else None
     return None
 
 

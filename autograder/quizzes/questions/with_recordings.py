@@ -17,6 +17,8 @@ from autograder.quizzes.questions.facts import gather
 from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.quiz import ask_about
 
+_SEALED = ("autograder.checking", "autograder.quizzes")
+
 
 def quiz(candidate: Callable[..., Any], *, seed: int | None = None) -> None:
     """Ask three questions about your own code of an exercise.
@@ -43,11 +45,24 @@ def recorded_sheet(exercise: str) -> Sheet:
     return read_sheet(path)
 
 
+def sealed() -> Callable[..., None]:
+    """Return the function that prints facts, and forget the modules that it uses.
+
+    It is called before a student's cells run. They import copies of these modules afterwards, and a changed copy changes no facts.
+    """
+    names = [name for name in sys.modules if name.startswith(_SEALED)]
+    for package, _, child in (name.rpartition(".") for name in names):
+        vars(sys.modules[package]).pop(child, None)
+    for name in names:
+        del sys.modules[name]
+    return print_facts
+
+
 def print_facts(sources: Mapping[str, str], namespace: Mapping[str, Any], mark: str, enough: int) -> None:
     """Print the facts about some definitions, a line of JSON after a mark for each, until there are enough questions.
 
-    It runs in the sandbox, after a student's cells. The student's code could print such lines itself, or change what this function finds:
-    the facts are a student's own statement about their code, and no points depend on them.
+    It runs in the sandbox, after a student's cells and in their process, so code that is written for it can still tell other shapes and
+    counts than it has. Everything else is compared with the course's own (`autograder.quizzes.viva.told_facts`).
 
     Args:
         sources: the definitions by exercise.

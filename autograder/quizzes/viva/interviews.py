@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-import random
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,38 +27,24 @@ from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
 from autograder.grading.run import MakeExecutor, executions
 from autograder.grading.submissions import files_of
+from autograder.intake.downloads.archive import printable
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.test_cells import is_locked, is_test
 from autograder.intake.roster import read_roster
-from autograder.quizzes.questions.code import Code, without_own_decorators
-from autograder.quizzes.questions.facts import Facts
-from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.lines import layout
+from autograder.limited_process import FailedCallError, LimitedProcess
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.quiz import ENOUGH
-from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
+from autograder.quizzes.viva.told_facts import Part, chosen_definitions, parts_of
 
-# The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
-_MOST_EXERCISES = 3
-# Definitions with fewer lines than this come last.
-_FEW_LINES = 4
-# Characters that facts and a text within them may have.
-_KEPT_OUTPUT, _LONGEST_TEXT = 2_000_000, 4_000
+# Characters that facts may have.
+_KEPT_OUTPUT = 2_000_000
+# Processor time to read a notebook's definitions, and to make questions of what a run told.
+_READING_SECONDS, _MAKING_SECONDS = 4.0, 8.0
 # The number of questions per student, unless another one is chosen.
 USUAL = 4
 # Changes whenever other questions would be made of the same code.
 _VERSION = 1
-_CELL = "questions-about-own-code"
-
-
-@dataclass(frozen=True)
-class Part:
-    """The questions about one definition."""
-
-    exercise: str
-    source: str  # the student's code
-    hidden_lines: tuple[int, ...]  # the lines of its docstrings
-    questions: tuple[Question, ...]
+_MODULE = "autograder.quizzes.questions.with_recordings"
 
 
 @dataclass(frozen=True)
@@ -137,22 +121,39 @@ def interviews(
     names = {student: item.name for student, item in roster.items()}
     made: dict[str, Interview] = {}
     waiting: dict[str, _Task] = {}
-    for result in results:
-        task = _task(course, result, count, settings, names.get(result.student) or result.student)
-        kept = _read(course, chapter, task, whatever=task.student in answered)
-        if kept is not None or not task.sources:
-            made[task.student] = kept or task.interview("no exercise has nine tenths of its points and code of its own")
-        else:
-            waiting[task.student] = task
-    for done in made:
-        report(done)
-    settings = replace(settings, kept_output=_KEPT_OUTPUT)
-    for execution in executions(make_executor, settings, _submissions(course, waiting.values()), workers):
-        task = waiting[execution.student]
-        made[task.student] = _made(course, task, execution)
-        _write(course, chapter, made[task.student])
-        report(task.student)
+    with LimitedProcess(parts_of.__module__) as process:
+        process.start()
+        for result in results:
+            task = _task(course, result, count, settings, names.get(result.student) or result.student, process)
+            kept = _read(course, chapter, task, whatever=task.student in answered)
+            if kept is not None or not task.sources:
+                made[task.student] = kept or task.interview(task.problem)
+            else:
+                waiting[task.student] = task
+        if waiting:
+            _require_questions(course, chapter, settings)
+        for done in made:
+            report(done)
+        settings = replace(settings, kept_output=_KEPT_OUTPUT)
+        for execution in executions(make_executor, settings, _submissions(course, waiting.values()), workers):
+            task = waiting[execution.student]
+            made[task.student] = _made(task, execution, settings.package, process)
+            _write(course, chapter, made[task.student])
+            report(task.student)
     return [made[student] for student in sorted(made)]
+
+
+def _require_questions(course: Course, chapter: str, settings: GradingSettings) -> None:
+    """Refuse a student package without the module that makes the facts."""
+    if settings.package:
+        with zipfile.ZipFile(settings.package) as wheel:
+            if _MODULE.replace(".", "/") + ".py" in wheel.namelist():
+                return
+    raise CourseError(
+        f"{chapter} has no student package that can make questions about students' code",
+        where=course.folder("student", chapter=chapter),
+        do=f"Make it again: {shell_command(course, 'assign', chapter)}",
+    )
 
 
 @dataclass(frozen=True)
@@ -168,111 +169,57 @@ class _Task:
     seed: str
     mark: str
     made_from: str
+    problem: str  # why there are no definitions to ask about
 
     def interview(self, problem: str = "", parts: Sequence[Part] = ()) -> Interview:
-        return Interview(self.student, self.name, tuple(parts), problem, self.made_from, self.count)
+        return Interview(self.student, self.name, tuple(parts), printable(problem), self.made_from, self.count)
 
 
-def _task(course: Course, result: GradeResult, count: int, settings: GradingSettings, name: str) -> _Task:
+def _task(
+    course: Course, result: GradeResult, count: int, settings: GradingSettings, name: str, process: LimitedProcess
+) -> _Task:
     seed = f"{settings.seed} {result.chapter} {result.student}"
     mark = secrets.token_hex(16)
     path = course.folder("autograded", result.student, result.chapter) / f"{result.chapter}.ipynb"
+    good = [item.name for item in result.exercises if item.max_score and item.score >= ENOUGH * item.max_score]
     sources: dict[str, str] = {}
-    notebook = ""
+    problem = "no exercise has nine tenths of its points and code of its own"
     try:
         read = nbformat.read(path, as_version=4)
-        good = [item.name for item in result.exercises if item.max_score and item.score >= ENOUGH * item.max_score]
-        sources = _chosen(_own_definitions(read, good), seed)
+        cells = [cell.source for cell in read.cells if _is_own(cell)]
+        sources = process.call(chosen_definitions, cells, good, seed, seconds=_READING_SECONDS)
         notebook = _with_questions(read, sources, mark, count)
+    except FailedCallError as error:
+        problem, notebook = f"the code could not be read for questions, because {error}", ""
     except Exception as error:  # a graded notebook that was damaged afterwards
-        sources = {}
-        notebook = f"{type(error).__name__}"
+        sources, notebook = {}, f"{type(error).__name__}"
     key = [_VERSION, seed, count, sources, result.submission, settings.package and Path(settings.package).name]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
-    return _Task(result.student, result.chapter, name, notebook, sources, count, seed, mark, digest)
+    return _Task(result.student, result.chapter, name, notebook, sources, count, seed, mark, digest, problem)
 
 
-def _own_definitions(notebook: NotebookNode, names: Collection[str]) -> dict[str, str]:
-    """Return the code of exercises in a student's cells, by exercise; of several definitions the last one counts.
-
-    Args:
-        notebook: the graded notebook.
-        names: the exercises to look for.
-    """
-    found: dict[str, str] = {}
-    for cell in notebook.cells:
-        if cell.cell_type != "code" or is_test(cell) or is_locked(cell):
-            continue
-        # A cell or a definition that cannot be read has no questions.
-        with suppress(UnreadableCellError, SyntaxError, ValueError, RecursionError, AssertionError):
-            tree = parse_cell(cell.source)
-            lines = cell.source.split("\n")
-            for node in tree.body if tree is not None else ():
-                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:
-                    first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-                    found[node.name] = without_own_decorators("\n".join(lines[first - 1 : node.end_lineno]))
-    return found
+def _is_own(cell: NotebookNode) -> bool:
+    return cell.cell_type == "code" and not is_test(cell) and not is_locked(cell)
 
 
 def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: str, enough: int) -> str:
-    """Return a notebook, as JSON, that runs a student's cells without tests and then prints facts about their code.
+    """Return a notebook, as JSON, that loads what makes facts, runs a student's cells without tests, and prints facts about their code.
 
     Args:
         notebook: the graded notebook.
         sources: the definitions by exercise.
-        mark: the beginning of a line with facts.
+        mark: the beginning of a line with facts, and a part of the name under which the loaded function waits.
         enough: so many questions are wanted.
     """
     cells = [cell.copy() for cell in notebook.cells if cell.cell_type == "code" and not is_test(cell)]
     for cell in cells:
         cell.outputs, cell.execution_count = [], None
-    call = (
-        "from autograder.quizzes.questions.with_recordings import print_facts as __print_facts\n"
-        f"__print_facts({dict(sources)!r}, globals(), {mark!r}, {enough})"
-    )
-    cells.append(new_code_cell(call, id=_CELL))
+    load = f"from {_MODULE} import sealed as _{mark}\n_{mark} = _{mark}()"
+    call = f"_{mark}({dict(sources)!r}, globals(), {mark!r}, {enough})"
     copy = notebook.copy()
-    copy.cells, copy.metadata = cells, {}
+    copy.cells = [new_code_cell(load, id="questions-load"), *cells, new_code_cell(call, id="questions")]
+    copy.metadata = {}
     return json.dumps(copy)
-
-
-def _printed_facts(notebook: Mapping[str, Any], mark: str) -> list[Mapping[str, Any]]:
-    """Return the facts that the last cell of an executed notebook printed; malformed lines are left out.
-
-    Raises:
-        LookupError: if the cell ended with an error; the text gives it.
-    """
-    outputs = notebook["cells"][-1].get("outputs", [])
-    text = "".join(_text(output) for output in outputs if output.get("output_type") == "stream")
-    facts: list[Mapping[str, Any]] = []
-    for line in text.split("\n"):
-        if line.startswith(mark):
-            try:
-                one = json.loads(line.removeprefix(mark))
-            except (ValueError, RecursionError):
-                continue
-            facts += [one] if isinstance(one, dict) else []
-    errors = [output for output in outputs if output.get("output_type") == "error"]
-    if errors and not facts:
-        raise LookupError(f"{errors[0].get('ename')}: {errors[0].get('evalue')}")
-    return facts
-
-
-def _text(output: Mapping[str, Any]) -> str:
-    text: str | Sequence[str] = output.get("text", "")
-    return text if isinstance(text, str) else "".join(text)
-
-
-def _chosen(found: Mapping[str, str], seed: str) -> dict[str, str]:
-    """Return some definitions in a random order, the shortest ones last."""
-    rng = random.Random(seed)
-    names = rng.sample(sorted(found), len(found))
-    ordered = sorted(names, key=lambda name: _lines_of_code(found[name]) < _FEW_LINES)
-    return {name: found[name] for name in ordered[:_MOST_EXERCISES]}
-
-
-def _lines_of_code(source: str) -> int:
-    return len(layout(Code("", source, {}).tree).statements)
 
 
 def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
@@ -282,61 +229,30 @@ def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]
         yield Submission(task.student, task.chapter, task.notebook, files)
 
 
-def _made(course: Course, task: _Task, execution: Execution) -> Interview:
+def _made(task: _Task, execution: Execution, package: str, process: LimitedProcess) -> Interview:
     """Return the questions made of what one run printed. Nothing that it printed is believed without a look."""
     if not execution.notebook:
         return task.interview(execution.failure)
+    outputs = json.loads(execution.notebook)["cells"][-1].get("outputs", [])
+    printed = "".join(_text(output) for output in outputs if output.get("output_type") == "stream")
+    errors = [output for output in outputs if output.get("output_type") == "error"]
+    if errors and task.mark not in printed:
+        text = f"{errors[0].get('ename')}: {errors[0].get('evalue')}"[:200]
+        return task.interview(f"the code could not be run for questions ({text})")
     try:
-        printed = _printed_facts(json.loads(execution.notebook), task.mark)
-    except LookupError as error:
-        if "autograder.quizzes.questions" in str(error):
-            raise CourseError(
-                f"the students' package of {task.chapter} is older than the questions about students' code",
-                where=course.folder("student", chapter=task.chapter),
-                do=f"Make it again: {shell_command(course, 'assign', task.chapter)}",
-            ) from None
-        return task.interview(f"the code could not be run for questions ({error})"[:300])
-    parts: list[Part] = []
-    for data, (exercise, source) in zip(printed, task.sources.items(), strict=False):
-        lacking = task.count - sum(len(part.questions) for part in parts)
-        part = _part(data, exercise, source, task.seed, lacking) if lacking > 0 else None
-        parts += [part] if part is not None and part.questions else []
-    made = sum(len(part.questions) for part in parts)
-    problem = "" if made == task.count else f"the code gives {made} of {task.count} questions"
-    return task.interview(problem, parts)
+        made = process.call(
+            parts_of, printed, task.mark, task.sources, package, task.seed, task.count, seconds=_MAKING_SECONDS
+        )
+    except FailedCallError as error:
+        return task.interview(f"no questions could be made of the code, because {error}")
+    parts = msgspec.convert(made, list[Part])
+    asked = sum(len(part.questions) for part in parts)
+    return task.interview("" if asked == task.count else f"the code gives {asked} of {task.count} questions", parts)
 
 
-def _part(data: Mapping[str, Any], exercise: str, source: str, seed: str, count: int) -> Part | None:
-    try:
-        facts = checked_facts(data, exercise, source)
-        chosen = questions(facts, seed, count)
-    except Exception:  # student code can print facts of any form
-        return None
-    return Part(exercise, source, facts.hidden_lines, tuple(chosen))
-
-
-def checked_facts(data: Mapping[str, Any], exercise: str, source: str) -> Facts:
-    """Return printed facts, with the code and its lines as they were handed in.
-
-    Raises:
-        ValueError: if they cannot be facts about this code.
-    """
-    facts = msgspec.convert(data, Facts, str_keys=True)
-    parts = layout(Code(exercise, source, {}).tree)
-    lines = range(1, source.count("\n") + 2)
-    texts = [text for run in facts.runs for point in run.points for text in (point.text, point.shown, point.sort)]
-    texts += [text for change in facts.changes for text in (change.before, change.after, change.outcome, change.seen)]
-    texts += [text for run in facts.runs for text in (run.input, run.result, *run.parameters)]
-    texts += [*facts.rows, *facts.rows.values()]
-    used = {point.line for run in facts.runs for point in run.points} | {change.line for change in facts.changes}
-    if (
-        facts.source != source
-        or any(line not in lines for line in used)
-        or max(map(len, texts), default=0) > _LONGEST_TEXT
-    ):
-        raise ValueError("these are no facts about this code")
-    statements = tuple(parts.statements[line] for line in sorted(parts.statements))
-    return replace(facts, exercise=exercise, statements=statements, hidden_lines=tuple(sorted(parts.docstring)))
+def _text(output: Mapping[str, Any]) -> str:
+    text: str | Sequence[str] = output.get("text", "")
+    return text if isinstance(text, str) else "".join(text)
 
 
 def _path(course: Course, chapter: str, student: str) -> Path:

@@ -8,7 +8,8 @@ from pathlib import Path
 from autograder.atomic_files import write_all_or_none
 from autograder.grading.feedback.page_html import printed_environment
 from autograder.quizzes.questions.question import LETTERS, numbered_code
-from autograder.quizzes.viva.interviews import Interview, Part
+from autograder.quizzes.viva.interviews import Interview
+from autograder.quizzes.viva.told_facts import Part
 
 
 def write_pages(interviews: Sequence[Interview], folder: Path, *, title: str) -> tuple[Path, Path]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import nbformat
+import pytest
 from nbformat.v4 import new_output
 
 from autograder.checking.verdict import VERDICT_MIME, Finding, Verdict
@@ -64,3 +65,9 @@ class Scripted:
         verdict = Verdict(name, "03", (Finding("values", "Values.", total, True, self.said, earned=score),))
         data = {"text/plain": f"{score:g}", VERDICT_MIME: verdict.to_dict()}
         return new_output("execute_result", data, execution_count=1)
+
+
+def without_workers(patch: pytest.MonkeyPatch, executor: Scripted) -> None:
+    """Have commands ask an executor, and start no worker, which takes seconds."""
+    patch.setattr("autograder.engine.workers.executor.WorkerPool.start", lambda *_: None)
+    patch.setattr("autograder.grading.dispatch._executions_here", lambda _, __, work: map(executor.grade_one, work))

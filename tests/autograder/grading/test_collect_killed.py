@@ -41,9 +41,11 @@ def manifest(course: Course) -> Manifest:
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a process has written stays when it ends, also what has not reached the disk."""
+def _quick(monkeypatch: pytest.MonkeyPatch, manifest: Manifest) -> None:
+    """Read what was released once, and wait for no disk: what a process has written stays when it ends."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr("autograder.intake.downloads.download.released_manifest", lambda *_: manifest)
+    monkeypatch.setattr("autograder.intake.downloads.in_place.released_manifest", lambda *_: manifest)
 
 
 def download(folder: Path, **students: tuple[bytes, str | None]) -> Path:
@@ -64,18 +66,20 @@ def written(stamp: str | None) -> bytes | None:
 
 def everything(root: Path) -> dict[str, bytes | str]:
     """Return all that lies in a folder: files with what they hold, links with where they lead."""
-    found: dict[str, bytes | str] = {}
-    for path in root.rglob("*"):
-        place = path.relative_to(root).as_posix()
-        found[place] = str(path.readlink()) if path.is_symlink() else "a folder" if path.is_dir() else path.read_bytes()
-    return found
+    return {
+        path.relative_to(root).as_posix(): str(path.readlink())
+        if path.is_symlink()
+        else "a folder"
+        if path.is_dir()
+        else path.read_bytes()
+        for path in root.rglob("*")
+    }
 
 
-def pair(course: Course, student: str) -> tuple[bytes | None, bytes | None]:
+def pair(course: Course, student: str) -> tuple[bytes | None, ...]:
     """Return a student's notebook and time stamp."""
-    folder = course.root / "submitted" / student / CHAPTER
-    notebook, stamp = ((path.read_bytes() if path.exists() else None) for path in (folder / NOTEBOOK, folder / STAMP))
-    return notebook, stamp
+    paths = (course.root / "submitted" / student / CHAPTER / name for name in (NOTEBOOK, STAMP))
+    return tuple(path.read_bytes() if path.exists() else None for path in paths)
 
 
 HANDED: dict[str, list[Handed]] = {

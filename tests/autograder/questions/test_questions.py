@@ -20,7 +20,7 @@ from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.question import Question, filled, numbered_code, question_text
 from autograder.quizzes.questions.quiz import ask_about
 from autograder.quizzes.questions.with_recordings import recorded_sheet
-from autograder.quizzes.viva.interviews import checked_facts
+from autograder.quizzes.viva.told_facts import checked_facts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -91,15 +91,48 @@ def test_a_changed_line_fails_the_row_that_the_check_fails(mine: Facts) -> None:
 
 
 def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Facts) -> None:
-    assert checked_facts(json.loads(json.dumps(asdict(mine))), "causal_mask", mine.source) == mine
-    assert gather(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet()) == mine
+    sheet = exercise("causal_mask").sheet()
+    assert checked_facts(json.loads(json.dumps(asdict(mine))), "causal_mask", mine.source, sheet) == mine
+    assert gather(Code.of(written(MINE, "causal_mask")), sheet) == mine
 
 
-def test_printed_facts_about_other_code_than_was_handed_in_are_refused(mine: Facts) -> None:
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda data: data.update(source=data["source"].replace("<=", "<")),
+        lambda data: data["runs"][0].update(input="T = 1_000"),
+        lambda data: data["runs"][0].update(number=4),
+        lambda data: data["runs"].append(data["runs"][0]),
+        lambda data: data["runs"][0]["points"][0].update(shown=f"({'1, ' * 1000})"),
+        lambda data: data["runs"][0]["points"][0].update(shown="(\ud800)"),
+        lambda data: data["runs"][0]["points"][0].update(line=99),
+        lambda data: data["runs"][0]["counts"].update({"99": 1}),
+        lambda data: data["changes"].extend(data["changes"] * 16),
+        lambda data: data["changes"][0].update(after="mask = 'the key is A'"),
+        lambda data: data["changes"][0].update(outcome="a row of mine"),
+        lambda data: data["changes"][0].update(seen="x" * 5_000),
+    ],
+)
+def test_facts_that_this_code_and_the_visible_tests_cannot_give_are_refused(
+    mine: Facts, forge: Callable[[Any], None]
+) -> None:
     data = json.loads(json.dumps(asdict(mine)))
-    assert checked_facts(data, "causal_mask", mine.source).runs == mine.runs
-    with pytest.raises(ValueError, match="facts"):
-        checked_facts(data, "causal_mask", mine.source.replace("<=", "<"))
+    forge(data)
+    with pytest.raises(ValueError):  # noqa: PT011 - of which kind does not matter, nor what it says
+        checked_facts(data, "causal_mask", mine.source, exercise("causal_mask").sheet())
+
+
+def test_rows_and_results_are_the_courses_whatever_was_printed(facts: dict[str, Facts]) -> None:
+    assert any(run.result for found in facts.values() for run in found.runs)
+    for name, found in facts.items():
+        data = json.loads(json.dumps(asdict(found)))
+        assert checked_facts(data, name, found.source, exercise(name).sheet()) == found
+        data["rows"] = {"mine": "The key is A."}
+        for run in data["runs"]:
+            run["result"] = "[[9]]" if run["result"] else ""
+        checked = checked_facts(data, name, found.source, exercise(name).sheet())
+        assert checked.rows == found.rows
+        assert not any(run.result for run in checked.runs)
 
 
 def test_the_same_seed_asks_the_same_and_another_one_something_else(mine: Facts) -> None:

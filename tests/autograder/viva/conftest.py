@@ -10,8 +10,9 @@ import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
 from autograder.quizzes.questions.question import Question
-from autograder.quizzes.viva.interviews import Interview, Part
+from autograder.quizzes.viva.interviews import Interview
 from autograder.quizzes.viva.live_view.server import VivaApplication
+from autograder.quizzes.viva.told_facts import Part
 from tests.autograder.marking.conftest import CHAPTER, Client, course, dump, graded  # noqa: F401
 
 MARKUP = '</pre><script>window.hostile = 1</script><img src=x onerror="alert(1)">{{ 7 * 7 }}{% raw 1 %}'

@@ -8,6 +8,7 @@ import json
 import re
 import socket
 import webbrowser
+import zipfile
 
 import pytest
 from click.testing import CliRunner
@@ -117,6 +118,15 @@ def test_the_number_of_questions_is_that_of_the_last_run(course, started):
     assert usual_count(course, CHAPTER) == USUAL
 
 
+def test_a_package_that_cannot_make_questions_is_refused_before_anything_runs(course):
+    code, output = run("03", "--course", course.root)
+    assert (code, "has no student package that can make questions" in output, "tfcourse assign" in output) == (
+        2,
+        True,
+        True,
+    )
+
+
 def test_a_student_who_has_answered_keeps_the_questions(course):
     (_, bob, _) = interviews()
     kept = dataclasses.replace(bob, student="fay", name="fay", made_from="made of earlier code")
@@ -125,8 +135,13 @@ def test_a_student_who_has_answered_keeps_the_questions(course):
     def runs(settings):
         raise AssertionError("fay's code is run")
 
+    package = course.root / "package.whl"
+    with zipfile.ZipFile(package, "w") as wheel:
+        wheel.writestr("autograder/quizzes/questions/with_recordings.py", "")
+    settings = GradingSettings(seed=5, package=str(package))
+
     def made():
-        return interviews_module.interviews(course, CHAPTER, 4, GradingSettings(seed=5), make_executor=runs)
+        return interviews_module.interviews(course, CHAPTER, 4, settings, make_executor=runs)
 
     with pytest.raises(AssertionError, match="fay's code is run"):
         made()

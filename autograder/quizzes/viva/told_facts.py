@@ -1,0 +1,192 @@
+"""Read what students' submissions say about themselves, in a process with a limit: their definitions, and the facts that a run told.
+
+Protects against:
+
+- facts about other code, inputs or rows: inputs and rows are compared with the student package, results of visible inputs with the
+  reference, and changes with all that the code admits
+- facts that :func:`autograder.quizzes.questions.facts.gather` cannot have made: too many, too long, or not text
+- code and facts that take any time or memory: one student's fault costs that student's questions
+
+Does not protect against:
+
+- code that tells other shapes, counts and outcomes than it has: a run is in the hands of the code that runs
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from autograder.checking.recorded import read_sheet
+from autograder.checking.sheet import Sheet
+from autograder.checking.subject import LocalSubject
+from autograder.checks import exercises
+from autograder.quizzes.questions.changes import ERROR, MOST_CHANGES, NOTHING, possible_changes
+from autograder.quizzes.questions.code import Code, without_own_decorators
+from autograder.quizzes.questions.facts import Facts, RunFacts
+from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text, visible_inputs
+from autograder.quizzes.questions.kinds import questions
+from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, layout
+from autograder.quizzes.questions.question import Question
+from autograder.quizzes.questions.trace import LONGEST_VALUE
+from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
+
+# The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
+_MOST_EXERCISES = 3
+# Definitions with fewer lines than this come last.
+_FEW_LINES = 4
+# What a check says of a changed line: a message and an example.
+_LONGEST_MESSAGE = 4_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """The questions about one definition."""
+
+    exercise: str
+    source: str  # the student's code
+    hidden_lines: tuple[int, ...]  # the lines of its docstrings
+    questions: tuple[Question, ...]
+
+
+def chosen_definitions(cells: Sequence[str], names: Collection[str], seed: str) -> dict[str, str]:
+    """Return the code of some exercises by exercise, in a random order, the shortest ones last; of several definitions the last one counts.
+
+    Args:
+        cells: the source of a student's cells.
+        names: the exercises to look for.
+        seed: selects them.
+    """
+    found: dict[str, str] = {}
+    for cell in cells:
+        # A cell or a definition that cannot be read has no questions.
+        with suppress(UnreadableCellError, SyntaxError, ValueError, RecursionError, AssertionError):
+            tree = parse_cell(cell)
+            lines = cell.split("\n")
+            for node in tree.body if tree is not None else ():
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names:
+                    first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+                    found[node.name] = without_own_decorators("\n".join(lines[first - 1 : node.end_lineno]))
+    chosen = random.Random(seed).sample(sorted(found), len(found))
+    ordered = sorted(chosen, key=lambda name: len(layout(Code("", found[name], {}).tree).statements) < _FEW_LINES)
+    return {name: found[name] for name in ordered[:_MOST_EXERCISES]}
+
+
+def parts_of(
+    output: str, mark: str, sources: Mapping[str, str], package: str, seed: str, count: int
+) -> list[dict[str, Any]]:
+    """Return the questions by definition, as plain data, from what a run printed; lines that are no facts are left out.
+
+    Args:
+        output: the text that the run printed.
+        mark: the beginning of a line with facts.
+        sources: the definitions by exercise.
+        package: the path of the student package that ran.
+        seed: selects the questions.
+        count: the number of questions that are wanted.
+    """
+    parts: list[Part] = []
+    lines = (line.removeprefix(mark) for line in output.split("\n") if line.startswith(mark))
+    for line, (exercise, source) in zip(lines, sources.items(), strict=False):
+        lacking = count - sum(len(part.questions) for part in parts)
+        with suppress(Exception):  # student code can print facts of any form
+            facts = checked_facts(json.loads(line), exercise, source, _sheet(package, exercise))
+            chosen = questions(facts, seed, lacking) if lacking > 0 else []
+            parts += [Part(exercise, source, facts.hidden_lines, tuple(chosen))] if chosen else []
+    return [asdict(part) for part in parts]
+
+
+@cache
+def _sheet(package: str, exercise: str) -> Sheet:
+    """Return the recorded sheet of an exercise in a student package."""
+    with zipfile.ZipFile(package) as wheel, TemporaryDirectory() as folder:
+        return read_sheet(Path(wheel.extract(f"autograder/checking/recordings/{exercise}.safetensors", folder)))
+
+
+def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sheet) -> Facts:
+    """Return printed facts, with the code and its lines as they were handed in, and the rows and results as the course has them.
+
+    Args:
+        data: the facts as plain data.
+        exercise: the exercise.
+        source: its definition, as it was handed in.
+        sheet: the visible tests that the facts were made from.
+
+    Raises:
+        ValueError: if they cannot be facts about this code.
+    """
+    json.dumps(data, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written to a page
+    facts = msgspec.convert(data, Facts, str_keys=True)
+    code = Code(exercise, source, {})
+    parts = layout(code.tree)
+    inputs = visible_inputs(sheet)
+    rows = {section.aspect: section.title for section in sheet.sections}
+    if (
+        facts.source != source
+        or len(facts.changes) > MOST_CHANGES
+        or [run.number for run in facts.runs] != sorted({run.number for run in facts.runs} & set(range(len(inputs))))
+        or any(
+            (run.input, run.complete) != (inputs[run.number].text, inputs[run.number].complete) for run in facts.runs
+        )
+        or any(length > most for length, most in _lengths(facts))
+        or not {line for run in facts.runs for line in _lines(run)} <= set(range(1, source.count("\n") + 2))
+        or not {change.outcome for change in facts.changes} <= {NOTHING, ERROR, *rows}
+        or not _are_possible(code, [(change.line, change.before, change.after) for change in facts.changes])
+    ):
+        raise ValueError("these are no facts about this code")
+    expected = _results(exercise, inputs)
+    return Facts(
+        exercise=exercise,
+        source=source,
+        statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
+        hidden_lines=tuple(sorted(parts.docstring)),
+        rows=rows,
+        # No question asks for a result that differs from the reference's: it may be made up.
+        runs=tuple(run if run.result == expected[run.number] else replace(run, result="") for run in facts.runs),
+        changes=facts.changes,
+    )
+
+
+def _lines(run: RunFacts) -> Iterator[int]:
+    yield from (point.line for point in run.points)
+    yield from run.counts
+
+
+def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
+    """Yield the length of every text, with the length that it may have."""
+    for run in facts.runs:
+        for point in run.points:
+            yield len(point.text), LONGEST_EXPRESSION
+            yield len(point.shown), LONGEST_VALUE
+            yield len(point.sort), LONGEST_VALUE
+        yield from ((len(name), LONGEST_EXPRESSION) for name in run.parameters)
+        yield len(run.result), LONGEST_RESULT
+    for change in facts.changes:
+        yield len(change.seen), _LONGEST_MESSAGE
+        yield from ((len(text), LONGEST_RESULT) for text in change.results.values())
+
+
+def _are_possible(code: Code, told: Sequence[tuple[int, str, str]]) -> bool:
+    """Return whether code admits these changes, in this order."""
+    possible = islice(possible_changes(code), 20 * MOST_CHANGES)
+    return all(any(change == shown for _, shown in possible) for change in told)
+
+
+def _results(exercise: str, inputs: Sequence[Input]) -> list[str]:
+    """Return what the reference returns for each complete input, as text."""
+    if exercise not in exercises():
+        return [""] * len(inputs)
+    subject = LocalSubject(exercises()[exercise].reference)
+    return [result_text(subject.observe(item.request)) if item.complete else "" for item in inputs]
