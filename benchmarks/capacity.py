@@ -177,6 +177,7 @@ def measure(students: int, chapter: str) -> Times:
     from autograder.course.folder import Course
     from autograder.course.release.assign import assign
     from autograder.grading import autograde as grading
+    from autograder.grading import run
     from autograder.grading.feedback.pages import write_feedback
 
     before_it = os.getloadavg()[0]
@@ -185,12 +186,12 @@ def measure(students: int, chapter: str) -> Times:
         [made] = assign(ROOT, course, [chapter])
         sample_class(ROOT, course, [made.chapter], students=students, seed=0)
         before = _bytes(course.root), _bytes(course.root, "gradebook.db*")
-        watch = _Stopwatch(grading.executions)
-        grading.executions = watch.executions
+        watch = _Stopwatch(run.executions)
+        run.executions = watch.executions
         try:
             grading.autograde(course, made.chapter, jobs=1, device="cpu")
         finally:
-            grading.executions = watch.original
+            run.executions = watch.original
         begin = perf_counter()
         pages = write_feedback(course, made.chapter, configured(course))
         feedback = (perf_counter() - begin) / len(pages)

@@ -65,7 +65,7 @@ def export(
     from autograder.grading.reports.grades import read_grades
     from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, unclear
     from autograder.grading.reports.moodle import IMPORT, last_worksheets, other_maxima, record_worksheets, scaled
-    from autograder.grading.reports.viva.grades import missing_conversations, read_viva_grades
+    from autograder.grading.reports.viva import missing_conversations, read_viva_grades
     from autograder.intake.people.worksheet import worksheet_form
 
     if scale and (feedback or form != "moodle"):

@@ -37,15 +37,13 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     from autograder.course.gradebook.reader import released_chapters
     from autograder.grading.record.results import waiting
     from autograder.grading.record.viva_scores import write_viva_scores
-    from autograder.grading.reports.class_report import summarise
+    from autograder.grading.reports.class_report import read_student_work, summarise
     from autograder.grading.reports.course_overview import course_overview
     from autograder.grading.reports.missing import gaps, is_work_without_grade, missing_messages, not_brought_in
     from autograder.grading.reports.report_page import write_report
     from autograder.grading.reports.rubric_counts import rubric_counts
-    from autograder.grading.reports.student_work import read_student_work
     from autograder.grading.reports.totals import totals
-    from autograder.grading.reports.viva.grades import read_viva_grades
-    from autograder.grading.reports.viva.summary import viva_summaries
+    from autograder.grading.reports.viva import read_viva_grades, viva_summaries
     from autograder.intake.people.standing import not_counted
 
     course = Course.open(course_folder(course_dir))

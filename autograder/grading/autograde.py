@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
 from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
-from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError, some
@@ -23,10 +21,8 @@ from autograder.grading.course_settings import (
     provenance,
     require_student_package,
 )
-from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.late_work import update_penalties
 from autograder.grading.plugin import configured
-from autograder.grading.prepare import Preparation, Ready
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.journal import (
     open_journal,
@@ -35,6 +31,7 @@ from autograder.grading.record.journal import (
 from autograder.grading.record.results import GradeResult, read_result
 from autograder.grading.record.signatures import remove_orphans
 from autograder.grading.recorder import Recorder
+from autograder.grading.run import Judge, MakeExecutor, Run
 from autograder.grading.submissions import wanted_students
 from autograder.intake.notebook.manifest import released_manifest
 from autograder.intake.roster import gradebook_names
@@ -106,12 +103,14 @@ def autograde(
         read_course_file(course.root)  # A mistake in it is reported before anything runs.
         limits = as_released(course, chapter, limits)
         # PyTorch is asked about the processor while the first submissions run.
-        provenance_future = aside.submit(provenance, limits, workers)
-        standings = submission_states(course, chapter)
-        run = _Run(Recorder(course, manifest, limits, books, journal, standings, provenance_future), force)
+        made_with = aside.submit(provenance, limits, workers).result
+        recorder = Recorder(course, manifest, limits, books, journal, submission_states(course, chapter), force)
+        run = Run(Judge(course, manifest, limits, made_with), recorder)
         journal.write("run begins", submissions=len(names), jobs=jobs, device=limits.device, force=force)
         results: list[GradeResult] = []
         try:
+            if force:
+                journal.stale(names)
             for result in run.results(names, make_executor, workers):
                 progress(result)
                 results.append(result)
@@ -155,46 +154,3 @@ def _heap_set_aside() -> Iterator[None]:
 def _stopped(chapter: str, done: int, of: int, force: bool) -> str:
     without = " without --force: with it, everything would begin again" if force else ""
     return f"stopped. {done} of {of} submissions of {chapter} are done and kept.\nTo go on, give the same command again{without}."
-
-
-@dataclass(frozen=True)
-class _Run:
-    recorder: Recorder
-    force: bool
-
-    def results(
-        self,
-        students: Sequence[str],
-        make_executor: MakeExecutor | None,
-        workers: WorkerPool | None,
-    ) -> Iterator[GradeResult]:
-        """Yield results as they arrive; results that need no kernel come while others run."""
-        if self.force:
-            self.recorder.journal.stale(students)
-        ready = Ready()
-        submissions = Preparation(self.recorder, self.force).submissions(students, ready)
-        with WorkerPool() if workers is None else nullcontext(workers) as pool:
-            for execution in executions(make_executor, self.recorder.settings, submissions, workers=pool):
-                yield from _taken(ready.early)
-                yield self.recorder.record(execution, ready.hashes[execution.student], ready.texts[execution.student])
-            yield from _taken(ready.early)
-            for count in sorted({len(several) for several in ready.several.values()}):
-                run = partial(executions, make_executor, self.recorder.settings.shared_by(count), workers=pool)
-                yield from self._undecided(ready, count, run)
-
-    def _undecided(
-        self, ready: Ready, count: int, run: Callable[[Iterable[Submission]], Iterator[Execution]]
-    ) -> Iterator[GradeResult]:
-        """Yield the results of students with ``count`` notebooks, from which the lecturer has to choose."""
-        some = {student: several for student, several in ready.several.items() if len(several) == count}
-        done: dict[str, dict[str, Execution]] = {student: {} for student in some}
-        for execution in run(submission for several in some.values() for submission in several):
-            student, _, file = execution.student.partition("/")
-            done[student][file] = execution
-            if len(done[student]) == count:
-                yield self.recorder.record_undecided(student, ready.hashes[student], done.pop(student))
-
-
-def _taken(results: list[GradeResult]) -> Iterator[GradeResult]:
-    while results:
-        yield results.pop(0)

@@ -11,7 +11,6 @@ from traitlets.config import Config
 from autograder.checks_version import checks_hash
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.engine.interface import Execution
 from autograder.engine.settings import GradingSettings, limits_of
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
@@ -76,8 +75,3 @@ def provenance(settings: GradingSettings, workers: WorkerPool | None = None) -> 
     """
     machine = environment(workers.cpu_capability) if workers is not None else environment()
     return Provenance(checks_hash(), package_hash(settings.package), machine, settings.limits())
-
-
-def grade_provenance(base: Provenance, execution: Execution, *, ran: bool) -> Provenance:
-    """Return the provenance of one grade; a submission that did not run has no isolation."""
-    return replace(base, isolation=execution.isolation, layers=execution.layers) if ran else base

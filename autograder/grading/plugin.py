@@ -32,7 +32,7 @@ from autograder.grading.feedback.exporter import FeedbackExporter, LoadGrades
 from autograder.grading.feedback.safe_notebook import FILTERS, SafeNotebook
 from autograder.grading.late_work import ApplyDeadline, CourseLateness
 from autograder.grading.nbgrader_execute import EngineExecute
-from autograder.grading.record.compact_json import dumps_by_line
+from autograder.grading.record.results import dumps_by_line
 from autograder.intake.notebook.intake import attach_to_answers, prepare_submission, read_submission
 from autograder.intake.notebook.manifest import Manifest, read_manifest
 from autograder.intake.notebook.problem import Problem

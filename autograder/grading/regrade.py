@@ -13,11 +13,11 @@ from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError, some
 from autograder.grading.autograde import autograde
 from autograder.grading.course_settings import as_released, provenance
-from autograder.grading.dispatch import MakeExecutor
 from autograder.grading.record.journal import NO_STATE, RECORDED, submission_states
 from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.replay import rerun
+from autograder.grading.run import MakeExecutor
 from autograder.grading.submissions import files_of, submission_hash
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest, released_manifest

@@ -6,34 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import nbformat
-
 from autograder.checking.verdict import Verdict
 from autograder.course.folder import Course
 from autograder.course.paths import shell_command
-from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
-from autograder.grading.course_settings import as_released, grade_provenance, provenance
-from autograder.grading.dispatch import MakeExecutor, executions
+from autograder.grading.course_settings import as_released, provenance
 from autograder.grading.feedback.pages import KIND as NO_FEEDBACK
 from autograder.grading.feedback.pages import PLAIN
-from autograder.grading.record.executed_notebook import (
-    exercise_results,
-    no_exercises,
-    no_notebook,
-    scores_of,
-    seconds_of,
-)
-from autograder.grading.record.gradebook_writer import RecordError
 from autograder.grading.record.results import ExerciseResult, GradeResult, read_result
-from autograder.grading.released_points import refuse_other_totals, unscorable
-from autograder.grading.submissions import files_of, submission, submission_hash
+from autograder.grading.run import Judge, MakeExecutor, Outcome, Run
 from autograder.intake.downloads.journal import OPEN_TIMES
-from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest, released_manifest
-from autograder.intake.notebook.problem import Problem, problems_of
 
 # The kinds of problems that running a submission again does not find.
 _NOT_GRADED = frozenset({NO_FEEDBACK, PLAIN, *OPEN_TIMES})
@@ -125,70 +110,27 @@ def rerun(
         make_executor: creates the executors, instead of worker processes.
         workers: running worker processes, which stay.
     """
-    current = provenance(settings)
-    by_student = {
-        grade.student: replace(_anew(course, manifest, grade, settings), provenance=current) for grade in grades
-    }
-    early: list[GradeResult] = []
-    submissions = _submissions(course, manifest, by_student, early)
-    for execution in executions(make_executor, settings, submissions, workers=workers):
-        yield _judged(course, manifest, by_student[execution.student], execution)
-    yield from early
+    made_with = provenance(settings)
+    judge = Judge(course, manifest, settings, lambda: made_with)
+    recorded = {grade.student: grade for grade in grades}
+    yield from Run(judge, _Comparison(recorded)).results(list(recorded), make_executor, workers)
 
 
-def _anew(course: Course, manifest: Manifest, recorded: GradeResult, settings: GradingSettings) -> GradeResult:
-    path = submitted_notebook(course, manifest.chapter, recorded.student)
-    assert settings.seed is not None
-    return replace(
-        recorded,
-        unchanged=False,
-        submission=submission_hash(path, files_of(course, manifest.chapter, path).files),
-        source=manifest.digest,
-        device=settings.device,
-        seed=settings.seed,
-    )
+@dataclass(frozen=True)
+class _Comparison:
+    """Keeps nothing: a result gets what only the gradebook knows from the recorded grade."""
 
+    recorded: Mapping[str, GradeResult]
 
-def _submissions(
-    course: Course, manifest: Manifest, by_student: Mapping[str, GradeResult], early: list[GradeResult]
-) -> Iterator[Submission]:
-    for student, grade in by_student.items():
-        path = submitted_notebook(course, manifest.chapter, student)
-        if path.is_file():
-            try:
-                prepared, _ = submission(student, path, manifest, files_of(course, manifest.chapter, path))
-            except Exception as error:
-                early.append(_failed(grade, str(RecordError.of(error))))
-            else:
-                yield prepared
-        else:
-            problem = no_notebook(path.parent)
-            nothing = no_exercises(manifest, problem.what)
-            early.append(replace(grade, status="not gradable", exercises=nothing, problems=(problem,)))
+    def stored(self, student: str, digest: str) -> GradeResult | None:
+        return None
 
+    def failed_before(self, student: str, digest: str) -> bool:
+        return self.recorded[student].status == "not gradable"
 
-def _judged(course: Course, manifest: Manifest, grade: GradeResult, execution: Execution) -> GradeResult:
-    if not execution.notebook:
-        return _failed(grade, execution.failure)
-    notebook = nbformat.reads(execution.notebook, as_version=4)
-    refuse_other_totals(course, manifest.chapter, notebook)
-    if fault := unscorable(notebook):
-        return _failed(grade, fault)
-    problems = tuple(problems_of(notebook))
-    fatal = any(problem.fatal for problem in problems)
-    return replace(
-        grade,
-        status="not gradable" if fatal else "graded",
-        exercises=exercise_results(manifest, notebook, scores_of(notebook), seconds_of(notebook)),
-        problems=problems,
-        seconds=round(execution.seconds, 3),
-        provenance=grade_provenance(grade.provenance, execution, ran=not fatal),
-    )
-
-
-def _failed(grade: GradeResult, reason: str) -> GradeResult:
-    problem = Problem("grader failed", f"It could not be graded: {reason}", fatal=True)
-    return replace(grade, status="not recorded", exercises=(), problems=(problem,))
+    def keep(self, outcome: Outcome) -> GradeResult:
+        recorded = self.recorded[outcome.result.student]
+        return replace(outcome.result, questions=recorded.questions, late_penalty=recorded.late_penalty)
 
 
 def differences(before: GradeResult, after: GradeResult) -> Iterator[str]:

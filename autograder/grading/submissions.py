@@ -10,7 +10,7 @@ from typing import Any
 from autograder.course.folder import Course
 from autograder.engine.interface import Submission
 from autograder.errors import CourseError
-from autograder.grading.record.compact_json import dumps_by_line
+from autograder.grading.record.results import dumps_by_line
 from autograder.intake.downloads.choices import undecided_notebooks
 from autograder.intake.notebook.attached_files import CompanionFiles, companion_files
 from autograder.intake.notebook.intake import take_in

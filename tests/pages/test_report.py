@@ -14,7 +14,7 @@ from autograder.grading.record.viva_journal import Conversation, VivaAnswer
 from autograder.grading.reports.class_report import ChapterSummary, Work, summarise
 from autograder.grading.reports.grades import Grade
 from autograder.grading.reports.report_page import write_report
-from autograder.grading.reports.viva.summary import VivaSummary
+from autograder.grading.reports.viva import VivaSummary
 
 from .conftest import objections
 

@@ -34,7 +34,7 @@ from autograder.course.known_errors import explained_for_all
 from autograder.course.lock import course_lock
 from autograder.errors import CourseError
 from autograder.grading.late_work import charge, handed_in_at, is_stale, penalty_step, update_penalties
-from autograder.grading.record.compact_json import dumps_by_line
+from autograder.grading.record.results import dumps_by_line
 from autograder.intake.notebook.attached_files import MAX_FILES, file_names
 
 # Databases limit the number of values in a query.

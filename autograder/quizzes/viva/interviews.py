@@ -23,9 +23,9 @@ from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings
 from autograder.engine.workers.executor import WorkerPool
 from autograder.errors import CourseError
-from autograder.grading.dispatch import MakeExecutor, executions
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
+from autograder.grading.run import MakeExecutor, executions
 from autograder.grading.submissions import files_of
 from autograder.intake.downloads.archive import printable
 from autograder.intake.downloads.store import submitted_notebook

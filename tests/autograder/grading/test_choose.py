@@ -22,10 +22,9 @@ from autograder.grading.choose import choose
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.grading.record.results import GradeResult, Notebook, read_results
-from autograder.grading.reports.class_report import summarise
+from autograder.grading.reports.class_report import read_student_work, summarise
 from autograder.grading.reports.export import export, open_choices
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.student_work import read_student_work
 from autograder.intake.downloads.collect import collect
 
 from .conftest import CHAPTER, Fill, HandIn

@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from autograder.commands.grade_chapter import renew_pages
 from autograder.course.folder import Course
 from autograder.errors import CourseError
-from autograder.grading import prepare as module
+from autograder.grading import run as module
 from autograder.grading.autograde import autograde
 from autograder.grading.feedback import page_html
 from autograder.grading.feedback.pages import PLAIN, write_feedback

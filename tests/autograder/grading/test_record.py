@@ -21,7 +21,7 @@ from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.interface import Execution
 from autograder.grading.plugin import OthersCells, OthersKernelspec, configured
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordedGrade, RecordError
-from autograder.grading.recorder import parsed
+from autograder.grading.run import parsed
 
 from .conftest import CHAPTER, mark
 from .ledger import (

@@ -13,12 +13,12 @@ from nbgrader.nbgraderformat.common import ValidationError
 from autograder.checking.verdict import Diagnosis, Finding, Verdict
 from autograder.course.folder import Course
 from autograder.grading.plugin import OthersMetadata
-from autograder.grading.record.compact_json import dumps_by_line
 from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import (
     ExerciseResult,
     GradeResult,
     QuestionResult,
+    dumps_by_line,
     read_result,
     read_results,
     result_path,

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -21,16 +22,16 @@ from autograder.commands.selftest.sample_class import SAVED_AS, sample_class
 from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.gradebook.transactions import _Unit
 from autograder.course.release.nbgrader_release import generate_assignment
-from autograder.engine.interface import Execution
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
-from autograder.grading import prepare, recorder
+from autograder.grading import run as run_module
 from autograder.grading.autograde import autograde
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter, RecordError
 from autograder.grading.record.journal import open_journal
+from autograder.grading.record.provenance import Provenance
 from autograder.grading.record.results import GradeResult, read_results
-from autograder.grading.recorder import parsed
+from autograder.intake.notebook.manifest import released_manifest
 
 from .conftest import CHAPTER, Fill, HandIn
 from .scripted import Scripted
@@ -161,7 +162,7 @@ def test_what_fails_in_two_runs_gets_no_points(
     for student in ("ann", "ben"):
         hand_in(student, filled())
     executor = LOST if broken == "execute" else Scripted()
-    places: dict[str, tuple[Any, str]] = {"sanitise": (prepare, "submission"), "record": (GradebookWriter, "record")}
+    places: dict[str, tuple[Any, str]] = {"sanitise": (run_module, "submission"), "record": (GradebookWriter, "record")}
     owner, name = places.get(broken, (None, ""))
     real = getattr(owner, name, None)
 
@@ -185,22 +186,6 @@ def test_what_fails_in_two_runs_gets_no_points(
     assert (scores["ann"]["test_causal_mask"], scores["ben"]["test_causal_mask"]) == (0, 1)
     hand_in("ann", filled())
     assert statuses(course) == ["graded", "graded"]
-
-
-def test_a_notebook_that_is_not_the_one_that_was_sent_is_not_recorded(
-    course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for student in ("ann", "cem"):
-        hand_in(student, filled())
-
-    def change(execution: Execution) -> Any:
-        executed = parsed(execution)
-        if execution.student == "ann":
-            executed.cells[0].source += "!"
-        return executed
-
-    monkeypatch.setattr(recorder, "parsed", change)
-    assert statuses(course) == ["not recorded", "graded"]
 
 
 @pytest.mark.parametrize("reason", ["database is locked", "database or disk is full"])
@@ -271,7 +256,7 @@ def test_a_submission_of_which_nothing_comes_is_not_passed_over(
     course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand_in("ann", filled())
-    monkeypatch.setattr("autograder.grading.dispatch.run_concurrently", lambda *arguments, **options: iter(()))
+    monkeypatch.setattr("autograder.grading.run.run_concurrently", lambda *arguments, **options: iter(()))
     with pytest.raises(RuntimeError, match="no result for ann"):
         autograde(course, CHAPTER, device="cpu", make_executor=Scripted())
 
@@ -293,7 +278,7 @@ def test_what_was_set_aside_for_the_run_is_looked_through_for_garbage_again(
 ) -> None:
     hand_in("ann", filled())
     frozen: list[int] = []
-    monkeypatch.setattr(recorder, "write_result", lambda *about: frozen.append(gc.get_freeze_count()))
+    monkeypatch.setattr("autograder.grading.recorder.write_result", lambda *about: frozen.append(gc.get_freeze_count()))
     autograde(course, CHAPTER, device="cpu", make_executor=Scripted())
     assert (frozen[0] > 0, gc.get_freeze_count()) == (True, 0)
 
@@ -386,3 +371,29 @@ def test_a_list_that_cannot_be_read_is_told_with_a_way_out(course: Course) -> No
     with pytest.raises(CourseError, match=SAVED_AS) as refused:
         make(course)
     assert "--course" in refused.value.do
+
+
+@pytest.mark.parametrize(
+    ("text", "failure", "again", "status"),
+    [
+        ("sent", "", False, ("graded", False)),
+        ("sent", "ClosedError", True, ("graded", False)),
+        ("sent", "ClosedError", False, ("not recorded", True)),
+        ("", "ClosedError", True, ("not recorded", False)),
+        ("other", "", True, ("not recorded", False)),
+        ("[", "", False, ("not recorded", True)),
+        ("[", "", True, ("not gradable", False)),
+    ],
+)
+def test_whose_failure_it_is_follows_from_the_execution_and_from_the_run_before(
+    course: Course, filled: Fill, hand_in: HandIn, text: str, failure: str, again: bool, status: tuple[str, bool]
+) -> None:
+    judge = run_module.Judge(course, released_manifest(course, CHAPTER), GradingSettings(seed=7), Provenance)
+    path = hand_in("ann", filled())
+    sent, digest = run_module.submission("ann", path, judge.manifest, run_module.files_of(course, CHAPTER, path))
+    try:
+        done = replace(Scripted().grade_one(sent), failure=failure, **({"notebook": text} if text in ("", "[") else {}))
+        outcome = judge.executed(done, "hash", digest if text == "sent" else "", again=again)
+    except RecordError as error:
+        outcome = judge.failure("ann", "hash", error, again=again)
+    assert (outcome.result.status, outcome.by_submission) == status

@@ -23,9 +23,9 @@ from autograder.grading.autograde import autograde
 from autograder.grading.feedback.pages import write_feedback
 from autograder.grading.plugin import configured
 from autograder.grading.record.gradebook_writer import GradebookWriter
+from autograder.grading.reports.class_report import read_student_work
 from autograder.grading.reports.export import export
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.student_work import read_student_work
 
 from .conftest import CHAPTER, EXERCISES
 from .ledger import DUE, Shelf, by_books, full, hand_in, opened, released, rows, student_notebook, use_database

@@ -20,9 +20,9 @@ from nbgrader.api import Gradebook
 from autograder.commands.main import main
 from autograder.course.folder import Course
 from autograder.grading.record.results import ExerciseResult, GradeResult, result_path, write_result
+from autograder.grading.reports.class_report import read_student_work
 from autograder.grading.reports.grades import read_grades
 from autograder.grading.reports.missing import removed_submissions, unclear, without_result
-from autograder.grading.reports.student_work import read_student_work
 from autograder.intake.downloads.journal import IntakeJournal, hash_of, write_journal
 from autograder.intake.notebook.problem import Problem
 

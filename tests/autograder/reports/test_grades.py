@@ -12,8 +12,8 @@ from nbgrader.api import Gradebook
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.record.results import ExerciseResult, GradeResult, write_result
+from autograder.grading.reports.class_report import read_student_work
 from autograder.grading.reports.grades import read_grades
-from autograder.grading.reports.student_work import read_student_work
 from autograder.intake.notebook.problem import Problem
 from autograder.intake.people.enrol import enrol
 

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from autograder.commands.main import main
-from autograder.grading import dispatch
+from autograder.grading import run as run_module
 from tests.autograder.grading.scripted import Scripted
 
 from .conftest import CHAPTER, FILES
@@ -80,7 +80,7 @@ class Term:
                     raise KeyboardInterrupt
                 yield executor.grade_one(submission)
 
-        self.patch.setattr(dispatch, "_executions_here", executions)
+        self.patch.setattr(run_module, "_executions_here", executions)
         code, text = self.run("autograde", CHAPTER, "--device", "cpu", *words)
         print(text)
         return code

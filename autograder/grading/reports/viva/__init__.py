@@ -1,1 +1,0 @@
-"""The conversations about own code, in the class report and in exports."""
