@@ -13,7 +13,7 @@ from autograder.checking.verdict import VERDICT_MIME, Verdict
 from autograder.checks import exercise
 from autograder.engine.sandbox.lockdown import LAYERS
 from autograder.engine.settings import GradingSettings, device_is_there, resolve_device
-from autograder.engine.transport import serialization
+from autograder.engine.transport import msgpack_scan, serialization
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.errors import CourseError
 from tests.autograder.engine.workers import Graded, submission
@@ -106,5 +106,5 @@ def test_tensors_come_back_on_their_device(
     assert all(torch.equal(one, other) for one, other in zip(tensors, back, strict=True))
     # Whoever grades on the CPU has nothing put on a device by a message.
     monkeypatch.setenv("TFCOURSE_DEVICE", "cpu")
-    with pytest.raises(serialization.ProtocolError, match="device"):
+    with pytest.raises(msgpack_scan.ProtocolError, match="device"):
         serialization.unpack(message)

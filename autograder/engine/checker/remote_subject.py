@@ -15,8 +15,9 @@ from typing import Any
 from autograder.checking.request import OUT_OF_MEMORY, Observation, Request
 from autograder.checking.subject import UsesReferenceError
 from autograder.engine.checker.rpc_client import LimitError, StudentClient, memory_text
+from autograder.engine.transport.msgpack_scan import ProtocolError
 from autograder.engine.transport.observations import MAX_TEXT, observation_from_dict, observation_to_dict
-from autograder.engine.transport.serialization import ProtocolError, SerializationError, pack, unpack
+from autograder.engine.transport.serialization import SerializationError, pack, unpack
 
 # Serialized requests, with the request objects: every student answers the same sheet, so each request is serialized once.
 _packed: dict[int, tuple[Request, bytes]] = {}

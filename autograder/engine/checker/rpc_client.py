@@ -30,7 +30,8 @@ import msgpack
 
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.transport.channel import ClosedError, DeadlineError, MessageTooLongError
-from autograder.engine.transport.serialization import ItemBudget, ProtocolError, pack, unpack
+from autograder.engine.transport.msgpack_scan import ItemBudget, ProtocolError
+from autograder.engine.transport.serialization import pack, unpack
 
 # Seconds between the interrupt and the kill.
 GRACE_SECONDS = 5.0

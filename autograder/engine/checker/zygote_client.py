@@ -175,7 +175,8 @@ class ZygoteClient:
             ZygoteError: if the child cannot be started, or it has less isolation than the settings require.
         """
         # Imported late: it imports PyTorch, and a zygote started before does the same in parallel.
-        from autograder.engine.transport.serialization import ProtocolError, unpack
+        from autograder.engine.transport.msgpack_scan import ProtocolError
+        from autograder.engine.transport.serialization import unpack
 
         control = self._control
         if control is None or not self._ready:

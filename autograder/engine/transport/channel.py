@@ -119,14 +119,8 @@ class Channel:
             remaining = None if deadline is None else deadline - monotonic()
             if remaining is not None and remaining <= 0:
                 raise DeadlineError
-            pause = 0.25 if watch is not None else remaining
-            if poll.poll(
-                1000 * min(pause, remaining)
-                if pause is not None and remaining is not None
-                else None
-                if pause is None
-                else 1000 * pause
-            ):
+            seconds = min((wait for wait in (0.25 if watch else None, remaining) if wait is not None), default=None)
+            if poll.poll(None if seconds is None else 1000 * seconds):
                 return
             if watch is not None:
                 watch()

@@ -6,7 +6,7 @@ Tensors on the checks' device, which both sides read from ``TFCOURSE_DEVICE``, a
 Protects against:
 
 - code execution: no pickle, no import, no class of the sender's; unknown tags raise :class:`ProtocolError`
-- huge allocations: depth, number of items and every length are checked before anything is allocated
+- huge allocations: :mod:`msgpack_scan` checks depth, number of items and every length before anything is allocated
 - tensors and arrays whose header does not fit their bytes; arrays of objects
 - dictionaries and sets with many keys of the same hash
 
@@ -32,10 +32,16 @@ import numpy
 import torch
 from torch import Tensor
 
-MAX_DEPTH = 64
-# Reading an item takes far more memory and time than its bytes: limit the items of a message, and of all answers of a cell.
-MAX_ITEMS = 100_000
-MAX_ITEMS_IN_ALL = 500_000
+from autograder.engine.transport.msgpack_scan import (
+    ARRAY,
+    MAX_DEPTH,
+    MAX_ITEMS,
+    TENSOR,
+    ItemBudget,
+    ProtocolError,
+    check_limits,
+)
+
 MAX_DIMENSIONS = 16
 MAX_SIZE = 2**40
 _MAX_DIGITS = 4000
@@ -43,7 +49,6 @@ _MAX_DIGITS = 4000
 _SAME_HASH = 64
 # An empty array allocates one item of the size that its header claims.
 _MAX_EMPTY_ITEM = 2**16
-_TENSOR, _ARRAY = 1, 2
 (
     _LIST,
     _TUPLE,
@@ -79,31 +84,6 @@ def _graded_device() -> str:
 
 def _devices() -> Set[str]:
     return {"cpu", "meta", "cuda", "cuda:0", _graded_device(), f"{_graded_device()}:0"}
-
-
-class ProtocolError(Exception):
-    """A message violates the protocol; the error message describes how."""
-
-
-class ItemBudget:
-    """The number of items that the answers of a cell may still have.
-
-    Args:
-        budget: the number at the beginning.
-    """
-
-    def __init__(self, budget: int = MAX_ITEMS_IN_ALL) -> None:
-        self._all = self._left = budget
-
-    def take(self, items: int) -> None:
-        """Subtract items from the budget.
-
-        Raises:
-            ProtocolError: if fewer remain. Then later calls fail, too.
-        """
-        self._left -= items
-        if self._left < 0:
-            raise ProtocolError(f"the answers have more than {self._all} items in all")
 
 
 class SerializationError(TypeError):
@@ -241,7 +221,7 @@ class _Packer:
             plain = value.detach().resolve_conj().resolve_neg().cpu()
             # numpy has no such dtype: send the bytes.
             data = (plain.view(torch.int16) if plain.dtype is torch.bfloat16 else plain).numpy().tobytes()
-        return msgpack.ExtType(_TENSOR, header + data)
+        return msgpack.ExtType(TENSOR, header + data)
 
     def _array(self, value: numpy.ndarray[Any, Any]) -> Any:
         if (
@@ -256,7 +236,7 @@ class _Packer:
         if value.dtype.kind == "U" and not _is_text(plain):
             return [_OPAQUE, f"an array of shape {value.shape}, of invalid characters"]
         header = struct.pack("<BB", len(code), value.ndim) + code + struct.pack(f"<{value.ndim}Q", *value.shape)
-        return msgpack.ExtType(_ARRAY, header + plain.tobytes())
+        return msgpack.ExtType(ARRAY, header + plain.tobytes())
 
     def _count(self, items: int) -> None:
         self._items += items
@@ -281,7 +261,7 @@ def unpack(data: bytes, *, trusted: bool = False, budget: ItemBudget | None = No
     """
     try:
         if not trusted:
-            _check_limits(data, budget or ItemBudget(MAX_ITEMS))
+            check_limits(data, budget or ItemBudget(MAX_ITEMS))
         content = msgpack.unpackb(
             data,
             ext_hook=_extension,
@@ -297,57 +277,6 @@ def unpack(data: bytes, *, trusted: bool = False, budget: ItemBudget | None = No
         raise
     except Exception as error:  # any exception that a malformed message causes is an error of the message
         raise ProtocolError(f"malformed ({type(error).__name__}: {str(error)[:200]})") from error
-
-
-# What follows each first byte of msgpack: a number of bytes, a length field, a number of values, or nothing that is allowed.
-_FIXED, _MEASURED, _VALUES, _COUNTED, _FORBIDDEN = range(5)
-_FORMS: list[tuple[int, int]] = [(_FIXED, 1)] * 256
-_FORMS[0x80:0x90] = [(_FORBIDDEN, 0)] * 16
-_FORMS[0x90:0xA0] = [(_VALUES, count) for count in range(16)]
-_FORMS[0xA0:0xC0] = [(_FIXED, 1 + length) for length in range(32)]
-_FORMS[0xC1] = _FORMS[0xDE] = _FORMS[0xDF] = (_FORBIDDEN, 0)
-_FORMS[0xC4:0xCA] = [(_MEASURED, width) for width in (1, 2, 4)] * 2
-_FORMS[0xCA:0xD4] = [(_FIXED, 1 + width) for width in (4, 8, 1, 2, 4, 8, 1, 2, 4, 8)]
-_FORMS[0xD4:0xD9] = [(_FIXED, 2 + length) for length in (1, 2, 4, 8, 16)]
-_FORMS[0xD9:0xDE] = [(_MEASURED, 1), (_MEASURED, 2), (_MEASURED, 4), (_COUNTED, 2), (_COUNTED, 4)]
-_EXTENSION_TYPE = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
-
-
-def _check_limits(data: bytes, budget: ItemBudget) -> None:
-    """Check a message's depth, lengths and items before anything is allocated for it.
-
-    A header of five bytes can claim an array of millions of items, and contain a thousand such headers.
-    """
-    position, items, waiting = 0, 0, [1]
-    while waiting:
-        if not waiting[-1]:
-            waiting.pop()
-            continue
-        waiting[-1] -= 1
-        first = data[position]
-        form, number = _FORMS[first]
-        if first in _EXTENSION_TYPE and data[position + _EXTENSION_TYPE[first]] not in (_TENSOR, _ARRAY):
-            raise ProtocolError("an unknown kind of data")
-        if form == _FIXED:
-            position += number
-        elif form == _MEASURED:
-            length = int.from_bytes(data[position + 1 : position + 1 + number], "big")
-            position += 1 + number + (1 if first in _EXTENSION_TYPE else 0) + length
-        elif form == _FORBIDDEN:
-            raise ProtocolError("a kind of value that is not allowed")
-        else:
-            width = number if form == _COUNTED else 0
-            count = int.from_bytes(data[position + 1 : position + 1 + width], "big") if width else number
-            position += 1 + width
-            items += count
-            budget.take(count)
-            waiting.append(count)
-            if items > MAX_ITEMS:
-                raise ProtocolError(f"an answer of more than {MAX_ITEMS} items")
-            if len(waiting) > MAX_DEPTH + 2 or not 0 < count <= len(data) - position:
-                raise ProtocolError("an array that is too deep, too long, empty or cut off")
-    if position != len(data):
-        raise ProtocolError("a message that is cut off or goes on")
 
 
 def _value(content: Any, depth: int) -> Any:
@@ -427,9 +356,9 @@ def _reject_hash_collisions(keys: list[Any]) -> list[Any]:
 
 
 def _extension(code: int, data: bytes) -> Any:
-    if code == _TENSOR:
+    if code == TENSOR:
         return _read_tensor(data)
-    if code == _ARRAY:
+    if code == ARRAY:
         return _read_array(data)
     raise ProtocolError("an unknown kind of data")
 

@@ -6,7 +6,8 @@ import pytest
 
 from autograder.checking.draw import Case
 from autograder.engine.checker.remote_subject import RemoteSubject
-from autograder.engine.transport.serialization import ItemBudget, ProtocolError, pack, unpack
+from autograder.engine.transport.msgpack_scan import ItemBudget, ProtocolError
+from autograder.engine.transport.serialization import pack, unpack
 
 from .student import Scripted, conversation_with
 

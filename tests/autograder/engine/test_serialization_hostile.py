@@ -17,7 +17,8 @@ from hypothesis import find, given
 from hypothesis import strategies as st
 
 from autograder.engine.transport import serialization
-from autograder.engine.transport.serialization import MAX_DEPTH, Opaque, ProtocolError, pack, unpack
+from autograder.engine.transport.msgpack_scan import MAX_DEPTH, ProtocolError
+from autograder.engine.transport.serialization import Opaque, pack, unpack
 
 from .confined import in_child
 from .values import examples
