@@ -146,7 +146,13 @@ class Checker:
         self._wait()
 
     def _wait(self) -> None:
-        """Keep the process until all visible tests have run; end it if none of its tests is left."""
+        """Stop the process until all visible tests have run; end it if none of its tests is left.
+
+        A process that ran on could answer for another one, in which a function is forbidden, over any channel that the kernel leaves; and
+        it could grow.
+        """
+        if self._child is not None and self._visible:
+            self._child.stop()
         # The processes that wait may together hold as much memory as one.
         large = self._child is not None and self._child.memory() > self._settings.memory_mb * 2**20 // _MOST_PROCESSES
         if large or not self._visible:
@@ -161,7 +167,9 @@ class Checker:
             self._start(notebook, len(notebook.cells))
             return
         self._child, self._conversation = process.child, process.conversation
-        self._cpu_seconds -= self._child.cpu_seconds() if self._child is not None else 0.0
+        if self._child is not None:
+            self._child.resume()
+            self._cpu_seconds -= self._child.cpu_seconds()
 
     def _cell(self, notebook: NotebookNode, cell: NotebookNode, index: int) -> None:
         """Run a cell in the student's process, and keep its outputs."""

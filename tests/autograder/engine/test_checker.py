@@ -32,7 +32,10 @@ class Room(Unwatched):
     layers = ("resource limits",)
     isolation = "none"
 
-    def __init__(self, cpu_seconds: float, forbidden: Sequence[str] = ()) -> None:
+    def __init__(
+        self, cpu_seconds: float, forbidden: Sequence[str] = (), log: list[tuple[str, ...]] | None = None
+    ) -> None:
+        self._log = [] if log is None else log
         self._student = Student(forbidden=forbidden)
         self.forbidden = tuple(forbidden)
         self._cpu_seconds = cpu_seconds
@@ -50,8 +53,17 @@ class Room(Unwatched):
         """Return as much CPU time as the test says."""
         return self._cpu_seconds
 
+    def stop(self) -> None:
+        """Note that it is stopped."""
+        self._log.append(("stop", *self.forbidden))
+
+    def resume(self) -> None:
+        """Note that it goes on."""
+        self._log.append(("resume", *self.forbidden))
+
     def close(self) -> None:
         """End it."""
+        self._log.append(("close", *self.forbidden))
         self.closed = True
         self._student.close()
 
@@ -61,11 +73,12 @@ class Bench:
 
     def __init__(self) -> None:
         self.rooms: list[Room] = []
+        self.log: list[tuple[str, ...]] = []  # what happens to processes, with the functions that each forbids
         self.cpu_seconds = 0.0
 
     def new_child(self, forbidden: Sequence[str] = ()) -> Room:
         """Make a process."""
-        self.rooms.append(Room(self.cpu_seconds, forbidden))
+        self.rooms.append(Room(self.cpu_seconds, forbidden, self.log))
         return self.rooms[-1]
 
     def checker(self, settings: GradingSettings = SETTINGS) -> Checker:

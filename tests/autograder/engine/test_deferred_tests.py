@@ -153,3 +153,22 @@ def test_cells_have_their_time_again_in_each_process(bench: Bench) -> None:
     made = bench.run(*cells, settings=SETTINGS)
     assert len(bench.rooms) == 3
     assert "time used up" not in pages(made)
+
+
+def test_no_process_runs_while_another_one_is_asked_hidden_questions(bench: Bench) -> None:
+    bench.run(
+        course(SETUP),
+        ATTENTION + MASK.format("pass"),
+        test_cell("scaled_dot_product_attention"),
+        test_cell("causal_mask"),
+        settings=SETTINGS,
+    )
+    forbids = bench.rooms[1].forbidden
+    assert bench.log == [
+        ("stop",),
+        ("stop", *forbids),
+        ("resume",),
+        ("close",),
+        ("resume", *forbids),
+        ("close", *forbids),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,17 @@ def test_who_has_had_no_company_is_known_for_certain(room: Room) -> None:
     room.run("import torch\nx = torch.ones(3, requires_grad=True)\n(x @ x).backward()\n%matplotlib inline\n" + ask)
     room.run("import threading\nthreading.Thread(target=int).start()\n" + ask)
     assert [output.get("text") for output in room.outputs] == ["True\n", "False\n"], room.outputs
+
+
+def test_a_stopped_process_stands_still_and_goes_on(room: Room) -> None:
+    room.run("import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin, daemon=True).start()")
+    for stopped in (True, False):
+        (room.child.stop if stopped else room.child.resume)()
+        time.sleep(0.1)  # each thread stops when the kernel gets to it
+        before = room.child.own_cpu_seconds()
+        time.sleep(0.3)
+        assert (room.child.own_cpu_seconds() > before) is not stopped
+    assert room.run("1 + 1") is True
 
 
 def test_figures_work_nothing_of_the_grader_can_be_imported_and_no_file_is_open(room: Room) -> None:
