@@ -119,6 +119,19 @@ class CourseFile(Struct, frozen=True, forbid_unknown_fields=True):
         dates = [date if date.tzinfo else date.replace(tzinfo=self.zone) for date in (general, extended) if date]
         return max(dates) if general is not None and dates else None
 
+    def late_penalty(self, chapter: str, student: str, points: float, handed_in: datetime | None) -> float:
+        """Return the points that lateness takes off, by the student's own deadline; 0 without a deadline or a time.
+
+        Args:
+            points: points before the penalty.
+            handed_in: when the work was handed in, with a time zone.
+        """
+        due, rule = self.due(chapter, student), self.late_rule(chapter)
+        if due is None or handed_in is None:
+            return 0.0
+        # Exports show the number as it is stored: 1.4, not 1.4000000000000001.
+        return round(points * late_share(days_late(handed_in, due, rule, self.zone), rule), 6)
+
     def selects(self, chapter: str, name: str) -> bool:
         """Return whether a chapter assigns an exercise or a question."""
         plan = self.chapter(chapter)

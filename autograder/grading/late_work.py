@@ -20,7 +20,7 @@ from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
 from traitlets.config import Config
 
-from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
+from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
 from autograder.grading.record.results import read_results, write_result
@@ -44,10 +44,9 @@ class CourseLateness(LateSubmissionPlugin):  # type: ignore[misc]
         if due is None:
             inherited: float | None = super().late_submission_penalty(student_id, score, total_seconds_late)
             return inherited
-        rule, handed_in = plan.late_rule(chapter), due.astimezone(UTC) + timedelta(seconds=total_seconds_late)
-        share = late_share(days_late(handed_in, due, rule, plan.zone), rule)
-        # Exports show the number as it is stored: 1.4, not 1.4000000000000001.
-        return round(score * share, 6)
+        return plan.late_penalty(
+            chapter, student_id, score, due.astimezone(UTC) + timedelta(seconds=total_seconds_late)
+        )
 
 
 class ApplyDeadline(NbGraderPreprocessor):  # type: ignore[misc]
@@ -235,7 +234,7 @@ def _utc(moment: datetime | None) -> datetime | None:
 
 
 def handed_in_at(course: Course, chapter: str, student: str) -> datetime | None:
-    """Return when a submission was handed in, as the gradebook keeps it; None if that is not known, or cannot be true."""
+    """Return when a submission was handed in, by its ``timestamp.txt``; None if that is not known, or cannot be true."""
     return _time(course.folder("submitted", student, chapter), read_course_file(course.root))
 
 

@@ -1,6 +1,6 @@
 """Filter system calls with seccomp: refuse calls that no exercise needs and that sandbox escapes use.
 
-The refused calls are listed in ``_REFUSED``.
+The calls refused by name are listed in ``_REFUSED``; ``program`` adds copies of the process, namespaces and sockets by their arguments.
 
 Protects against:
 
@@ -27,28 +27,29 @@ from socket import AF_UNIX
 
 from autograder.engine.sandbox.linux import PR_SET_SECCOMP, prctl
 
-# Refused calls by name: numbers on x86_64 and aarch64; -1 if the architecture has no such call.
+# Refused calls by name, in alphabetical order: numbers on x86_64 and aarch64 (``asm/unistd.h``); -1 if the architecture has no such
+# call. A test makes each of them: one that needs harmless arguments gets them in ``tests/autograder/engine/attempts.toml``.
 _REFUSED = {
     "acct": (163, 89), "add_key": (248, 217), "bpf": (321, 280), "chroot": (161, 51), "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112), "delete_module": (176, 106), "fanotify_init": (300, 262), "finit_module": (313, 273),
-    "fsconfig": (431, 431), "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105),
-    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1),
-    "iopl": (172, -1), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219),
-    "lookup_dcookie": (212, 18), "mbind": (237, 235), "memfd_create": (319, 279), "memfd_secret": (447, 447),
-    "migrate_pages": (256, 238), "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429),
-    "move_pages": (279, 239), "msgget": (68, 186), "mq_open": (240, 180), "name_to_handle_at": (303, 264),
-    "nfsservctl": (180, 42), "open_by_handle_at": (304, 265), "open_tree": (428, 428), "perf_event_open": (298, 241),
-    "personality": (135, 92), "pidfd_getfd": (438, 438), "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424),
-    "pivot_root": (155, 41), "process_madvise": (440, 440), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
-    "ptrace": (101, 117), "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142), "request_key": (249, 218),
-    "semget": (64, 190), "set_mempolicy": (238, 237), "setdomainname": (171, 162), "sethostname": (170, 161),
-    "setns": (308, 268), "settimeofday": (164, 170), "shmget": (29, 194), "swapoff": (168, 225), "swapon": (167, 224),
+    "clock_settime": (227, 112), "delete_module": (176, 106), "execve": (59, 221), "execveat": (322, 281),
+    "fanotify_init": (300, 262), "finit_module": (313, 273), "fsconfig": (431, 431), "fsmount": (432, 432),
+    "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1), "iopl": (172, -1), "kcmp": (312, 272),
+    "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219), "landlock_create_ruleset": (444, 444),
+    "listmount": (458, 458), "lookup_dcookie": (212, 18), "mbind": (237, 235), "memfd_create": (319, 279),
+    "memfd_secret": (447, 447), "migrate_pages": (256, 238), "modify_ldt": (154, -1), "mount": (165, 40),
+    "mount_setattr": (442, 442), "move_mount": (429, 429), "move_pages": (279, 239), "mq_open": (240, 180), "msgget": (68, 186),
+    "name_to_handle_at": (303, 264), "nfsservctl": (180, 42), "open_by_handle_at": (304, 265), "open_tree": (428, 428),
+    "open_tree_attr": (467, 467), "perf_event_open": (298, 241), "personality": (135, 92), "pidfd_getfd": (438, 438),
+    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "process_madvise": (440, 440),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60),
+    "quotactl_fd": (443, 443), "reboot": (169, 142), "request_key": (249, 218), "semget": (64, 190),
+    "set_mempolicy": (238, 237), "setdomainname": (171, 162), "sethostname": (170, 161), "setns": (308, 268),
+    "settimeofday": (164, 170), "shmget": (29, 194), "statmount": (457, 457), "swapoff": (168, 225), "swapon": (167, 224),
     "syslog": (103, 116), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
-    "vmsplice": (278, 75), "landlock_create_ruleset": (444, 444),
-    "execve": (59, 221), "execveat": (322, 281),
+    "vmsplice": (278, 75),
     # These tell or choose which pages of a file are in memory, which one submission could use to leave a message for another.
     "cachestat": (451, 451), "fadvise64": (221, 223), "mincore": (27, 232), "preadv2": (327, 286), "readahead": (187, 213),
-    "listmount": (458, 458), "modify_ldt": (154, -1), "open_tree_attr": (467, 467), "statmount": (457, 457),
 }  # fmt: skip
 # NVIDIA's driver creates anonymous files for its memory.
 _CUDA_NEEDS = frozenset({"memfd_create", "mbind", "set_mempolicy", "personality"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, timedelta
 
-from autograder.course.course_file import CourseFile, days_late, late_share
+from autograder.course.course_file import CourseFile
 from autograder.course.course_rules import ExerciseRule
 from autograder.grading.feedback.page import Page, Part
 
@@ -42,12 +42,9 @@ def counted_page(page: Page, plan: CourseFile) -> Page:
 def _penalty(page: Page, before: float, raw: float, plan: CourseFile) -> float:
     if before:
         return round(page.late_penalty * raw / before, _DIGITS)
-    due, rule = plan.due(page.chapter, page.student), plan.late_rule(page.chapter)
-    if due is None:
-        return 0.0
-    handed_in = due.astimezone(UTC) + timedelta(seconds=page.seconds_late)
-    days = days_late(handed_in, due, rule, plan.zone)
-    return round(raw * late_share(days, rule), _DIGITS)
+    due = plan.due(page.chapter, page.student)
+    handed_in = None if due is None else due.astimezone(UTC) + timedelta(seconds=page.seconds_late)
+    return plan.late_penalty(page.chapter, page.student, raw, handed_in)
 
 
 def _note(rule: ExerciseRule, earned: float, worth: float) -> str:

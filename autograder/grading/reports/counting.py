@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from autograder.course.course_file import CourseFile, course_file_error, days_late, late_share
+from autograder.course.course_file import CourseFile, course_file_error
 from autograder.course.course_rules import ExerciseRule, exercise_of
 from autograder.course.folder import Course
 
@@ -84,8 +83,4 @@ def _penalty(grade: Grade, raw: float, plan: CourseFile) -> float:
     """Return what lateness takes off new points: the same share as of the old ones."""
     if grade.raw:
         return round(grade.penalty * raw / grade.raw, _DIGITS)
-    due, rule = plan.due(grade.chapter, grade.student), plan.late_rule(grade.chapter)
-    if due is None or grade.submitted is None:
-        return 0.0
-    days = days_late(grade.submitted.replace(tzinfo=UTC), due, rule, plan.zone)
-    return round(raw * late_share(days, rule), _DIGITS)
+    return plan.late_penalty(grade.chapter, grade.student, raw, grade.submitted_utc)

@@ -13,7 +13,7 @@ from nbgrader.api import Student as GradebookStudent
 from nbgrader.api import SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.course.course_file import CourseFile, days_late, late_share, read_course_file
+from autograder.course.course_file import CourseFile, read_course_file
 from autograder.course.course_rules import without_vivas
 from autograder.course.folder import Course
 from autograder.course.gradebook.reader import open_gradebook
@@ -67,6 +67,11 @@ class Grade:
     section: str = ""  # the student's section, from the class list, or empty
     # whether this is the grade of the conversation about a chapter. Without a conversation it is missing, and does not count as 0.
     viva: bool = False
+
+    @property
+    def submitted_utc(self) -> datetime | None:
+        """The submission time with its zone, UTC."""
+        return self.submitted and self.submitted.replace(tzinfo=UTC)
 
     @property
     def decided(self) -> bool:
@@ -232,11 +237,8 @@ def _by_own_deadline(grade: Grade, member: str, plan: CourseFile) -> Grade:
     due = plan.due(grade.chapter, member)
     if due is None or due == plan.due(grade.chapter, grade.student):
         return grade
-    deadline = due.astimezone(UTC).replace(tzinfo=None)
-    rule = plan.late_rule(grade.chapter)
-    handed_in = None if grade.submitted is None else grade.submitted.replace(tzinfo=UTC)
-    days = 0 if handed_in is None else days_late(handed_in, due, rule, plan.zone)
-    return replace(grade, due=deadline, penalty=round(grade.raw * late_share(days, rule), 6))
+    penalty = plan.late_penalty(grade.chapter, member, grade.raw, grade.submitted_utc)
+    return replace(grade, due=due.astimezone(UTC).replace(tzinfo=None), penalty=penalty)
 
 
 def _for_member(grade: Grade, member: Grade) -> Grade:

@@ -85,7 +85,7 @@ def by_student(
         roster: the students that the course knows.
 
     Returns:
-        The uploads of each student, and what was refused or should be people.
+        The uploads of each student, and a problem for each upload that was refused or whose owner is in doubt.
     """
     hidden = _hidden_words(uploads, roster)
     listed = [student for student in roster.values() if student.enrolled]
