@@ -16,11 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from autograder.checking.request import Action, Request, Value, map_value
 
+_WORDS, _FIRST_WORD = 624, 24
 # The fields of a case that hold tensors.
 _HELD = ("arguments", "state", "props")
 
@@ -55,6 +57,18 @@ class Case:
         return Case(**{**vars(self), **{name: map_value(vars(self)[name], convert) for name in _HELD}})
 
 
+def _fill(generator: torch.Generator, key: bytes) -> None:
+    """Fill a generator's whole state from a key.
+
+    `manual_seed` uses 32 bits of its number, so that somebody who knows a few bits of what is drawn can find the rest by trying all
+    seeds. The state of the Mersenne Twister has 624 words of 32 bits; PyTorch stores each in 64 bits, after three fields of 8 bytes.
+    """
+    words = np.frombuffer(hashlib.shake_256(key).digest(4 * _WORDS), "<u4").astype("<u8")
+    state = generator.get_state()
+    state[_FIRST_WORD : _FIRST_WORD + 8 * _WORDS] = torch.from_numpy(words.view(np.uint8))
+    generator.set_state(state)
+
+
 class Draw:
     """A stream of random inputs that depends on its key only: the same on every machine and in every order of checks.
 
@@ -68,8 +82,11 @@ class Draw:
         self._shared = key if shared is None else shared
         self._hidden = hidden
         self._made: Counter[str] = Counter()
-        digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
+        name = "\0".join(map(str, key)).encode()
+        digest = hashlib.sha256(name).digest()
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+        if hidden:
+            _fill(self._generator, name)
         # The size at which operations are counted; students know the size in the visible questions.
         self.counting_size = 2 + digest[7] % 3 if hidden else 2
 

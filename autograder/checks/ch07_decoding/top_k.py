@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from autograder.checking.draw import Draw
+from autograder.checking.draw import Case, Draw
 from autograder.checking.exercise import Exercise
-from autograder.checks.ch07_decoding.filters import Parameters, filter_rows, fixed, with_ties
+from autograder.checks.ch07_decoding.filters import (
+    Parameters,
+    filter_rows,
+    fixed,
+    logits_for,
+    with_ties,
+)
 from tfcourse import sampling
 
 
@@ -16,6 +22,13 @@ def _any_number(draw: Draw, v: int) -> Parameters:
     return {"k": 1 + int(draw.integers(0, v + 3))}
 
 
+def unseen_k(draw: Draw) -> Case:
+    """A k that no visible test has: a recorded answer, fitted by rank, keeps another number of tokens."""
+    b, more = draw.sizes(2, low=3)
+    parameters = {"k": draw.unseen(2, 6)}
+    return Case({"logits": logits_for(draw, sampling.top_k, parameters, b, 6 + more, part=True), **parameters})
+
+
 TOP_K = Exercise(
     reference=sampling.top_k,
     rows=filter_rows(
@@ -25,6 +38,7 @@ TOP_K = Exercise(
         fixed([[0.3, -1.2, 2.1, 0.9]], k=50),
         fixed([[0.3, -1.2, 2.1, 0.9], [1.5, 0.2, -0.4, 0.1]], k=1),
         drawn=_some,
+        also=[unseen_k],
         tied=with_ties(sampling.top_k, _any_number),
         title="The k most probable tokens stay as they are, all others become -inf.",
         refused=({"k": 0}, {"k": -2}),

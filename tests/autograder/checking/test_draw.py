@@ -1,7 +1,9 @@
 """Inputs made from a seed."""
 
+import hashlib
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -32,6 +34,14 @@ def test_the_same_key_draws_the_same_whatever_was_drawn_before_and_whatever_the_
 @pytest.mark.parametrize("key", [("blend", "values", 1), ("blend", "shape", 0), ("ble", "ndvalues", 0), ("blend",)])
 def test_another_key_draws_something_else(key):
     assert Draw(*key).normal(8).tolist() != Draw("blend", "values", 0).normal(8).tolist()
+
+
+def test_all_19968_bits_of_a_hidden_stream_come_from_its_key():
+    words = np.frombuffer(hashlib.shake_256(b"blend\x00values\x000").digest(4 * 624), "<u4")
+    twister = np.random.MT19937()
+    twister.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": 624}}
+    drawn = torch.rand(700, generator=Draw("blend", "values", 0, hidden=True)._generator)
+    assert (drawn * 2**24).tolist() == (twister.random_raw(700) & (2**24 - 1)).tolist()
 
 
 def several(draw: Draw) -> Case:
