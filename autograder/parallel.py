@@ -42,7 +42,7 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         with _one_thread():
             return [work(item) for item in items]
     # One new process imports what the work needs, and is copied: to import PyTorch takes seconds, and nothing of it stays behind here.
-    order = pickle.dumps((_module_of(work), work.__qualname__, jobs, list(items)))
+    order = pickle.dumps((sys.path, _module_of(work), work.__qualname__, jobs, list(items)))
     command = [sys.executable, "-P", "-m", "autograder.parallel"]
     done = subprocess.run(command, input=order, stdout=subprocess.PIPE, check=False)
     if done.returncode:
@@ -65,7 +65,7 @@ def main() -> None:
     """Do what :func:`parallel_map` asks for on standard input, and answer on standard output; what the work prints is for people."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        module, name, jobs, items = pickle.load(sys.stdin.buffer)
+        sys.path[:], module, name, jobs, items = pickle.load(sys.stdin.buffer)
         work = getattr(importlib.import_module(module), name)
         _use_threads(1)
         methods = multiprocessing.get_all_start_methods()

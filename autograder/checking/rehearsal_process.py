@@ -77,6 +77,7 @@ def do_one_job(do: Callable[[Mapping[str, Any], Tell], None]) -> None:
     """
     job = json.load(sys.stdin)
     tell = _only_voice()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits that it is ignored
     try:
         do(job, tell)
         tell({"end": True})

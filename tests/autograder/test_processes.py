@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 from pathlib import Path
@@ -49,3 +50,9 @@ def test_processes_that_die_are_an_error_that_says_so(monkeypatch: pytest.Monkey
     monkeypatch.setattr(parallel.sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="factorial was spread over ended with status 1"):
         parallel_map(math.factorial, [3, 4])
+
+
+def test_work_of_a_module_beside_the_program_is_found(tmp_path, monkeypatch):
+    (tmp_path / "beside.py").write_text("def double(n):\n    return 2 * n\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert parallel_map(importlib.import_module("beside").double, [1, 2]) == [2, 4]

@@ -1,6 +1,7 @@
 """The pre-check says before the deadline what the visible part of the grader will say after it."""
 
 import json
+import signal
 
 import nbformat
 import pytest
@@ -42,7 +43,7 @@ def here(monkeypatch):
 
     def rehearse(cells, exercises, limits):
         InteractiveShell.clear_instance()
-        run = rehearsal._Run(limits, limits.seconds)
+        run = rehearsal._Run(limits, limits.seconds, rehearsal.started)
         rehearsal_process._do(
             {"cells": cells, "exercises": exercises, "skipped": {}, "limits": vars(limits)},
             lambda event: run._take(event) if not {"begins", "end"} & event.keys() else None,
@@ -88,7 +89,10 @@ def test_a_cell_that_fails_costs_itself_alone_and_what_it_prints_reaches_nobody(
     write, monkeypatch, capfd, cells, restarts
 ):
     monkeypatch.setattr(rehearsal, "_GRACE_SECONDS", 0.5 if restarts else 60)
-    validation = validate(write(*cells, SETUP, RIGHT, CHECK), Limits(cell_seconds=1, output=100_000, restarts=restarts))
+    limits = Limits(cell_seconds=1, output=100_000, restarts=restarts)
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a shell's background job
+    validation = validate(write(*cells, SETUP, RIGHT, CHECK), limits)
+    signal.signal(signal.SIGINT, handler)
     assert validation.passed
     expected = [(number, cell.splitlines()[0]) for number, cell in enumerate(cells, start=1) if cells[cell]]
     assert [(found.cell, found.first_line) for found in validation.errors] == expected
