@@ -243,7 +243,7 @@ def tail_free(logits: Tensor, z: float) -> Tensor:
         ValueError: If `z` is out of range.
 
     Source:
-        Phénix and Egan 2019, Tail Free Sampling.
+        Bricken 2019, Tail Free Sampling, trentonbricken.com/Tail-Free-Sampling.
     """
     if not 0 <= z <= 1:
         raise ValueError(f"z is a share from 0 to 1, got {z}")
