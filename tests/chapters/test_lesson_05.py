@@ -43,8 +43,8 @@ ASKED = {
     "translations": "{f'{n} | {t}': translate(translators[n], [t])[0] for n in translators for t in ('three hundred and two', "
     "'two hundred and three', 'twenty-three thousand, four hundred and fifty-six')}",
     "right": "correct",
-    "doubt": "{name: [sure[name].mean().item() - correct[name], mistaken[name]['mean'] - 1 + mistaken[name]['wrong'] / mistaken[name]['tokens']]"
-    " for name in sure}",
+    "doubt": "{name: [sure[name].mean().item() - correct[name], "
+    "mistaken[name]['mean'] - 1 + mistaken[name]['wrong'] / mistaken[name]['tokens']] for name in sure}",
     "surprise": "surprise",
     "averages": "[averages['both'][1], [right == marks['smoothed'] for right, _ in averages.values()]]",
     "added": "added",
