@@ -1,7 +1,7 @@
 """Plausible mistakes, written as students write them, get a diagnosis, and the right one.
 
-``plausible`` has a file per chapter with a table per mistake: the exercise, what the mistake is, the wrong code (``edits`` of the reference or a
-``body``, as in the files of known mistakes), and in ``diagnosed`` the known mistakes that the student is told.
+``plausible`` has a file per chapter with a table per mistake: the exercise, what the mistake is, the wrong code (``edits`` of the reference
+or a ``body``, as in the files of known mistakes), and in ``diagnosed`` the known mistakes that the student is told.
 """
 
 import tomllib

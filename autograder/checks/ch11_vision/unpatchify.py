@@ -67,8 +67,6 @@ UNPATCHIFY = Exercise(
                 wrong_grid,
                 changed(wrong_grid, grid=(2, 5)),
                 part_of_a_channel,
-                changed(patches, patch=0),
-                changed(wrong_grid, patch=-2, grid=(3, 4)),
                 title="What does not fit is a ValueError, and there is no Python loop over examples or patches.",
             ),
             rows.no_loop(0, more, over="examples or patches"),

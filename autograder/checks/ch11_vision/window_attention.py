@@ -115,7 +115,6 @@ WINDOW_ATTENTION = Exercise(
             single_places,
             left_over,
             row_left_over,
-            changed(windows, window=0),
             too_far,
             changed(windows, shift=-1),
             title="Windows that do not fit, and shifts that are negative or too far, are a ValueError.",
