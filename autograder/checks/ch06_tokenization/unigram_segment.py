@@ -140,7 +140,7 @@ UNIGRAM_SEGMENT = Exercise(
             best_piece_misleads,
             shorter_than_a_piece,
             one_long_piece,
-            title="Of all cuts, the one with the largest sum is found.",
+            title="Of all segmentations, the one with the largest sum is found.",
         ),
         rows.numbers(1.25, long_text, very_long_text, name="long", title="It is found in a longer text as well."),
         rows.numbers(
@@ -157,10 +157,10 @@ UNIGRAM_SEGMENT = Exercise(
             longest_at_the_end,
             equal_last_pieces,
             name="ties",
-            title="Of equally good cuts, the one whose last piece is longest wins.",
+            title="Of equally good segmentations, the one whose last piece is longest wins.",
         ),
         rows.Row("empty", "An empty text has no pieces.", 0.5, _about_an_empty_text),
-        rows.many(0.5, random_scores, title="Many random texts are cut in the best way."),
+        rows.many(0.5, random_scores, title="Many random texts get the best segmentation."),
         rows.inputs_kept(0.25, long_text, unknown_characters),
     ),
 )

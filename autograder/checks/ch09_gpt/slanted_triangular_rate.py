@@ -130,7 +130,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             another_way_down,
             name="options",
             gradients=False,
-            title="Peak, its place and the ends may be others.",
+            title="Peak, its position and the ends may be others.",
         ),
         also_asking(
             rows.numbers(

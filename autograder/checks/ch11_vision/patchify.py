@@ -55,7 +55,7 @@ PATCHIFY = Exercise(
         rows.numbers(
             2.25, pictures, gradients=False, title="Patches come row by row; in a patch, the channel runs fastest."
         ),
-        rows.many(0.75, any_pictures, title="Pictures of many sizes, square or not, are cut as they should be."),
+        rows.many(0.75, any_pictures, title="Images of many sizes, square or not, are cut as they should be."),
         merged(
             rows.numbers(
                 0.5,

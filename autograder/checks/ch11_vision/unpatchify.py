@@ -49,8 +49,8 @@ def any_patches(draw: Draw) -> Case:
 UNPATCHIFY = Exercise(
     reference=vit.unpatchify,
     rows=(
-        rows.numbers(1.25, patches, gradients=False, title="Every pixel is back in its place."),
-        rows.many(0.75, any_patches, title="Patches of pictures of many sizes, square or not, are joined."),
+        rows.numbers(1.25, patches, gradients=False, title="Every pixel is back where it was."),
+        rows.many(0.75, any_patches, title="Patches of images of many sizes, square or not, are joined."),
         merged(
             rows.numbers(
                 0.5,

@@ -86,7 +86,7 @@ WINDOW_ATTENTION = Exercise(
     reference=vit.window_attention,
     rows=(
         rows.numbers(
-            4, windows, other_windows, gradients=False, title="Every place attends to the places of its window."
+            4, windows, other_windows, gradients=False, title="Every position attends to the positions of its window."
         ),
         rows.numbers(
             2.25,
