@@ -19,7 +19,7 @@ from .lesson import Lesson
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
     "report": "report",
-    "controls": "[control, separate, wider]",
+    "controls": "[control, own_columns, wider]",
     "written": "written[2].tolist()",
     "equal": "[largest_difference, moved, agreement, difference, words_moved, heads_moved]",
     "mixed": "wrong.tolist()",
