@@ -45,6 +45,7 @@ ASKED = {
 # Numbers of the prose that come from a record or from the papers, are settings of the code, or are worked out on the spot.
 GIVEN = """
 4.2 2.1 6.3 0.5 3.2 1.5 1.75 5.25 20,000 768,000 0.08 98,561 0.25 65,536 262,144 268,435,456 1,048,576 5,242,880 115,200
+0.02 0.03 0.05 0.06 0.26 0.35 0.38 0.6 0.8 1.28 1.66 1.8 15.9 16.3 18.7 3.4 3.6 4.6 4.9
 """
 
 LESSON = Lesson("03_scaled_dot_product", ASKED, GIVEN)
