@@ -117,7 +117,7 @@ FORMS: dict[str, Callable[[Any, Any], list[tuple[Any, Any]]]] = {
         (lengths(r["stretched"]), [8] * len(s.SEEDS)),
     ],
     "rotary_controls": lambda s, r: [
-        ([len(r[way]) for way in ("all pairs", "fast pairs", "continued at 64")], [len(s.LENGTHS)] * 3),
+        ({len(run) for way in ("all pairs", "fast pairs", "continued at 64") for run in r[way]}, {len(s.LENGTHS)}),
         (turns(s), s.FAST),
         (s.TUNING[0] * s.TUNED % s.TRAINED, 0),
     ],
@@ -158,7 +158,7 @@ FORMS: dict[str, Callable[[Any, Any], list[tuple[Any, Any]]]] = {
         (same_digits(s), 0),
         ({len(run) for found in r["digits"]["ways"].values() for run in found["right"]}, {len(s.SHIFTS)}),
         (set(lengths(r["digits"]["fewer"]).values()), {len(s.FEWER)}),
-        ([len(r["scenes"][way]) for way in ("matched", "in order", "in order, longer")], [2, 2, 1]),
+        ([len(r["scenes"][way]) for way in ("matched", "in order", "in order, longer")], [5, 5, 1]),
         (
             {
                 len(table[way])
