@@ -90,14 +90,14 @@ def test_few_digits_put_the_transformer_last() -> None:
 
 
 def test_pooling_makes_the_answer_invariant_and_equivariant_maps_alone_do_not() -> None:
-    ways = {name: way["right"] for name, way in RECORD["digits"]["ways"].items()}
+    ways = {name: way["right"] for name, way in RECORD["digits"]["moved"].items()}
     pooled, flat = ways["CNN"], ways["CNN without pooling"]
     assert max(run[0] - run[2] for run in pooled) < 0.06, "hardly notices the move"
     assert min(run[0] for run in flat) > 0.95
     assert max(run[2] for run in flat) < 0.5 * min(run[2] for run in pooled)
     difference, half = interval([run[2] for run in pooled], [run[2] for run in flat])
     assert difference - half > 0.5, "most of the tolerance is gone"
-    assert all(run[0] == run[2] and run[1] < 0.5 for run in ways["no positions"]), "the bag"
+    assert max(run[1] for run in RECORD["digits"]["ways"]["no positions"]["right"]) < 0.25, "the bag"
 
 
 def test_tables_are_ranked_on_diabetes_alone() -> None:
@@ -149,8 +149,7 @@ def test_everything_behind_gamma_learns_in_the_first_step_unless_gamma_is_zero()
 
 def test_a_move_by_a_patch_keeps_the_patches_and_a_move_by_a_pixel_does_not(experiment: Any) -> None:
     vision = experiment("vision")
-    as_they_are = vision.digits()[1]
-    images = vision.on_paper(as_they_are).images
+    images = vision.digits()[1].images
     kept = {}
     for pixels in (1, 2):
         same = ink = 0
@@ -160,15 +159,17 @@ def test_a_move_by_a_patch_keeps_the_patches_and_a_move_by_a_pixel_does_not(expe
             same += sum((patches & Counter(map(tuple, after.tolist()))).values())
             ink += patches.total()
         kept[pixels] = same / ink
-    assert kept == {1: pytest.approx(0, abs=0.01), 2: 1}
-    assert (as_they_are.images[..., 6:] > -1).flatten(1).any(1).double().mean() > 0.9, "most would lose ink on 8 x 8"
+    assert kept == {1: pytest.approx(0, abs=0.01), 2: pytest.approx(0.83, abs=0.005)}
     assert vision.SCENE_STEPS * vision.SCENE_BATCH == 4 * vision.SCENES == 4 * 3_200
+    bag, framed = vision.vit(12, positions=False).eval(), vision.on_paper(vision.digits()[1]).images[:9]
+    torch.testing.assert_close(bag(vision.shifted(framed, 2)), bag(framed))  # the same patches in another order
+    assert (images[..., 6:] > -1).flatten(1).any(1).double().mean() > 0.9, "most would lose ink at the right edge"
 
 
-def test_matched_detectors_overshoot_and_specialise() -> None:
-    matched, in_order = (RECORD["scenes"][way] for way in ("matched", "in order"))
-    assert min(run["found"] for run in matched) > 2 * max(run["found"] for run in in_order)
-    assert all(0.8 < run["extra"] < 1.1 for run in matched), "about one box too many per image"
+def test_matched_detectors_agree_overshoot_and_specialise() -> None:
+    matched = RECORD["scenes"]["matched"]
+    assert len({f"{run['found']:.0%}" for run in matched}) == 1
+    assert all(0.8 < run["extra"] < 1 for run in matched), "nearly one box too many per image"
     centres = torch.tensor(matched[0]["centres"]).mean(dim=1) > 0.6  # (N, 2)
     assert {(True, False), (False, True)} <= {tuple(side) for side in centres.tolist()}, "upper right, lower left"
 

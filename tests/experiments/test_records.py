@@ -117,7 +117,7 @@ FORMS: dict[str, Callable[[Any, Any], list[tuple[Any, Any]]]] = {
         (lengths(r["stretched"]), [8] * len(s.SEEDS)),
     ],
     "rotary_controls": lambda s, r: [
-        ({len(run) for way in ("all pairs", "fast pairs", "continued at 64") for run in r[way]}, {len(s.LENGTHS)}),
+        ([len(r[way]) for way in ("all pairs", "fast pairs", "continued at 64")], [len(s.LENGTHS)] * 3),
         (turns(s), s.FAST),
         (s.TUNING[0] * s.TUNED % s.TRAINED, 0),
     ],
@@ -156,9 +156,13 @@ FORMS: dict[str, Callable[[Any, Any], list[tuple[Any, Any]]]] = {
     ],
     "vision": lambda s, r: [
         (same_digits(s), 0),
-        ({len(run) for found in r["digits"]["ways"].values() for run in found["right"]}, {len(s.SHIFTS)}),
+        (
+            {len(run) for way in ("ways", "moved") for x in r["digits"][way].values() for run in x["right"]},
+            {len(s.SHIFTS)},
+        ),
+        ({len(x["right"]) for x in r["digits"]["moved"].values()}, {len(s.MOVED_SEEDS), 1}),
         (set(lengths(r["digits"]["fewer"]).values()), {len(s.FEWER)}),
-        ([len(r["scenes"][way]) for way in ("matched", "in order", "in order, longer")], [5, 5, 1]),
+        ([len(r["scenes"][way]) for way in ("matched", "in order", "in order, longer")], [2, 2, 1]),
         (
             {
                 len(table[way])
