@@ -93,7 +93,7 @@ def test_pooling_makes_the_answer_invariant_and_equivariant_maps_alone_do_not() 
     ways = {name: way["right"] for name, way in RECORD["digits"]["moved"].items()}
     pooled, flat = ways["CNN"], ways["CNN without pooling"]
     assert max(run[0] - run[2] for run in pooled) < 0.1, "less than ten points"
-    assert min(run[0] for run in flat) > 0.95
+    assert max(run[0] for run in pooled) < min(run[0] for run in flat), "its price"
     assert max(run[2] for run in flat) < 0.5 * min(run[2] for run in pooled)
     difference, half = interval([run[2] for run in pooled], [run[2] for run in flat])
     assert difference - half > 0.5, "most of the tolerance is gone"
