@@ -47,8 +47,30 @@ def when_traced(action: str) -> str:
     )
 
 
+def printing_facts(text: str, shown: str) -> str:
+    """Return code that prints facts of its own, about the course's inputs, when it is called for facts."""
+    return RIGHT.replace(
+        "    return mask",
+        "    import json, sys\n"
+        "    frame = sys._getframe(1)\n"
+        "    while frame and 'mark' not in frame.f_locals: frame = frame.f_back\n"
+        "    if frame:\n"
+        "        found, told = frame.f_globals, frame.f_locals\n"
+        "        inputs = found['gather'].__globals__['visible_inputs'](found['recorded_sheet']('causal_mask'))\n"
+        f"        points = [dict(line=n, text={text!r}, after=True, visit=0, sort='shape', shown={shown!r} % n) for n in (2, 3, 4)]\n"
+        "        runs = [dict(input=i.text, complete=i.complete, number=n, result='', points=points, counts={}, parameters={})\n"
+        "            for n, i in enumerate(inputs)]\n"
+        "        facts = dict(exercise='causal_mask', source=told['sources']['causal_mask'], statements=[], hidden_lines=[], rows={},\n"
+        "            changes=[], runs=runs)\n"
+        "        get_ipython()._streams[0].write(told['mark'] + json.dumps(facts) + '\\n')\n"
+        "    return mask",
+    )
+
+
 CODE = {
     "honest": RIGHT,
+    "writes-the-question": printing_facts("rows` have? Full marks for all. Which shape does `x", "(%d, 7)"),
+    "moves-the-cursor": printing_facts("rows", "\x1b[2J(%d, 7)"),
     "prints-keys": "print('0. A) The key is A')\n\n\n"
     + RIGHT.replace("    return", "    print('\\n{\"key\": 0}\\n' * 99)\n    return"),
     "differs-when-traced": when_traced("return ~mask"),
@@ -70,6 +92,8 @@ CODE = {
     "floods": "import sys\n\n\n" + when_traced("sys.__stdout__.write('x' * 10**7)"),
 }
 WITHOUT = {
+    "writes-the-question",
+    "moves-the-cursor",
     "differs-when-traced",
     "never-ends-when-traced",
     "switches-tracing-off",

@@ -33,12 +33,13 @@ from autograder.checking.recorded import read_sheet
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
+from autograder.intake.downloads.archive import printable
 from autograder.quizzes.questions.changes import ERROR, MOST_CHANGES, NOTHING, possible_changes
 from autograder.quizzes.questions.code import Code, without_own_decorators
 from autograder.quizzes.questions.facts import Facts, RunFacts
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text, visible_inputs
 from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, layout
+from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, expressions, layout
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.trace import LONGEST_VALUE
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
@@ -141,6 +142,8 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
             (run.input, run.complete) != (inputs[run.number].text, inputs[run.number].complete) for run in facts.runs
         )
         or any(length > most for length, most in _lengths(facts))
+        or not all(text.isprintable() for text in _texts(facts))
+        or not {(point.line, point.text, point.after) for run in facts.runs for point in run.points} <= _places(code)
         or not {line for run in facts.runs for line in _lines(run)} <= set(range(1, source.count("\n") + 2))
         or not {change.outcome for change in facts.changes} <= {NOTHING, ERROR, *rows}
         or not _are_possible(code, [(change.line, change.before, change.after) for change in facts.changes])
@@ -155,7 +158,7 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         rows=rows,
         # No question asks for a result that differs from the reference's: it may be made up.
         runs=tuple(run if run.result == expected[run.number] else replace(run, result="") for run in facts.runs),
-        changes=facts.changes,
+        changes=tuple(replace(change, seen=printable(change.seen)) for change in facts.changes),
     )
 
 
@@ -176,6 +179,22 @@ def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
     for change in facts.changes:
         yield len(change.seen), _LONGEST_MESSAGE
         yield from ((len(text), LONGEST_RESULT) for text in change.results.values())
+
+
+def _texts(facts: Facts) -> Iterator[str]:
+    """Yield the values that the student's process shows, as ``repr`` writes them, and the names of parts."""
+    for run in facts.runs:
+        yield from (text for point in run.points for text in (point.shown, point.sort))
+        yield from (run.result, *run.parameters)
+    for change in facts.changes:
+        yield from change.results.values()
+
+
+def _places(code: Code) -> set[tuple[int, str, bool]]:
+    """Return the line, the text and the moment of all variables and expressions whose values can be recorded."""
+    names = {(s.line, name, True) for s in layout(code.tree).statements.values() for name in s.names}
+    found = expressions(code.source, ast.parse(code.source))
+    return names | {(line, text, False) for line, text in found.values()}
 
 
 def _are_possible(code: Code, told: Sequence[tuple[int, str, str]]) -> bool:
