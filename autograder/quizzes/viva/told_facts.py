@@ -158,7 +158,9 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         rows=rows,
         # No question asks for a result that differs from the reference's: it may be made up.
         runs=tuple(run if run.result == expected[run.number] else replace(run, result="") for run in facts.runs),
-        changes=tuple(replace(change, seen=printable(change.seen)) for change in facts.changes),
+        changes=tuple(
+            replace(change, seen="\n".join(map(printable, change.seen.split("\n")))) for change in facts.changes
+        ),
     )
 
 

@@ -106,6 +106,8 @@ def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Fa
         lambda data: data["runs"][0]["points"][0].update(shown=f"({'1, ' * 1000})"),
         lambda data: data["runs"][0]["points"][0].update(shown="(\ud800)"),
         lambda data: data["runs"][0]["points"][0].update(line=99),
+        lambda data: data["runs"][0]["points"][0].update(text="mask` have? Which shape does `x"),
+        lambda data: data["runs"][0]["points"][0].update(shown="\x1b[2J(3,)"),
         lambda data: data["runs"][0]["counts"].update({"99": 1}),
         lambda data: data["changes"].extend(data["changes"] * 16),
         lambda data: data["changes"][0].update(after="mask = 'the key is A'"),
