@@ -1,6 +1,7 @@
 """Filter system calls with seccomp: refuse calls that no exercise needs and that sandbox escapes use.
 
-The calls refused by name are listed in ``_REFUSED``; ``program`` adds copies of the process, namespaces and sockets by their arguments.
+The calls refused by name are listed in ``_REFUSED``; ``program`` adds copies of the process, and calls by their
+arguments: namespaces, sockets, terminals and files.
 
 Protects against:
 
