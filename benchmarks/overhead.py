@@ -42,7 +42,7 @@ from autograder.engine.transport.observations import observation_to_dict
 from autograder.engine.transport.serialization import pack, unpack
 from autograder.engine.workers.executor import WorkerExecutor
 from autograder.engine.workers.sandbox_settings import engine_settings, student_environment
-from autograder.grading import prepare
+from autograder.grading import run
 from autograder.grading.autograde import autograde
 from autograder.grading.record.gradebook_writer import GradebookWriter
 from autograder.intake.notebook.test_cells import is_test
@@ -109,7 +109,7 @@ class _Kept:
 def whole(room: Classroom) -> tuple[float, float, dict[str, float]]:
     """Return CPU seconds per submission of the main process and of the worker's family, and those of parts of the former."""
     kept, count = _Kept(), len(room.students)
-    timed = {"sanitising": _timed(prepare, "submission"), "recording": _timed(GradebookWriter, "record")}
+    timed = {"sanitising": _timed(run, "submission"), "recording": _timed(GradebookWriter, "record")}
     try:
         autograde(room.course, CHAPTER, device="cpu", force=True, make_executor=kept.make)
         assert kept.worker is not None

@@ -5,11 +5,10 @@ a count) could reveal a question, and parts of the right answer would let studen
 
 Protects against: a message that depends on what was returned, raised, counted or called at a hidden question.
 
-Does not protect against: the one bit of each row, passed or missed; the diagnosis, which names a known mistake only where all answers to
-the visible questions of a row agree with it too; the limit that a cell broke, of which the grader names the first.
+Does not protect against: the one bit of each row, passed or missed; the limit that a cell broke, of which the grader names the first.
 
-The judge could say by how much an answer is wrong, and where. The message does not, for the reasons above; the diagnosis, which is the
-course's own text, is shown all the same.
+The judge could say by how much an answer is wrong, and where. The message does not, for the reasons above. The diagnosis depends on the
+answers to visible questions alone (`autograder.checking.decision`).
 """
 
 from __future__ import annotations

@@ -241,6 +241,24 @@ def test_a_mistake_is_named_where_it_explains_what_is_wrong_and_nowhere_else(ver
     assert set(found.values()) == set(expected.values())
 
 
+def test_answers_to_hidden_questions_do_not_choose_the_mistake_that_is_named(exercise):
+    visible = [probe.requests[0].arguments for section in exercise.sheet().sections for probe in section.probes]
+
+    def is_visible(x, y):
+        return any(torch.equal(x, known["x"]) and torch.equal(y, known["y"]) for known in visible)
+
+    for mistake in exercise.misconceptions:
+
+        def chosen(x, y, wrong=mistake.wrong):
+            if is_visible(x, y):
+                raise RuntimeError
+            return wrong(x, y)
+
+        verdict = decide(exercise.sheet(hidden=True, seed=5), LocalSubject(chosen))
+        assert not verdict.passed
+        assert verdict.diagnoses == (), mistake.name
+
+
 def test_a_row_that_was_not_judged_explains_nothing():
     def letters(text: str) -> list[str]:
         return list(text)
