@@ -166,7 +166,7 @@ def prepared(candidate: Callable[..., Any], request: Request) -> Callable[..., A
 def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Load the weights in ``state``, which must be exactly the module's learned ones, by name.
 
-    Buffers, frozen tables, and further names of a shared weight do not count.
+    Buffers, frozen tables, and further names of a shared weight do not count. A scalar weight may have shape (1,), too.
     """
     weights = module.state_dict(keep_vars=True)
     loaded = {id(weights[name]) for name in state if name in weights}
@@ -181,14 +181,16 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
             )
         )
     for name, value in state.items():
-        if weights[name].shape != value.shape:
+        if weights[name].shape != value.shape and (value.dim() or weights[name].numel() != 1):
             raise WeightsError(f"{name} should have shape {tuple(value.shape)}, it has {tuple(weights[name].shape)}")
     values = {id(weights[name]): value for name, value in state.items()}
     first = next(iter(state.values()), None)
     if first is not None:
         module.to(device=first.device, dtype=first.dtype)
     # By each of its names: on another device, a shared weight may have become two.
-    module.load_state_dict({name: values[id(old)] for name, old in weights.items() if id(old) in values}, strict=False)
+    module.load_state_dict(
+        {name: values[id(old)].reshape(old.shape) for name, old in weights.items() if id(old) in values}, strict=False
+    )
 
 
 def _learned(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
@@ -275,7 +277,12 @@ def _gradients(candidate: Callable[..., Any], request: Request) -> Observation:
         name: torch.zeros_like(leaf) if grad is None else grad
         for (name, leaf), grad in zip(leaves.items(), grads, strict=True)
     }
-    return Observation(outputs={name: value.detach() for name, value in gradients.items()})
+    scalars = {f"gradient of {name}" for name, value in (request.state or {}).items() if not value.dim()}
+    return Observation(
+        outputs={
+            name: value.detach().reshape(() if name in scalars else value.shape) for name, value in gradients.items()
+        }
+    )
 
 
 def _through(outputs: Sequence[Tensor]) -> Tensor:

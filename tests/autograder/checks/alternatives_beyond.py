@@ -56,7 +56,11 @@ class PlacesLast(_Parts):
 
 @alternative("SelfAttention2d")
 class ByEinsum(_Parts):
-    """The axes of the map are kept apart."""
+    """The axes of the map are kept apart, and gamma has one axis, as in SAGAN's published code."""
+
+    def __init__(self, channels, inner=None):
+        super().__init__(channels, inner)
+        self.gamma = nn.Parameter(torch.zeros(1))
 
     def forward(self, x):
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
