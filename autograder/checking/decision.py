@@ -82,28 +82,7 @@ def judge_answers(sheet: Sheet, collected: CollectedAnswers) -> Verdict:
     if refusal:
         return _verdict(sheet, [Problem(refusal)] * len(sheet.sections), [None] * len(sheet.sections))
     problems = [_problem(section, observations) for section, observations in zip(sheet.sections, answers, strict=True)]
-    return _verdict(sheet, problems, _diagnoses(sheet, answers, problems))
-
-
-def _diagnoses(
-    sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]
-) -> Sequence[Diagnosis | None]:
-    """Return each row's known mistake. Answers to hidden questions never choose it: which mistake is named would tell of a question.
-
-    A row in which only hidden questions are missed gets a mistake that its visible answers have in other rows, if the mistake fails it.
-    """
-    if sheet.plain is None:
-        return diagnose(sheet, answers, problems)
-    visible = [observations[: section.visible] for section, observations in zip(sheet.sections, answers, strict=True)]
-    seen = [None if problem is None or problem.message == WRONG else problem for problem in problems]
-    named = diagnose(sheet.plain, visible, seen)
-    mistakes = [number for number, mistake in enumerate(sheet.misconceptions) if mistake in named]
-    return [
-        next((sheet.misconceptions[number] for number in mistakes if sheet.is_failed_by(number, j)), None)
-        if problem is not None and seen[j] is None
-        else named[j]
-        for j, problem in enumerate(problems)
-    ]
+    return _verdict(sheet, problems, diagnose(sheet, answers, problems))
 
 
 def _forbidden(sheet: Sheet) -> list[Probe]:

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from autograder.checking.difference import LARGEST, agree, unreadable
+from autograder.checking.hidden_messages import WRONG
 from autograder.checking.judges import has_other_weights
 from autograder.checking.request import Observation, Value
 from autograder.checking.sheet import Answers, Sheet
@@ -39,13 +40,35 @@ class Problem:
     about_numbers: bool = False  # whether it is that a result is wrong, and not a manner
 
 
-def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
-    """Diagnose the known mistakes behind the failed rows, so that the diagnosis agrees with the answers.
+def diagnose(
+    sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]
+) -> Sequence[Diagnosis | None]:
+    """Return the known mistake behind each failed row, so that the diagnosis agrees with the answers.
 
-    A mistake that answers every question as the subject does, visible and hidden, is named alone, unless all that they have in common is
-    that they crash, which may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a
-    side row: what is looked at there), fails no row that the subject passed, and together they fail all failed rows. If no such mistakes
-    are known, side rows may fail for another reason: a student who has also forgotten the errors still gets the diagnosis of the numbers.
+    Answers to hidden questions never choose a mistake: which one is named would tell of a question. A row in which only hidden questions
+    are missed gets a mistake that the visible answers have in other rows, if that mistake fails it.
+    """
+    if sheet.plain is None:
+        return _diagnose(sheet, answers, problems)
+    visible = [observations[: section.visible] for section, observations in zip(sheet.sections, answers, strict=True)]
+    seen = [None if problem is None or problem.message == WRONG else problem for problem in problems]
+    named = _diagnose(sheet.plain, visible, seen)
+    mistakes = [number for number, mistake in enumerate(sheet.misconceptions) if mistake in named]
+    return [
+        next((sheet.misconceptions[number] for number in mistakes if sheet.is_failed_by(number, j)), None)
+        if problem is not None and seen[j] is None
+        else named[j]
+        for j, problem in enumerate(problems)
+    ]
+
+
+def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
+    """Return the known mistake behind each failed row, as far as this sheet's questions tell.
+
+    A mistake that answers every question as the subject does is named alone, unless all that they have in common is that they crash, which
+    may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a side row: what is
+    looked at there), fails no row that the subject passed, and together they fail all failed rows. If no such mistakes are known, side rows may
+    fail for another reason: a student who has also forgotten the errors still gets the diagnosis of the numbers.
     """
     nothing: list[Diagnosis | None] = [None] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]

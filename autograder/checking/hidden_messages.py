@@ -8,7 +8,7 @@ Protects against: a message that depends on what was returned, raised, counted o
 Does not protect against: the one bit of each row, passed or missed; the limit that a cell broke, of which the grader names the first.
 
 The judge could say by how much an answer is wrong, and where. The message does not, for the reasons above. The diagnosis depends on the
-answers to visible questions alone (`autograder.checking.decision`).
+answers to visible questions alone (`autograder.checking.diagnosis`).
 """
 
 from __future__ import annotations

@@ -23,8 +23,16 @@ from tools.quality.mutants import Key, own_definitions, reached_code
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGE = _ROOT / "autograder"
-# The wording of a verdict decides no points.
-_WORDING = {"example.py", "hidden_messages.py", "value_text.py", "verdict.py", "similar_names.py", "stamp.py"}
+# The wording of a verdict, and which mistake it names, decide no points.
+_WORDING = {
+    "diagnosis.py",
+    "example.py",
+    "hidden_messages.py",
+    "value_text.py",
+    "verdict.py",
+    "similar_names.py",
+    "stamp.py",
+}
 _ENGINE = (
     *(_PACKAGE / "quizzes" / "mutation" / f"{name}.py" for name in ("operators", "expressions", "statements")),
     *(_PACKAGE / "quizzes" / "mutation" / f"{name}.py" for name in ("places", "limits", "guards")),
