@@ -40,9 +40,7 @@ class Problem:
     about_numbers: bool = False  # whether it is that a result is wrong, and not a manner
 
 
-def diagnose(
-    sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]
-) -> Sequence[Diagnosis | None]:
+def diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
     """Return the known mistake behind each failed row, so that the diagnosis agrees with the answers.
 
     Answers to hidden questions never choose a mistake: which one is named would tell of a question. A row in which only hidden questions
@@ -51,15 +49,16 @@ def diagnose(
     if sheet.plain is None:
         return _diagnose(sheet, answers, problems)
     visible = [observations[: section.visible] for section, observations in zip(sheet.sections, answers, strict=True)]
-    seen = [None if problem is None or problem.message == WRONG else problem for problem in problems]
-    named = _diagnose(sheet.plain, visible, seen)
-    mistakes = [number for number, mistake in enumerate(sheet.misconceptions) if mistake in named]
-    return [
-        next((sheet.misconceptions[number] for number in mistakes if sheet.is_failed_by(number, j)), None)
-        if problem is not None and seen[j] is None
-        else named[j]
-        for j, problem in enumerate(problems)
-    ]
+    hidden = [j for j, problem in enumerate(problems) if problem is not None and problem.message == WRONG]
+    diagnoses = _diagnose(
+        sheet.plain, visible, [None if j in hidden else problem for j, problem in enumerate(problems)]
+    )
+    mistakes = [number for number, mistake in enumerate(sheet.misconceptions) if mistake in diagnoses]
+    for j in hidden:
+        diagnoses[j] = next(
+            (sheet.misconceptions[number] for number in mistakes if sheet.is_failed_by(number, j)), None
+        )
+    return diagnoses
 
 
 def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Problem | None]) -> list[Diagnosis | None]:
@@ -67,8 +66,8 @@ def _diagnose(sheet: Sheet, answers: Sequence[Answers], problems: Sequence[Probl
 
     A mistake that answers every question as the subject does is named alone, unless all that they have in common is that they crash, which
     may have any cause. Otherwise one or two are named if each gives the subject's very numbers in a failed row (in a side row: what is
-    looked at there), fails no row that the subject passed, and together they fail all failed rows. If no such mistakes are known, side rows may
-    fail for another reason: a student who has also forgotten the errors still gets the diagnosis of the numbers.
+    looked at there), fails no row that the subject passed, and together they fail all failed rows. If no such mistakes are known, side
+    rows may fail for another reason: a student who has also forgotten the errors still gets the diagnosis of the numbers.
     """
     nothing: list[Diagnosis | None] = [None] * len(problems)
     failed = [j for j, problem in enumerate(problems) if problem is not None]
