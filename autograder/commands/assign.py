@@ -20,7 +20,7 @@ from autograder.errors import CourseError
 @required_chapters_argument
 @click.option("--only", metavar="NAME,NAME", help="Assign only these exercises and questions of the chapter.")
 @click.option("--without", metavar="NAME,NAME", help="Assign the chapter without these exercises and questions.")
-@click.option("--all", "everything", is_flag=True, help="Assign the whole chapter again.")
+@click.option("--all", "everything", is_flag=True, help="Undo --only and --without: assign the whole chapter.")
 @click.option(
     "--like",
     metavar="COURSE",

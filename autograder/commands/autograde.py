@@ -58,6 +58,7 @@ def autograde(
     """Grade submissions into the gradebook and write feedback.
 
     Without --submissions, the command grades the submissions in COURSE/submitted. Run it again to continue after an interruption.
+    Each student's feedback page is in COURSE/feedback.
 
     Example:
       tfcourse autograde 03 --submissions ~/Downloads/submissions.zip

@@ -33,7 +33,9 @@ _NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
     help="The number of questions in each version.",
 )
 @click.option("--versions", type=click.IntRange(1, 4), default=4, show_default=True, help="The number of versions.")
-@click.option("--seed", help="What decides the questions. The same seed gives the same files. [default: a random one]")
+@click.option(
+    "--seed", help="Seed of the choice of questions; the same seed gives the same files. [default: a random one]"
+)
 @click.option("--name", help="The folder within course/exam/. [default: the numbers of the chapters]")
 @command
 def exam(

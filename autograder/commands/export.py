@@ -43,7 +43,7 @@ def export(
     """Write grades, or feedback, for a learning platform.
 
     Grades: one table with nbgrader's columns, one gradebook for Canvas, or a grading worksheet per chapter for Moodle. Feedback: an
-    archive per chapter, for upload to Canvas or Moodle.
+    archive per chapter, for upload to Canvas or Moodle. Without CHAPTER all released chapters are exported.
 
     Example:
       tfcourse export --format canvas

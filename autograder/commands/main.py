@@ -28,44 +28,38 @@ from tfcourse import __version__
 # Python would free every object of nbgrader and its database before it ends, one by one: a quarter of a second of each command.
 atexit.register(gc.freeze)
 
-# The commands, in the order of a semester. Each has a module of its name; libraries such as PyTorch and nbgrader are imported within its
-# function, so that `--help` is fast.
-COMMANDS = (
-    "build",
-    "assign",
-    "students",
-    "autograde",
-    "regrade",
-    "choose",
-    "decide",
-    "mark",
-    "viva",
-    "exam",
-    "replay",
-    "solve",
-    "report",
-    "export",
-    "validate",
-    "sync",
-    "sample-class",
-    "generate",
-    "doctor",
-)
+# The commands by their users, in the order of a semester. Each has a module of its name; libraries such as PyTorch and nbgrader are
+# imported within its function, so that `--help` is fast.
+COMMANDS = {
+    "A semester": (
+        *("assign", "students", "autograde", "choose", "decide", "mark", "report", "export"),
+        *("regrade", "replay", "viva", "exam", "doctor"),
+    ),
+    "A course's authors": ("build", "sync", "solve", "sample-class"),
+    "Students": ("validate", "generate"),
+}
 
 
 class _Group(click.Group):
     """A group that loads a command when it is called or listed, and lists it with its whole first sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return [name for names in COMMANDS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.list_commands(ctx):
             return None
         name = cmd_name.replace("-", "_")
         loaded: click.Command = getattr(import_module(f"autograder.commands.{name}"), name)
         loaded.short_help = loaded.get_short_help_str(sys.maxsize)
         return loaded
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for users, names in COMMANDS.items():
+            with formatter.section(users):
+                formatter.write_dl(
+                    [(name, str(getattr(self.get_command(ctx, name), "short_help", ""))) for name in names]
+                )
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

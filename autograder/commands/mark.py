@@ -14,7 +14,7 @@ import click
 
 from autograder.commands.console import CommandResult, command
 from autograder.commands.local_page import listen, user_name
-from autograder.commands.options import course_option
+from autograder.commands.options import course_option, page_options
 from autograder.course.paths import course_folder, project_root, shell_command
 from autograder.errors import CourseError
 
@@ -38,9 +38,7 @@ def _rubrics(course: Course, chapter: str) -> Mapping[str, Rubric]:
 @course_option
 @click.option("--live", is_flag=True, help="Also start the live view for a projector, at a second address.")
 @click.option("--names", is_flag=True, help="Show the names of the students. [default: anonymous]")
-@click.option("--marker", metavar="NAME", help="The marker's name in the history. [default: your user name]")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. [default: a free one]")
-@click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
+@page_options
 @command
 def mark(
     chapter: str, course_dir: Path | None, live: bool, names: bool, marker: str | None, port: int, no_browser: bool
@@ -48,7 +46,8 @@ def mark(
     """Mark code and written answers on a page on this machine.
 
     Code answers that behave alike are marked together, and so are identical written answers. Marks and comments go into nbgrader's
-    gradebook. The live view shows counts, diagnoses and titles of rows, but no student's work; the browser then opens only that view.
+    gradebook. The live view (--live) shows counts, diagnoses and titles of rows, but no student's work. With --live the browser opens
+    that view alone.
 
     Example:
       tfcourse mark 03

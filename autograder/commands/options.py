@@ -26,7 +26,7 @@ course_option = click.option(
 )
 
 
-_jobs_option = click.option(
+jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), help="Number of submissions that run at once. [default: the number of cores]"
 )
 
@@ -40,7 +40,7 @@ _device_option = click.option(
 )
 
 
-_weaker_option = click.option(
+weaker_option = click.option(
     "--allow-weaker-isolation",
     "allow_weaker",
     is_flag=True,
@@ -55,13 +55,26 @@ _scheduler_option = click.option(
 )
 
 
+def page_options(function: Command) -> Command:
+    """Add the options of every command that opens a page on this machine: the marker's name, the port and the browser."""
+    for option in (
+        click.option("--no-browser", is_flag=True, help="Print the address of the page, but do not open a browser."),
+        click.option("--port", type=click.IntRange(0, 65535), default=0, help="The page's port. [default: a free one]"),
+        click.option(
+            "--marker", metavar="NAME", help="Record the page's entries under this name. [default: your user name]"
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def execution_options(function: Command) -> Command:
     """Add the options of every command that runs submissions: jobs, device, isolation and scheduler."""
     for option in (
         _scheduler_option,
-        _weaker_option,
+        weaker_option,
         _device_option,
-        _jobs_option,
+        jobs_option,
     ):  # click lists the last decorator first
         function = option(function)
     return function

@@ -17,7 +17,7 @@ from autograder.course.paths import course_folder
 @course_option
 @command
 def replay(student: str, chapter: str, course_dir: Path | None) -> CommandResult:
-    """Repeat a grade and compare.
+    """Grade a submission again as recorded, and compare it with the recorded grade.
 
     STUDENT is an id, a name, a number or the beginning of one. The submission runs with the recorded seed, device and limits. The command
     writes nothing.

@@ -27,7 +27,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
     """Write the class report.
 
     The report is one page that opens from disk: the course, students who fall behind, points for the next
-    lecture, and the students behind each number.
+    lecture, and the students behind each number. Without CHAPTER it is about all released chapters.
 
     Example:
       tfcourse report 03 --output report.html

@@ -37,13 +37,13 @@ _DECISIONS = ("same", "add", "withdraw", "ignore", "excuse", "include", "joined"
     "--remove-missing", is_flag=True, help="FILE is the whole class: students who are not in it have withdrawn."
 )
 @click.option(
-    "--same", nargs=2, metavar="STRANGER STUDENT", help="Give a stranger's work to a student of the class list."
+    "--same", nargs=2, metavar="STRANGER STUDENT", help="Give the work of a stranger to a student on the class list."
 )
 @click.option("--add", metavar="STUDENT", help="Put a stranger on the class list, or take a withdrawn student back.")
 @click.option(
     "--withdraw", metavar="STUDENT", help="Leave a student out of averages, totals and exports; keep the work."
 )
-@click.option("--ignore", metavar="STRANGER", help="This is no student, such as a test account.")
+@click.option("--ignore", metavar="STRANGER", help="Ignore a stranger that is not a student, such as a test account.")
 @click.option("--excuse", nargs=2, metavar="STUDENT CHAPTER", help="This chapter does not count for the student.")
 @click.option("--include", nargs=2, metavar="STUDENT CHAPTER", help="The chapter counts again.")
 @click.option(
@@ -71,6 +71,8 @@ def students(
     FILE is the people export of Canvas or Moodle, nbgrader's list, or a CSV table with id, name, email, number and group. The command adds
     and updates students; it removes none without --remove-missing. Moodle's grading worksheet and a table of student and time belong to
     one chapter (--chapter) and add submission times. Without FILE and options, the command changes nothing.
+
+    A stranger is an id that handed something in and is not on the class list.
 
     Example:
       tfcourse students ~/Downloads/participants.csv --dry-run

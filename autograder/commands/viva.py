@@ -13,7 +13,7 @@ import click
 from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.grade_chapter import settings_for
 from autograder.commands.local_page import listen, user_name
-from autograder.commands.options import course_option
+from autograder.commands.options import course_option, jobs_option, page_options, weaker_option
 from autograder.course.paths import course_folder
 
 if TYPE_CHECKING:
@@ -31,13 +31,9 @@ if TYPE_CHECKING:
     help="The number of questions per student. [default: as before, and 4 the first time]",
 )
 @click.option("--live", is_flag=True, help="Record answers on a page on this machine, student by student.")
-@click.option(
-    "--marker", metavar="NAME", help="With --live: the name recorded with the answers. [default: your user name]"
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --live: the port. [default: a free one]")
-@click.option("--no-browser", is_flag=True, help="With --live: print the address, but do not open a browser.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Submissions that run at once. [default: one per core]")
-@click.option("--allow-weaker-isolation", "allow_weaker", is_flag=True, help="Run with less isolation if needed.")
+@page_options
+@jobs_option
+@weaker_option
 @command
 def viva(
     chapter: str,
@@ -52,11 +48,12 @@ def viva(
 ) -> CommandResult:
     """Make questions about each student's own code.
 
-    The code of one exercise with nine tenths of its points or more is run in the sandbox, as it is and with one line changed. The command
-    writes a page of questions per student to print, and the keys. Questions that were made before are kept.
+    For each student, the course's seed chooses one exercise that earned at least nine tenths of its points. Its code is run in the
+    sandbox, as it is and with one line changed. The command writes a page of questions per student to print, and the keys. Questions that
+    were made before are kept.
 
     With --live a page on this machine shows the questions, records the answers and then shows the keys. Answers go into nbgrader's
-    gradebook as a separate assignment.
+    gradebook as a separate assignment. --marker, --port and --no-browser belong to this page.
 
     Example:
       tfcourse viva 03 --questions 4
