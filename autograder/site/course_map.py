@@ -6,16 +6,11 @@ names it. So the picture cannot fall behind the course.
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -24,6 +19,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
 from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.numbering import efforts
+from autograder.course.authoring.overview import uses
 from autograder.site.page_parts.closed_chapters import site_chapters
 
 
@@ -55,42 +51,6 @@ def road(course: list[Chapter], link: Callable[[str], str]) -> str:
         f'<ol class="tfc-stations">{stations}</ol>'
         '<figcaption class="tfc-road-live" aria-live="polite"></figcaption></figure></course-road>'
     )
-
-
-def uses(name: str, registry: Mapping[str, Exercise]) -> set[str]:
-    """Return the exercises that the reference of an exercise names, itself or through helpers of its module."""
-    by_object = {id(exercise.reference): other for other, exercise in registry.items()}
-    names: set[str] = set()
-    visited: set[int] = set()
-    queue: list[Any] = [registry[name].reference]
-    while queue:
-        current = queue.pop()
-        if id(current) in visited:
-            continue
-        visited.add(id(current))
-        module = inspect.getmodule(current)
-        for value in _named(current, vars(module)):
-            if id(value) in by_object:
-                names.add(by_object[id(value)])
-            elif inspect.isfunction(value) and value.__module__ == current.__module__:
-                queue.append(value)
-    return names - {name}
-
-
-def _named(definition: Any, names: Mapping[str, Any]) -> Iterator[Any]:
-    """Return the values of a module's names that a piece of its code uses."""
-    for node in ast.walk(_tree(definition)):
-        if isinstance(node, ast.Name) and node.id in names:
-            yield names[node.id]
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
-            value = names[node.value.id]
-            if inspect.ismodule(value):
-                yield getattr(value, node.attr, None)
-
-
-@cache
-def _tree(definition: Any) -> ast.Module:
-    return ast.parse(textwrap.dedent(inspect.getsource(definition)))
 
 
 def _station(chapter: Chapter, link: Callable[[str], str]) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 from autograder.checks import exercises
 from autograder.checks.headings import headings
 from autograder.course.authoring.chapter import chapters
-from autograder.site.course_map import road, uses
+from autograder.course.authoring.overview import uses
+from autograder.site.course_map import road
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from autograder.course.authoring.chapter import Chapter, grade_id, is_answer, is_stub
 from autograder.course.authoring.myst import lines_outside_code
@@ -42,24 +44,33 @@ def efforts(chapter: Chapter) -> list[Effort]:
     Raises:
         CourseError: if a prompt has no numbered heading, or no line with difficulty and minutes.
     """
+    return efforts_in(chapter.notebook(), chapter.path)
+
+
+def efforts_in(notebook: Any, path: Path) -> list[Effort]:
+    """Return the effort of each exercise and question of a notebook, in order.
+
+    Raises:
+        CourseError: if a prompt has no numbered heading, or no line with difficulty and minutes.
+    """
     entries: dict[str, Effort] = {}
     prompt = ""
-    for cell in chapter.notebook().cells:
+    for cell in notebook.cells:
         if cell.cell_type == "markdown" and _HEADING.search(cell.source):
             prompt = cell.source
         if is_stub(cell) or is_answer(cell):
             name = str(grade_id(cell))
             if name not in entries:
-                entries[name] = _effort(name, prompt, chapter)
+                entries[name] = _effort(name, prompt, path)
     return list(entries.values())
 
 
-def _effort(name: str, prompt: str, chapter: Chapter) -> Effort:
+def _effort(name: str, prompt: str, path: Path) -> Effort:
     heading, effort = _HEADING.search(prompt), _EFFORT.search(prompt)
     if heading is None or effort is None:
         raise CourseError(
             f"the prompt of {name} does not say what it takes",
-            where=chapter.path,
+            where=path,
             do="Write a heading such as “## 6 · Mass: `top_p`”, and below it “*Difficulty ★★, about 20 minutes.*”",
         )
     return Effort(name, int(heading[1]), heading[2], len(effort[1]), int(effort[2]), prompt)

@@ -78,7 +78,7 @@ def provided_exercises(chapter: Chapter) -> list[Exercise]:
 
 
 def drop_left_out(notebook: Any, chapter: Chapter) -> None:
-    """Remove left-out sections from a chapter's notebook, provide the exercises that assigned ones need, and say what it asks."""
+    """Remove left-out sections from a chapter's notebook, and provide the exercises that assigned ones need."""
     if not chapter.left_out:
         return
     cells: list[Any] = []
@@ -91,7 +91,6 @@ def drop_left_out(notebook: Any, chapter: Chapter) -> None:
         first = next(index for index, cell in enumerate(cells) if cell.cell_type == "code")
         cells.insert(first + 1, _provided_cell(provided))
     notebook.cells = cells
-    notebook.cells.insert(1, _summary_cell(notebook))
 
 
 def _key(exercise: Exercise) -> tuple[str, str]:
@@ -114,12 +113,6 @@ def _sections(cells: Iterable[Any]) -> Iterator[list[Any]]:
             section = []
         section.append(cell)
     yield section
-
-
-def _summary_cell(notebook: Any) -> Any:
-    """Return a cell with the assigned exercises: the chapter's own introduction describes all of them."""
-    names = ", ".join(f"`{name}` ({points:g})" for name, points in parts_of(notebook))
-    return nbformat.v4.new_markdown_cell(f"**This assignment has {summary_of(notebook)}** {names}.")
 
 
 def _provided_cell(exercises: Iterable[Exercise]) -> Any:

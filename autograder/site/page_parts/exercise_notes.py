@@ -18,7 +18,8 @@ from docutils import nodes
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter, chapters
 from autograder.course.authoring.numbering import Effort, efforts
-from autograder.site.course_map import heading_anchor, uses
+from autograder.course.authoring.overview import uses
+from autograder.site.course_map import heading_anchor
 
 _SECTIONS = re.compile(r"^\*In the lesson:\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(r"“([^“”]+)”")
