@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -89,7 +90,8 @@ def _worst(a: Tensor, b: Tensor, wrong: Tensor) -> tuple[list[int], bool]:
         if bool(places.any()):
             return places.nonzero()[0].tolist(), False
     gaps = (a.double() - b.double()).abs().masked_fill(~wrong, -1.0)
-    return [int(i) for i in torch.unravel_index(gaps.argmax(), gaps.shape)], True
+    # Not PyTorch's unravel_index: its first call in a process imports a computer algebra system.
+    return [int(i) for i in np.unravel_index(int(gaps.argmax()), gaps.shape)], True
 
 
 def two_answers(first: Value, second: Value) -> str:
