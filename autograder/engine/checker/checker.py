@@ -154,7 +154,9 @@ class Checker:
         if self._child is not None and self._visible:
             self._child.stop()
         # The processes that wait may together hold as much memory as one.
-        large = self._child is not None and self._child.memory() > self._settings.memory_mb * 2**20 // _MOST_PROCESSES
+        large = self._child is not None and self._child.holds_more_than(
+            self._settings.memory_mb * 2**20 // _MOST_PROCESSES
+        )
         if large or not self._visible:
             self._end()
         if self._visible:

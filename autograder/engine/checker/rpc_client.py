@@ -204,7 +204,7 @@ class StudentClient:
 
     def _watch(self) -> None:
         """Check memory and CPU time of the process and its children."""
-        if self._child.memory() > self._allowance.memory_mb * 2**20:
+        if self._child.holds_more_than(self._allowance.memory_mb * 2**20):
             raise _StopError(LimitError("memory", memory_text(self._allowance.memory_mb)), deadly=True)
         used, own_seconds = self._child.cpu_seconds(), self._child.own_cpu_seconds()
         if self._cpu_of_children is None:

@@ -138,17 +138,18 @@ def use_large_pages() -> None:
             _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(_LARGE_PAGE), MADV_COLLAPSE)
 
 
-def own_memory(pid: int | None = None) -> int:
+def own_memory(pid: int | None = None, *, mapped_files: bool = False) -> int:
     """Return the bytes of memory that a process holds, without mapped files; 0 if it has ended.
 
     Args:
         pid: the process; this one by default.
+        mapped_files: count mapped files and shared memory, too.
     """
     try:
         statm = Path(f"/proc/{pid or 'self'}/statm").read_text(encoding="ascii").split()
     except OSError:
         return 0
-    return (int(statm[1]) - int(statm[2])) * os.sysconf("SC_PAGE_SIZE")
+    return (int(statm[1]) - int(statm[2]) * (not mapped_files)) * os.sysconf("SC_PAGE_SIZE")
 
 
 def drop_capabilities() -> None:

@@ -48,9 +48,9 @@ class Unwatched:
         """Return nothing: no hook is on."""
         return []
 
-    def memory(self) -> int:
-        """Return no memory."""
-        return 0
+    def holds_more_than(self, limit: int) -> bool:
+        """Return that it holds nothing."""
+        return False
 
     def last_reports(self) -> list[str]:
         """Return nothing: no hook is on."""
