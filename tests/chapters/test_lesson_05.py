@@ -26,7 +26,7 @@ from .lesson import Lesson
 ASKED = {
     "V": "V",
     "toy": "[[P[m] @ P[m + 1] for m in range(3)] for P in [sinusoidal_positions(4, 4).double()]][0]",
-    "nothing": "[apart['no positions'], noticed['layer norm'], masked_apart, *agreement.values(), turned / 1e6]",
+    "nothing": "[apart['no positions'], noticed['layer norm'], masked_apart, *agreement.values(), by_parts, turned / 1e6]",
     "something": "[apart['sinusoids'], noticed['batch norm']]",
     "lowest": "[lowest.values.item(), grid[lowest.indices].item(), furthest]",
     "noticing": "[noticing, list(affected.values())]",
