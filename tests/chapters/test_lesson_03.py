@@ -33,7 +33,7 @@ ASKED = {
     " scaled_dot_product_attention(q[:1], page, v, mask)[0, 0].item()] for page in (keys, other_keys)]",
     "poisoned": "[gradient.isnan().item(), repaired.isnan().item(), batch_q.grad.isnan().any().item()]",
     "words": "[both_ways.tolist(), one_way.tolist()]",
-    "errors": "{name: (forecast - truth).square().mean().item() for name, (forecast, truth) in forecasts.items()}",
+    "errors": "errors",
     "learned": "[learned.tolist(), w_v.flatten().tolist()]",
     "rank": "rank",
     "same": "[bool((one - other).abs().max() < 1e-12) for one, other in trials.values()]",
