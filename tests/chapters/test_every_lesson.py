@@ -7,6 +7,9 @@ import re
 import jupytext
 import pytest
 
+from autograder.course.authoring.chapter import chapters
+from autograder.site.page_parts.exercise_notes import exercises_by_heading
+
 from .lesson import ROOT
 
 LESSONS = sorted((ROOT / "chapters").glob("*/lesson.md"))
@@ -54,7 +57,7 @@ def test_a_lesson_is_a_lecture_long(path):
         r"\A---.*?\n---\n|```.*?\n```|^\$\$$.*?^\$\$", "", path.read_text("utf-8"), flags=re.S | re.M
     )
     paragraphs = re.sub(r"^(?:\||#|\(|\*Figure).*$", "", without_blocks, flags=re.M)
-    assert 3000 <= len(paragraphs.split()) <= 6500
+    assert 3000 <= len(paragraphs.split()) <= 6000
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.parent.name)
@@ -93,6 +96,15 @@ def test_every_fold_says_what_is_in_it(path):
     for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", path.read_text("utf-8"), flags=re.S):
         if re.search(r"^:tags: .*hide-", cell, flags=re.M):
             assert re.search(r'^:mystnb: \{code_prompt_show: "Show ', cell, flags=re.M), cell
+
+
+@pytest.mark.parametrize("chapter", chapters(ROOT), ids=lambda chapter: chapter.name)
+def test_no_section_links_an_exercise_that_needs_a_later_section(chapter):
+    headings = re.findall(r"^#+ (.*)$", (ROOT / "chapters" / chapter.name / "lesson.md").read_text("utf-8"), flags=re.M)
+    for heading, efforts in exercises_by_heading(chapter).items():
+        for effort in efforts:
+            named = [title for title in headings if f"“{title}”" in " ".join(effort.prompt.split())]
+            assert named[-1:] in ([heading], []), effort.name
 
 
 TESTS = {

@@ -32,21 +32,19 @@ ASKED = {
     "vocabulary": "V",
     "blind": "blind",
     "by_day": "by_day.tolist()",
-    "ideal": "ideal.tolist()",
     "naive": "naive.item() if hasattr(naive, 'item') else naive",
     "autograd_differs": "autograd_differs",
     "at_scale": "{str(scale): norms[0].item() for scale, norms in at_scale.items()}",
     "deafened": "deafened[0].item()",
     "recalled": "recalled",
     "descents": "[[max(norms), sum(losses[-20:]) / 20] for limit, (losses, norms) in sorted(descents.items())]",
-    "oracles": "[difference, lstm_differs, past_padding, gru_differs, composed]",
+    "oracles": "[difference, step_differs, lstm_differs, past_padding, gru_differs, composed, apart]",
     "sizes": "sizes",
     "travelled": "{name: norms[:, 0].tolist() for name, norms in travelled.items()}",
     "balance": "DIAL.index(1.6)",
     "halves": "[bool(moved[:, :D].any()), bool(moved[:, D:].any()), torch.equal(h_both[1], sides[:, 0, D:])]",
     "sentences": "list(sentences.values())",
     "samples": "{str(temperature): text for temperature, text in samples.items()}",
-    "horizon": "[horizon[True], horizon[False], horizon['without noise']]",
     "exact": "{str(name): shares for name, shares in exact.items()}",
     "places": "{str(name): shares for name, shares in places.items()}",
     "by_token": "[by_token, by_string, bool((forced.all(dim=1) == free.all(dim=1)).all())]",
@@ -61,7 +59,7 @@ ASKED = {
     " list(translators[16](some[0], some[2][:, :-1], some[1]).shape)]",
 }
 # Numbers of the prose that come from the papers it cites, are settings of the code, or are worked out on the spot.
-GIVEN = "4.7 25.9 30.6 350,000 1.5 1.6 1.1 13,781 0.1 0.2 0.5 0.6 0.8 0.9 0.95 0.98 0.01"
+GIVEN = "25.9 30.6 350,000 1.5 1.1 13,781 0.1 0.5 0.6 0.8 0.9 0.98 0.01"
 
 
 LESSON = Lesson("01_recurrent", ASKED, GIVEN)
@@ -100,13 +98,10 @@ def test_windows_get_better_up_to_four_characters_and_the_lstm_is_far_better_but
 
 
 def test_error_falls_while_the_log_is_read(values: dict[str, Any]) -> None:
-    by_day, ideal = values["by_day"], values["ideal"]
+    by_day = values["by_day"]
     assert by_day[6] == pytest.approx(55, abs=6)
     assert 0 < values["naive"] - by_day[0] < 60, "little better than as today"
     assert max(by_day[7:]) < 65
-    assert 100 < ideal[0] < by_day[0], "one line tells much, since the season is known"
-    assert max(ideal[2:]) < 45, "three lines suffice"
-    assert all(best < network for best, network in zip(ideal, by_day, strict=True))
 
 
 def test_norms_are_powers_of_the_scale(values: dict[str, Any]) -> None:
@@ -181,14 +176,6 @@ def test_cold_text_goes_round_in_a_circle(values: dict[str, Any]) -> None:
     assert circles == [True, False], cold
 
 
-def test_own_forecasts_cost_this_network_more_than_the_truth(values: dict[str, Any]) -> None:
-    told, own, clean = values["horizon"]
-    assert told[0] == pytest.approx(own[0])
-    assert own[-1] > told[-1] + 5
-    assert max(told) - min(told) < 5
-    assert max(clean[2:]) < min(47, min(told) - 4), "without noise, about 44"
-
-
 def test_whole_strings_get_rarer_with_their_length_and_later_for_wider_states(values: dict[str, Any]) -> None:
     exact = values["exact"]
     for shares in exact.values():
@@ -197,8 +184,6 @@ def test_whole_strings_get_rarer_with_their_length_and_later_for_wider_states(va
         assert all(later <= earlier + 0.06 for earlier, later in pairwise(shares))
     narrow, middle, wide, long = (exact[name] for name in WIDTHS)
     assert narrow[7] + 0.1 < middle[7] < wide[7] - 0.3
-    assert 0.6 < wide[7] < 2 / 3
-    assert long[7] == pytest.approx(0.2, abs=0.02), "a fifth"
     assert sum(middle) <= sum(long) < sum(wide) - 2
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from tfcourse import attention
 from tfcourse.attention import (
@@ -19,7 +18,6 @@ from tfcourse.attention import (
     attention_cost,
     cosine_attention,
     masked_attention_weights,
-    projected_attention,
     soft_lookup,
 )
 
@@ -35,7 +33,7 @@ ASKED = {
     " scaled_dot_product_attention(q[:1], page, v, mask)[0, 0].item()] for page in (keys, other_keys)]",
     "poisoned": "[gradient.isnan().item(), repaired.isnan().item(), batch_q.grad.isnan().any().item()]",
     "words": "[both_ways.tolist(), one_way.tolist()]",
-    "errors": "{name: (forecast - truth).square().mean().item() for name, (forecast, truth) in forecasts.items()}",
+    "errors": "errors",
     "learned": "[learned.tolist(), w_v.flatten().tolist()]",
     "rank": "rank",
     "same": "[bool((one - other).abs().max() < 1e-12) for one, other in trials.values()]",
@@ -44,7 +42,7 @@ ASKED = {
 }
 # Numbers of the prose that come from a record or from the papers, are settings of the code, or are worked out on the spot.
 GIVEN = """
-4.2 2.1 6.3 0.5 3.2 1.5 1.75 5.25 20,000 768,000 0.08 98,561 0.25 65,536 262,144 268,435,456 1,048,576 5,242,880 115,200
+4.2 2.1 6.3 0.5 3.2 1.5 1.75 5.25 20,000 768,000 0.08 98,561 0.25 65,536 262,144 268,435,456 5,242,880 115,200
 0.02 0.03 0.05 0.06 0.26 0.35 0.38 0.6 0.8 1.28 1.66 1.8 15.9 16.3 18.7 3.4 3.6 4.6 4.9
 """
 
@@ -148,19 +146,6 @@ def test_costs_are_those_that_the_text_works_out(values: dict[str, Any]) -> None
     assert (plain[0], tiled[0], tiled[-1]) == (16_384, 8_192, 131_072)
 
 
-@pytest.mark.parametrize("N", [64, 512])
-def test_operations_of_a_layer_are_counted_as_the_text_computes_them(N: int) -> None:
-    D = 512
-    x, w = torch.empty(N, D, device="meta"), torch.empty(D, D, device="meta")
-    with FlopCounterMode(display=False) as layer:
-        projected_attention(x, x, w, w, w) @ w
-    with FlopCounterMode(display=False) as recurrent:
-        for x_t in x.split(1):
-            x_t @ w + x_t @ w
-    assert layer.get_total_flops() == 8 * N * D**2 + 4 * N**2 * D
-    assert recurrent.get_total_flops() == 4 * N * D**2
-
-
 def test_half_precision_ends_where_the_text_says() -> None:
     assert math.ceil(math.log(torch.finfo(torch.float32).max)) == 89
     assert torch.tensor(128 * 30.0**2).half().isinf()
@@ -196,7 +181,6 @@ def test_attention_is_far_ahead_of_fixed_weights(values: dict[str, Any]) -> None
         cells = [f"{number:.{digits}f}" for number, digits in zip(run, (2, 2, 1, 1, 2), strict=False)]
         assert f"| {start} | {' | '.join(cells)} |" in LESSON.prose
     assert [run[0] > errors["equal mixture"] for run in runs] == [False, False, True, True, False]
-    assert all(longer < short for short, longer, *_ in runs), "profits from a longer log"
     assert [wind > other for _, _, wind, other, *_ in runs] == [True, True, False, False, True]
     assert max(many) < 2.5 * errors["attention"], "comes close to attention"
     assert min(few) > errors["fixed weights"] - 0.05, "with few logs no better than the linear map"

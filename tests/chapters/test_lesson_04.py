@@ -21,7 +21,7 @@ ASKED = {
     "report": "report",
     "controls": "[control, own_columns, wider]",
     "written": "written[2].tolist()",
-    "equal": "[largest_difference, moved, agreement, difference, words_moved, heads_moved]",
+    "equal": "[largest_difference, by_letters, moved, agreement, difference, words_moved, heads_moved]",
     "mixed": "wrong.tolist()",
     "shares_memory": "right.data_ptr() == numbers.data_ptr()",
     "masks": "[bool(as_it_is[0, -1].isnan().all()), bool(inverted.isfinite().all()),"

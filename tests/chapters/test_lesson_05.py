@@ -26,7 +26,7 @@ from .lesson import Lesson
 ASKED = {
     "V": "V",
     "toy": "[[P[m] @ P[m + 1] for m in range(3)] for P in [sinusoidal_positions(4, 4).double()]][0]",
-    "nothing": "[apart['no positions'], noticed['layer norm'], masked_apart, *agreement.values(), turned / 1e6]",
+    "nothing": "[apart['no positions'], noticed['layer norm'], masked_apart, *agreement.values(), by_parts, turned / 1e6]",
     "something": "[apart['sinusoids'], noticed['batch norm']]",
     "lowest": "[lowest.values.item(), grid[lowest.indices].item(), furthest]",
     "noticing": "[noticing, list(affected.values())]",
@@ -46,7 +46,6 @@ ASKED = {
     "doubt": "{name: [sure[name].mean().item() - correct[name], "
     "mistaken[name]['mean'] - 1 + mistaken[name]['wrong'] / mistaken[name]['tokens']] for name in sure}",
     "surprise": "surprise",
-    "averages": "[averages['both'][1], [right == marks['smoothed'] for right, _ in averages.values()]]",
     "added": "added",
     "looks": "looks.tolist()",
     "reads": "reads",
@@ -207,10 +206,6 @@ def test_smoothing_raises_the_loss_and_makes_no_more_mistakes(values: dict[str, 
     assert right["smoothed"] >= right["not smoothed"]
     (home, abroad), (home_without, abroad_without) = values["doubt"]["smoothed"], values["doubt"]["not smoothed"]
     assert home < home_without < 0 < abroad < abroad_without, "worse calibrated on the test set, better on six digits"
-
-
-def test_numbering_alone_spoils_a_mean(values: dict[str, Any]) -> None:
-    assert values["averages"] == [0, [True] * 3], "renumbered, the same function"
 
 
 def test_sublayers_add_to_the_stream_without_replacing_it(values: dict[str, Any]) -> None:

@@ -175,11 +175,14 @@ def _code(title: str) -> str:
 
 
 def exercises_by_heading(chapter: Chapter) -> dict[str, list[Effort]]:
-    """Return the exercises that practise each section of the lesson, by the section's heading."""
+    """Return the exercises that practise each section of the lesson, by the section's heading.
+
+    An exercise belongs to the last section that its prompt names: a link in an earlier one would come before part of what it needs.
+    """
     practised: dict[str, list[Effort]] = {}
     for effort in {effort.number: effort for effort in efforts(chapter)}.values():
         quotes = _SECTIONS.search(f"{effort.prompt}\n\n")
-        for heading in _QUOTED.findall(quotes[1]) if quotes else ():
+        for heading in _QUOTED.findall(quotes[1])[-1:] if quotes else ():
             practised.setdefault(" ".join(heading.split()), []).append(effort)
     return practised
 
