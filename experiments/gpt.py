@@ -320,8 +320,8 @@ def in_context(layers: int, seed: int) -> dict[str, list[float]]:
 
 
 def repetitions() -> dict[str, Any]:
-    """Models of one layer and of two, from five seeds each."""
-    runs = {str(layers): [in_context(layers, seed) for seed in range(5)] for layers in (2, 1)}
+    """Models of two layers and of one, from three seeds each."""
+    runs = {str(layers): [in_context(layers, seed) for seed in SEEDS] for layers in (2, 1)}
     return {"period": SHOWN, "layers": runs}
 
 
@@ -335,11 +335,10 @@ def main() -> None:
     arguments = parser.parse_args()
     file = arguments.record
     torch.set_num_threads(1)
-    text = Prose()
     parts: dict[str, Callable[[], Any]] = {
         "finetuning": fine_tuning,
-        "scaling": lambda: one_budget(text),
-        "prose": lambda: crossing(text),
+        "scaling": lambda: one_budget(Prose()),
+        "prose": lambda: crossing(Prose()),
         "repeats": repetitions,
     }
     record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if arguments.only else {}
