@@ -113,18 +113,18 @@ def to_html(fig: Any, *, alt: str) -> str:
 
 
 def _lay_out_for_a_phone(fig: Any) -> None:
-    """Put the panels of a row below each other, unless they are images, and the legends below the panels; wrap what is written."""
+    """Put the panels of a row below each other, unless they are bare images, and the legends below the panels; wrap what is written."""
     panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
     rows, columns = (max(getattr(ax.get_gridspec(), count) for ax in panels) for count in ("nrows", "ncols"))
     width, height = fig.get_size_inches()
     fig.set_layout_engine("constrained")
-    if columns > 1 and not any(ax.images or ax.collections for ax in panels):
+    if columns > 1 and any(ax.get_xticks().size for ax in panels):
         for cell, ax in zip(fig.add_gridspec(len(panels), 1), panels, strict=True):
             ax.set_subplotspec(cell)
             ax.tick_params(labelleft=True, labelbottom=True)
             if ax.get_shared_y_axes().joined(ax, panels[0]):
                 ax.set_ylabel(panels[0].get_ylabel())
-        height, rows, columns = max(2.2, height / rows) * len(panels), len(panels), 1
+        height = max(2.2, height / rows) * len(panels)
     elif columns > 1:
         height *= max(0.7, _PHONE / width)
     legends = [*(ax.get_legend() for ax in fig.axes if ax.get_legend()), *fig.legends]
@@ -145,10 +145,14 @@ def _lay_out_for_a_phone(fig: Any) -> None:
     fig.set_size_inches(_PHONE, height)
     for ax in fig.axes:
         ax.tick_params(labelsize=9)
-        for label, inches in ((ax.title, 3.0), (ax.xaxis.label, 3.0), (ax.yaxis.label, 0.8 * height / rows)):
+    fig.draw_without_rendering()
+    for ax in fig.axes:
+        room = ax.get_position()
+        across, up = 14 * room.width * _PHONE, 13 * room.height * height  # characters that fit
+        for label, fitting in ((ax.title, across), (ax.xaxis.label, across), (ax.yaxis.label, up)):
             label.set_fontsize(10)
             if "$" not in label.get_text():
-                label.set_text(textwrap.fill(label.get_text(), max(8, round(13 * inches / columns))))
+                label.set_text(textwrap.fill(label.get_text(), max(8, int(fitting))))
 
 
 def to_svg(fig: Any, *, alt: str) -> str:
