@@ -1,9 +1,9 @@
-"""A table of counts against a small GPT, six sizes at one budget, and fine-tuning with care: what lesson 09 reads.
+"""A table of counts against a small GPT, six sizes at one budget, fine-tuning with care, and repeated texts: what lesson 09 reads.
 
     python experiments/gpt.py --record tfcourse/recorded/gpt.json
 
 The text is Python's language reference (`tfcourse.data.prose`), cut into 512 kinds of tokens by chapter 06's byte-pair encoding; the
-last tenth is never trained on. About forty minutes on one core. `--only scaling` renews one part of the record.
+last tenth is never trained on. About fifty minutes on one core. `--only scaling` renews one part of the record.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ BUDGET = 3e11
 WIDTHS = (16, 24, 32, 48, 64, 96)
 SEEDS = (0, 1, 2)
 LABELS = (32, 128, 512)
+KINDS, LENGTH, PERIODS, SHOWN = 64, 32, (8, 16), 12
 NAMES = NumberNames()
 # Numbers to read, to be examined on, and to tune on: drawn once, all different.
 _NUMBERS = torch.randperm(1_000_000, generator=torch.Generator().manual_seed(0))[:26_000].tolist()
@@ -286,21 +287,59 @@ def fine_tuning() -> dict[str, Any]:
     return table
 
 
+# -------------------------------------------------------------------------------------------------- texts that repeat
+
+
+def repeating(texts: int, periods: tuple[int, int], random: torch.Generator) -> Tensor:
+    """Draw texts (B, T) of random tokens that begin again after so many tokens, a number of its own for each text."""
+    begun = torch.randint(KINDS, (texts, periods[1]), generator=random)
+    period = torch.randint(periods[0], periods[1] + 1, (texts, 1), generator=random)
+    return begun.gather(1, torch.arange(LENGTH) % period)
+
+
+def in_context(layers: int, seed: int) -> dict[str, list[float]]:
+    """Train on repeating texts; return the surprisal by position of texts that repeat after 12 tokens, and of texts that do not."""
+    torch.manual_seed(seed)
+    random, steps = torch.Generator().manual_seed(seed), 1000
+    model = Gpt(KINDS, LENGTH, d_model=64, n_heads=4, n_layers=layers)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for step in range(steps):
+        rate = linear_warmup_rate(step + 1, peak=3e-3, warmup=50, total=steps + 1)
+        update(optimizer, next_token_loss(*_read(model, repeating(64, PERIODS, random))), rate)
+    random = torch.Generator().manual_seed(99)
+    repeated = repeating(1000, (SHOWN, SHOWN), random)
+    fresh = torch.cat([repeated[:, :SHOWN], torch.randint(KINDS, (1000, LENGTH - SHOWN), generator=random)], dim=1)
+    found = {}
+    with torch.no_grad():
+        for name, text in (("repeated", repeated), ("fresh", fresh)):
+            log_p = model.eval()(text[:, :-1])[0].log_softmax(-1)
+            surprisal = -log_p.gather(-1, text[:, 1:, None])[..., 0].mean(dim=0)  # (T - 1,)
+            found[name] = [round(nats, 3) for nats in surprisal.tolist()]
+    print(layers, seed, *(round(sum(found[name][SHOWN:]) / (LENGTH - 1 - SHOWN), 3) for name in found), flush=True)
+    return found
+
+
+def repetitions() -> dict[str, Any]:
+    """Models of two layers and of one, from three seeds each."""
+    runs = {str(layers): [in_context(layers, seed) for seed in SEEDS] for layers in (2, 1)}
+    return {"period": SHOWN, "layers": runs}
+
+
 def main() -> None:
-    """Count, train, tune, and write the record."""
+    """Count, train, tune, repeat, and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--record", type=Path, required=True, help="where to write what the lesson reads")
     parser.add_argument(
-        "--only", choices=("finetuning", "scaling", "prose"), help="renew this part and keep the others"
+        "--only", choices=("finetuning", "scaling", "prose", "repeats"), help="renew this part and keep the others"
     )
     arguments = parser.parse_args()
     file = arguments.record
     torch.set_num_threads(1)
-    text = Prose()
     parts: dict[str, Callable[[], Any]] = {
         "finetuning": fine_tuning,
-        "scaling": lambda: one_budget(text),
-        "prose": lambda: crossing(text),
+        "scaling": lambda: one_budget(Prose()),
+        "prose": lambda: crossing(Prose()),
+        "repeats": repetitions,
     }
     record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if arguments.only else {}
     record |= {part: make() for part, make in parts.items() if arguments.only in (None, part)}

@@ -19,7 +19,7 @@
       this.column = Math.floor(this.count / 2);
       const options = { legend: true };
       this.choices = {
-        way: choice({ ...options, label: "Who looks at whom", options: ways, onChoose: (way) => this.choose({ way }) }),
+        way: choice({ ...options, label: "Kind of attention", options: ways, onChoose: (way) => this.choose({ way }) }),
         side: choice({ ...options, label: "Pixels of a patch", options: sides.map(String), onChoose: (side) => this.chooseSide(side) }),
       };
       this.places = make("div", { className: "re-sliders" });

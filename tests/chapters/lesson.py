@@ -112,6 +112,10 @@ class Lesson:
 
 def described(pages: list[str]) -> list[bool]:
     """For each plot and drawing among a lesson's pages, whether it has a description that says something."""
-    figures = [page for page in pages if page.startswith(("<svg", '<div class="tfcourse-drawing"'))]
+    figures = [
+        page
+        for page in pages
+        if page.startswith(("<svg", '<div class="tfcourse-drawing"', '<div class="tfcourse-plot"'))
+    ]
     found = [re.search(r'<svg[^>]* aria-label="([^"]*)"', page) for page in figures]
     return [description is not None and len(description[1]) > 60 for description in found]

@@ -67,7 +67,11 @@ def test_the_lesson_links_and_uses_every_public_function() -> None:
 
 
 def test_no_two_figures_of_the_page_share_an_identifier(pages: list[str]) -> None:
-    figures = [page for page in pages if page.startswith(("<svg", '<div class="tfcourse-drawing"'))]
+    figures = [
+        page
+        for page in pages
+        if page.startswith(("<svg", '<div class="tfcourse-drawing"', '<div class="tfcourse-plot"'))
+    ]
     identifiers = [name for figure in figures for name in re.findall(r'\sid="([^"]+)"', figure)]
     assert len(identifiers) == len(set(identifiers)) > 0
 

@@ -38,7 +38,7 @@ ASKED = {
     "totals": "{name: count.total for name, count in counted.items()}",
     "shares": "[counted['GPT-2'].tokens / counted['GPT-2'].total, counted['GPT-3'].blocks / counted['GPT-3'].total]",
     "famous": "{name: [n, d, chinchilla_loss(n, d)] for name, (n, d) in FAMOUS.items()}",
-    "last_rates": "last_rates",
+    "late": "{' '.join(key): means.tolist() for key, means in late.items()}",
 }
 # Numbers of the prose that come from the papers it cites, or are settings of the code next to them.
 GIVEN = """
@@ -190,9 +190,10 @@ def test_examples_add_fewer_points_the_longer_the_numbers_are_from_three_digits_
     assert added == sorted(added, reverse=True)
 
 
-def test_paper_s_triangle_ends_below_zero(values: dict[str, Any]) -> None:
-    theirs, ours = values["last_rates"]
-    assert theirs < 0 < ours
+def test_two_layers_learn_from_a_text_that_repeats_and_from_nothing_else(values: dict[str, Any]) -> None:
+    late = values["late"]
+    assert max(late["2 repeated"]) < min(late["1 repeated"]) < math.log(64), "in every run"
+    assert min(late["2 fresh"]) > math.log(64), "more than without a guess"
 
 
 def test_recorded_habits_do_not_help() -> None:

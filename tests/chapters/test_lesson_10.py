@@ -98,7 +98,7 @@ def test_scores_are_written_and_read(values: dict[str, Any]) -> None:
 def test_corrupted_text_has_the_lengths_that_are_told(values: dict[str, Any]) -> None:
     words, noise, drawn, gone = values["by_hand"]
     assert words == list(drawn)
-    assert noise == [int(hidden) for hidden in gone], "the loop hides what Figure 10.2 hides"
+    assert noise == [int(hidden) for hidden in gone], "the loop hides what Figure 10.3 hides"
     assert values["restored"] == [word for word in words if word != "two"], "the span that the answer lacks"
     assert values["corrupted"] == [77, 26, 461, 104]
 

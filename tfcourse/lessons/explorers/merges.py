@@ -92,7 +92,7 @@ class MergeExplorer(Explorer):
 
 
 def merge_explorer(words: Sequence[Sequence[str]], merges: Sequence[tuple[str, str]], *, caption: str) -> MergeExplorer:
-    """Show how merges, one after the other, cut a text: its pieces, the commonest pairs, and the vocabulary so far.
+    """Show how merges, one after the other, cut a text: its pieces, the most common pairs, and the vocabulary so far.
 
     Leave the result as the last value of a notebook cell. With the course's script the reader moves a slider, and can type a text to be
     merged instead; without it there is a table.

@@ -1,4 +1,4 @@
-"""Choose a way to look and a place on a picture, and see whom it reaches: who may look at whom.
+"""Choose a kind of attention and a position on an image, and see on which positions it depends.
 
 `reach_explorer` makes a figure to play with (see `tfcourse.lessons.explorers.base`), with a table of costs where no script runs.
 """
@@ -96,7 +96,7 @@ def pairs(way: str, n: int) -> int:
 
 
 def layers_until_all_met(way: str, n: int) -> int | None:
-    """Layers until every place of the grid has heard of every other, or None if that never happens."""
+    """Layers until every position of the grid depends on every other, or None if that never happens."""
     heard = np.eye(n, dtype=bool)
     for layer in range(2 * n):
         if heard.all():

@@ -10,9 +10,9 @@ from typing import Any
 
 from tfcourse.lessons.figures.colours import weight_colour
 from tfcourse.lessons.figures.drawing import Drawing
-from tfcourse.lessons.figures.plots import INK, PALETTE, style, to_svg
+from tfcourse.lessons.figures.plots import INK, PALETTE, style, to_html, to_svg
 
-__all__ = ["INK", "PALETTE", "Drawing", "show", "style", "to_svg", "weight_colour"]
+__all__ = ["INK", "PALETTE", "Drawing", "show", "style", "to_html", "to_svg", "weight_colour"]
 
 
 def show(figure: Any, *, alt: str) -> None:
@@ -32,7 +32,7 @@ def show(figure: Any, *, alt: str) -> None:
     else:
         import matplotlib.pyplot as plt
 
-        markup = to_svg(figure, alt=alt)
+        markup = to_html(figure, alt=alt)
         # Left open, the inline backend would show it a second time as a PNG without a description.
         plt.close(figure)
     display({"text/html": markup, "text/plain": alt}, raw=True)

@@ -9,6 +9,7 @@ import hashlib
 import html
 import io
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,6 +30,14 @@ _COLORMAP = "tfcourse"
 _ON_DARK_PAGE = (
     "html[data-theme=dark] .bd-content div.cell_output .text_html:has(svg.tfcourse-figure)"
     "{background-color:transparent;color:inherit;padding:0}"
+)
+
+# What is wider than this, in inches, is too small to read on a phone, whose figures have the other width; the bound is that of a drawing.
+_WIDEST, _PHONE, _BOUND = 5.2, 3.6, 527
+_TWO_WIDTHS = (
+    ".tfcourse-plot{container-type:inline-size}.tfcourse-plot>.tfcourse-plot-narrow{display:none}"
+    f"@container (max-width: {_BOUND}px)"
+    "{.tfcourse-plot>.tfcourse-plot-narrow{display:block}.tfcourse-plot>.tfcourse-plot-wide{display:none}}"
 )
 
 
@@ -81,6 +90,69 @@ def style() -> Iterator[tuple[str, ...]]:
         mpl.colormaps.register(weight_colormap(), name=_COLORMAP)
     with mpl.rc_context(_settings()):
         yield PALETTE
+
+
+def to_html(fig: Any, *, alt: str) -> str:
+    """Turn a figure into HTML: one SVG, or two for wide figures, of which a phone shows the one that is laid out for it.
+
+    Args:
+        fig: a matplotlib figure that was drawn inside `style`. A wide one is laid out anew.
+        alt: what the figure shows, as in `to_svg`.
+
+    Returns:
+        The SVG of `to_svg`, or a `<div>` with two.
+    """
+    wide = to_svg(fig, alt=alt)
+    if fig.get_figwidth() <= _WIDEST:
+        return wide
+    _lay_out_for_a_phone(fig)
+    layouts = (
+        f'<div class="tfcourse-plot-wide">{wide}</div><div class="tfcourse-plot-narrow">{to_svg(fig, alt=alt)}</div>'
+    )
+    return f'<div class="tfcourse-plot"><style>{_TWO_WIDTHS}</style>{layouts}</div>'
+
+
+def _lay_out_for_a_phone(fig: Any) -> None:
+    """Put the panels of a row below each other, unless they are bare images, and the legends below the panels; wrap what is written."""
+    panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
+    rows, columns = (max(getattr(ax.get_gridspec(), count) for ax in panels) for count in ("nrows", "ncols"))
+    width, height = fig.get_size_inches()
+    fig.set_layout_engine("constrained")
+    if columns > 1 and any(ax.get_xticks().size for ax in panels):
+        for cell, ax in zip(fig.add_gridspec(len(panels), 1), panels, strict=True):
+            ax.set_subplotspec(cell)
+            ax.tick_params(labelleft=True, labelbottom=True)
+            if ax.get_shared_y_axes().joined(ax, panels[0]):
+                ax.set_ylabel(panels[0].get_ylabel())
+        height = max(2.2, height / rows) * len(panels)
+    elif columns > 1:
+        height *= max(0.7, _PHONE / width)
+    legends = [*(ax.get_legend() for ax in fig.axes if ax.get_legend()), *fig.legends]
+    entries = {
+        text.get_text(): handle
+        for legend in legends
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
+    }
+    for legend in legends:
+        legend.remove()
+    if entries:
+        shared = 2 if max(map(len, entries)) < 22 else 1
+        title = legends[0].get_title().get_text() or None
+        fig.legend(
+            entries.values(), entries, loc="outside lower center", ncols=shared, fontsize=9, title=title, frameon=False
+        )
+        height += 0.2 * -(-len(entries) // shared)
+    fig.set_size_inches(_PHONE, height)
+    for ax in fig.axes:
+        ax.tick_params(labelsize=9)
+    fig.draw_without_rendering()
+    for ax in fig.axes:
+        room = ax.get_position()
+        across, up = 14 * room.width * _PHONE, 13 * room.height * height  # characters that fit
+        for label, fitting in ((ax.title, across), (ax.xaxis.label, across), (ax.yaxis.label, up)):
+            label.set_fontsize(10)
+            if "$" not in label.get_text():
+                label.set_text(textwrap.fill(label.get_text(), max(8, int(fitting))))
 
 
 def to_svg(fig: Any, *, alt: str) -> str:

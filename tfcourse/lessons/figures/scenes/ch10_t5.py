@@ -24,6 +24,13 @@ SENTINELS = ("<0>", "<1>", "<2>", "<3>")
 
 OFFSET_WORDS = WORDS[:5]
 
+# What T5 is asked, behind the prefix that names the task, and what it should answer.
+TASKS = (
+    ("translate English to German:", "The train leaves.", "Der Zug fährt ab."),
+    ("cola sentence:", "The train leaves six at.", "unacceptable"),
+    ("stsb sentence1: The train leaves.", "sentence2: It departs.", "3.8"),
+)
+
 
 def machines() -> Drawing:
     """Draw what may look at what in an encoder, in a decoder, and in both together.
@@ -57,6 +64,28 @@ def _machine(title: str, example: str, words: Sequence[str], allowed: list[list[
     drawing.text((middle, 14), title, bold=True)
     drawing.text((middle, 34), example, size=SMALL, tone="muted")
     mask(drawing, allowed, (50, 72), cell=(35, 28), rows=words, columns=words)
+    return drawing
+
+
+def tasks() -> Drawing:
+    """Draw three tasks for one model: texts with a prefix go in, texts come out.
+
+    Returns:
+        The drawing: from left to right on a page, from the top down on a phone.
+    """
+    narrow = Drawing(350, 360)
+    drawing = Drawing(700, 196, narrow=narrow)
+    model = box(drawing, "T5", Rect(404, 4, 76, 188), tone="key")
+    below = box(narrow, "T5", Rect(4, 198, 342, 40), tone="key")
+    for row, (prefix, text, answer) in enumerate(TASKS):
+        asked = box(drawing, prefix, Rect(4, 4 + 66 * row, 356, 56), note=text)
+        said = chip(drawing, answer, (604, asked.centre[1]), tone="query")
+        arrow(drawing, asked.right, (model.x, asked.centre[1]))
+        arrow(drawing, (model.x + model.width, asked.centre[1]), said.left)
+        box(narrow, prefix, Rect(4, 4 + 60 * row, 342, 52), note=text)
+        chip(narrow, answer, (175, 274 + 34 * row), tone="query")
+    arrow(narrow, (175, 178), below.top)
+    arrow(narrow, below.bottom, (175, 258))
     return drawing
 
 

@@ -58,7 +58,8 @@ MATCHED = {1: 0, 3: 1}
 COLUMNS = (("age", "0.4"), ("income", "−1.2"), ("city", "Lyon"), ("job", "cook"))
 LOOKED_UP = ((1, 0), (0, 3))
 
-WORDS, REGIONS = ("a", "dog", "runs"), ("*r*_1", "*r*_2", "*r*_3")
+# The axes of an image that is cut: what they count, how many there are, and where the permute puts them.
+AXES = (("*C*", 1, 4), ("*H*_g", 4, 0), ("*P*", 2, 2), ("*W*_g", 4, 1), ("*P*", 2, 3))
 
 
 def patches() -> Drawing:
@@ -154,6 +155,26 @@ def _read_patches(
     arrow(drawing, first.bottom, head.top)
     arrow(drawing, head.right, (xs[0] + 74, head.centre[1]))
     chip(drawing, "3", (xs[0] + 88, head.centre[1]), tone="query")
+
+
+def cutting() -> Drawing:
+    """Draw the axes of an image that is cut into patches, and the order into which they are brought.
+
+    Returns:
+        The drawing, which fits a phone.
+    """
+    drawing = Drawing(350, 246)
+    for place, (name, count, goes) in enumerate(AXES):
+        tone: Tone = "query" if goes < 2 else "key"
+        above, below = (
+            box(drawing, name, Rect(2 + 70 * at, y, 66, 46), note=f"{count}", tone=tone)
+            for at, y in ((place, 26), (goes, 136))
+        )
+        arrow(drawing, above.bottom, below.top, tone=tone)
+    drawing.text((175, 12), "after the reshape", size=SMALL, tone="muted")
+    bracket(drawing, Rect(2, 136, 136, 46), "which patch", side="bottom", tone="query")
+    bracket(drawing, Rect(142, 136, 206, 46), "its numbers", side="bottom", tone="key")
+    return drawing
 
 
 def windows() -> Drawing:
@@ -804,54 +825,3 @@ def _streams_on_a_phone() -> Drawing:
     drawing.text((268, 136), "queries", size=SMALL, anchor="end", tone="query")
     drawing.text((175, 194), "keys,\nvalues", size=SMALL, tone="key")
     return drawing
-
-
-def one_stream() -> Drawing:
-    """Draw words and regions as one sequence, and its attention as four blocks: each kind asks itself and the other.
-
-    Returns:
-        The drawing: the sequence beside its matrix on a page, above it on a phone.
-    """
-    narrow = Drawing(350, 562)
-    _one_sequence(narrow, 175, 24)
-    _blocks(narrow, (54, 266), 48)
-    drawing = Drawing(700, 330, narrow=narrow)
-    _one_sequence(drawing, 166, 92)
-    _blocks(drawing, (404, 32), 48)
-    return drawing
-
-
-def _one_sequence(drawing: Drawing, middle: float, top: float) -> None:
-    xs = [middle + 52 * (place - 2.5) for place in range(6)]
-    parts = []
-    for place, (x, name) in enumerate(zip(xs, (*WORDS, *REGIONS), strict=True)):
-        tone: Tone = "query" if place < 3 else "key"
-        part = box(drawing, name, Rect(x - 23, top + 24, 46, 32), tone=tone, size=SMALL)
-        arrow(drawing, part.bottom, (x, top + 84))
-        arrow(drawing, (x, top + 130), (x, top + 158))
-        parts.append(part)
-    box(drawing, "encoder layers × *L*", Rect(xs[0] - 23, top + 86, 306, 44))
-    bracket(drawing, Rect(parts[0].x, parts[0].y, 150, 32), "text", side="top", gap=5, tone="query")
-    bracket(drawing, Rect(parts[3].x, parts[3].y, 150, 32), "image", side="top", gap=5, tone="key")
-
-
-def _blocks(drawing: Drawing, corner: Point, cell: float) -> None:
-    size = 3 * cell
-    kinds = ("text", "image")
-    for row, asks in enumerate(kinds):
-        for column, asked in enumerate(kinds):
-            where = Rect(corner[0] + size * column + 2, corner[1] + size * row + 2, size - 4, size - 4)
-            same = row == column
-            drawing.rect(where, tone="ink" if same else "query", radius=6, wash=0.06 if same else 0.16)
-            drawing.text((where.centre[0], where.centre[1] - 12), f"{asks} → {asked}", bold=not same)
-            drawing.text(
-                (where.centre[0], where.centre[1] + 14),
-                "self-attention" if same else "co-attention",
-                size=SMALL,
-                tone="muted" if same else "query",
-            )
-    for place, name in enumerate((*WORDS, *REGIONS)):
-        tone: Tone = "query" if place < 3 else "key"
-        middle = cell * (place + 0.5)
-        drawing.text((corner[0] - 10, corner[1] + middle), name, size=SMALL, anchor="end", tone=tone)
-        drawing.text((corner[0] + middle, corner[1] - 12), name, size=SMALL, tone=tone)
