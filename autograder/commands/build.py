@@ -148,7 +148,7 @@ def _build(
     from autograder.site.build import build_site
 
     pages = practice_pages(root, closed, step)
-    decks = lectures and lectures.build(step)
+    decks = lectures.build(step) if lectures else None
     if released is not None:
         files, plan = with_pages(released.files, pages), released.course
         site = build_site(

@@ -21,6 +21,7 @@ FAULTS = """(smallest) => {
     const slide = Reveal.getCurrentSlide(), faults = [];
     const shown = [...slide.querySelectorAll('*')].filter(e => !e.closest('aside, mjx-assistive-mml, style, defs')
         && e.checkVisibility({ visibilityProperty: true }));
+    const scale = e => Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b);
     const cut = e => e.closest('svg svg, .visually-hidden');
     for (const e of shown) {
         const box = e.getBoundingClientRect();
@@ -30,8 +31,8 @@ FAULTS = """(smallest) => {
             faults.push(`is wider than its box: ${e.outerHTML.slice(0, 90)}`);
         const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
         const small = e.closest('sub, sup, tspan') || (e.closest('mjx-container') && e.tagName !== 'MJX-CONTAINER');
-        const size = e.matches('svg text') ? parseFloat(getComputedStyle(e).fontSize) * Math.abs(e.getScreenCTM().a)
-            : e.matches('svg [id*="text_"] > g > g') && /scale/.test(e.getAttribute('transform')) ? 100 * Math.abs(e.getScreenCTM().a)
+        const size = e.matches('svg text') ? parseFloat(getComputedStyle(e).fontSize) * scale(e)
+            : e.matches('svg [id*="text_"] > g[transform*=scale]') ? 100 * scale(e)
             : own && !e.closest('svg') ? parseFloat(getComputedStyle(e).fontSize) : smallest;
         if (!small && size < smallest - 0.05) faults.push(`${size.toFixed(1)} px: ${e.textContent.trim().slice(0, 40)} ${e.id}`);
     }

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
+from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective
 
 from autograder.course.authoring.execute_lessons import execute_lessons, print_values
 
@@ -53,7 +52,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-class Notes(SphinxDirective):
+class Notes(Directive):  # type: ignore[misc] # docutils has no types
     """A slide's notes: ``{notes} 4`` are four minutes; ``:short:`` marks a slide of the short lecture, ``:break:`` the break."""
 
     required_arguments = 1
@@ -72,7 +71,7 @@ class Notes(SphinxDirective):
         return [notes]
 
 
-class Question(SphinxDirective):
+class Question(Directive):  # type: ignore[misc] # docutils has no types
     """A question to the room: four options, then the explanation. The argument is the letter of the right one, printed by a cell."""
 
     required_arguments = 1
