@@ -52,7 +52,7 @@ GO = "i => { const s = Reveal.getSlides()[i], at = Reveal.getIndices(s); Reveal.
 @pytest.fixture(scope="module")
 def built() -> Decks:
     """All decks, with the outputs of lessons that the tests of lessons have left."""
-    return build_decks(ROOT, DECKS, list(DECKS), lambda line: None)
+    return build_decks(ROOT, DECKS, list(DECKS), lambda line: None, ROOT / ".cache" / "site-tests" / "slides")
 
 
 def _open(page: Any, folder: Path, name: str, theme: str = "light") -> int:

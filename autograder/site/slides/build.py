@@ -47,7 +47,11 @@ class Decks:
 
 
 def build_decks(
-    root: Path, all_decks: Mapping[str, Deck], names: Sequence[str], progress: Callable[[str], None]
+    root: Path,
+    all_decks: Mapping[str, Deck],
+    names: Sequence[str],
+    progress: Callable[[str], None],
+    cache: Path | None = None,
 ) -> Decks:
     """Make the named decks; unchanged ones are not made again.
 
@@ -56,13 +60,14 @@ def build_decks(
         all_decks: every deck by name, from :func:`autograder.site.slides.source.decks`.
         names: the decks to make.
         progress: is told each step, one line at a time.
+        cache: folder for sources and pages, ``.cache/slides`` by default.
 
     Raises:
         CourseError: if sphinx-revealjs is missing, a deck names what does not exist, a cell fails, or a slide is too full.
     """
     if importlib.util.find_spec("sphinx_revealjs") is None:
         raise CourseError("sphinx-revealjs is not installed here", do="Install it: pip install 'tfcourse[book]'")
-    cache = root / _CACHE
+    cache = cache or root / _CACHE
     source, output, report, key_file = (cache / name for name in ("source", "html", "report.json", "key"))
     progress("slides: figures and numbers from the lessons")
     texts = DeckSources(root, all_decks).write(names, source)

@@ -11,6 +11,7 @@ A deck stores no figure and no number twice. It names them, and they come from t
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,12 +126,20 @@ class DeckSources:
                 yield find_chapter(self._root, block["argument"].partition(".")[0])
 
     def _text(self, deck: Deck, folder: Path) -> str:
+        return self._expanded(self._filled(deck), deck, folder)
+
+    def _filled(self, deck: Deck) -> str:
+        """Return a deck's text with the numbers of its lesson."""
         text = read_text(deck.path).strip()
-        if deck.chapter is not None and (lesson := self._lessons.get(deck.chapter.number)) is not None:
-            text = fill_in_printed(text, lesson.values)
+        lesson = self._lessons.get(deck.chapter.number) if deck.chapter else None
+        return text if lesson is None else fill_in_printed(text, lesson.values)
+
+    def _expanded(self, text: str, deck: Deck, folder: Path) -> str:
+        """Return a text of a deck with its figures, exercises, citations and slides of other decks."""
         plain = PlainMarkdown("", references(self._root))
         text = _CITATION.sub(lambda match: plain(match[0]), text)
-        text = text.replace(_FROM_ROOT, f"{{literalinclude}} {_relative(self._root, folder)}/")
+        root = Path(os.path.relpath(self._root, folder)).as_posix()
+        text = text.replace(_FROM_ROOT, f"{{literalinclude}} {root}/")
 
         def expand(block: re.Match[str]) -> str:
             options, lines = _options(block["body"])
@@ -178,13 +187,15 @@ class DeckSources:
         )
 
     def _slides(self, name: str, only_short: bool, titles: Sequence[str], deck: Deck, folder: Path) -> str:
-        slides = _split(self._text(self._other(name, deck), folder))
+        other = self._other(name, deck)
+        slides = _split(self._filled(other))
         if missing := [title for title in titles if title not in slides]:
             raise CourseError(
                 f"deck {name} has no slide “{missing[0]}”", where=deck.path, do=f"Its slides are: {'; '.join(slides)}."
             )
         chosen = [text for title, text in slides.items() if title in (titles or slides)]
-        return "\n\n".join(text for text in chosen if not only_short or _SHORT.search(text))
+        chosen = [text for text in chosen if not only_short or _SHORT.search(text)]
+        return self._expanded("\n\n".join(chosen), other, folder)
 
     def _other(self, name: str, deck: Deck) -> Deck:
         """Return the deck from which another takes slides: of one that it replaces, the course's own."""
@@ -244,11 +255,6 @@ def _named(title: str) -> str:
 
 def _raw(html: str) -> str:
     return f"``````{{raw}} html\n{html}\n``````"
-
-
-def _relative(root: Path, folder: Path) -> str:
-    depth = len(folder.relative_to(root).parts)
-    return "/".join([".."] * depth)
 
 
 def _index(entries: Sequence[Deck]) -> str:
