@@ -8,7 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from autograder.content_hash import hash_files
 from autograder.course.artifact_cache import code_hash, key_digest
 from autograder.course.authoring import lesson_cache
+from autograder.course.lock import lock_folder
 from autograder.errors import CourseError
 from autograder.site.build_log import error_tail, warnings_in
 from autograder.site.slides.source import Deck, DeckSources
@@ -68,9 +70,29 @@ def build_decks(
     if importlib.util.find_spec("sphinx_revealjs") is None:
         raise CourseError("sphinx-revealjs is not installed here", do="Install it: pip install 'tfcourse[book]'")
     cache = cache or root / _CACHE
-    source, output, report, key_file = (cache / name for name in ("source", "html", "report.json", "key"))
+    with _locked(cache):
+        _make(root, DeckSources(root, all_decks), names, cache, progress)
+    report = (cache / "report.json").read_text(encoding="utf-8")
+    data: dict[str, list[dict[str, Any]]] = json.loads(report)
+    return Decks(cache / "html", tuple(_report(name, data[name]) for name in names))
+
+
+@contextmanager
+def _locked(cache: Path) -> Iterator[None]:
+    """Wait until no other build uses the cache."""
+    cache.mkdir(parents=True, exist_ok=True)
+    handle = lock_folder(cache, wait=True)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _make(root: Path, sources: DeckSources, names: Sequence[str], cache: Path, progress: Callable[[str], None]) -> None:
+    source, output, key_file = (cache / name for name in ("source", "html", "key"))
     progress("slides: figures and numbers from the lessons")
-    texts = DeckSources(root, all_decks).write(names, source)
+    texts = sources.write(names, source)
     code = code_hash(root)
     quoted = hash_files(root, root.glob("chapters/*/lesson.md"))
     static = hash_files(_SETTINGS, (path for path in _SETTINGS.rglob("*") if path.suffix in (".css", ".html")))
@@ -83,10 +105,11 @@ def build_decks(
         key_file.unlink(missing_ok=True)
         progress("slides: pages")
         _sphinx(root, cache)
+        for page in output.glob("*.html"):
+            if page.stem not in (*names, "index"):
+                page.unlink()
         _add_static(root, cache / "_static")
         key_file.write_text(key, encoding="utf-8")
-    data: dict[str, list[dict[str, Any]]] = json.loads(report.read_text(encoding="utf-8"))
-    return Decks(output, tuple(_report(name, data[name]) for name in names))
 
 
 def _sphinx(root: Path, cache: Path) -> None:
