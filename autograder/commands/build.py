@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     is_flag=False,
     flag_value="all",
     metavar="[LIST]",
-    help="Make lecture slides, too: all decks, or those of some chapters, such as 01,03.",
+    help="Make lecture slides, too, for every chapter that has a deck or only for some, such as 01,03.",
 )
 @click.option("--pdf", is_flag=True, help="With --slides: print each deck and a handout with its notes, with Chromium.")
 @command
@@ -77,7 +77,7 @@ def build(
     --practice adds a page "Find the bug" to every chapter before the last one that is offered. Its functions are one edit away from a
     solution.
 
-    --slides adds a folder with a deck for each chapter that has one. Decks in COURSE/slides/ come with them, and replace those of the
+    --slides adds a folder with a deck for each chapter that has one. Decks in COURSE/slides/ are made, too, and replace decks of the
     same name.
 
     Example:

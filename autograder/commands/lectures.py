@@ -56,11 +56,11 @@ class Lectures:
                 where=self._root / "chapters",
                 do=f"Decks: {', '.join(every) or 'none'}. A deck is chapters/NN_topic/slides.md.",
             )
-        made = build_decks(self._root, every, named, step)
-        self.reports = made.reports
+        built = build_decks(self._root, every, named, step)
+        self.reports = built.reports
         if chromium is not None:
-            print_decks(made.folder, named, chromium, step)
-        return made.folder
+            print_decks(built.folder, named, chromium, step)
+        return built.folder
 
 
 def _padded(name: str) -> str:

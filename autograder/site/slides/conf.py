@@ -1,4 +1,4 @@
-"""The configuration with which Sphinx makes slides; what slides and site share comes from the site's configuration.
+"""The configuration with which Sphinx makes slides; MyST extensions and timeouts come from the site's configuration.
 
 Sphinx reads this file as ``conf.py``; ``build.py`` passes what only one build knows, such as the course's root folder.
 """

@@ -19,9 +19,11 @@ def slide_figure(markup: str, lesson: str, options: Mapping[str, str]) -> str:
     Args:
         markup: the output of the lesson's cell.
         lesson: address of the lesson's page, to which links in the figure lead.
-        options: ``crop``, the left and right (and upper and lower) edge of the part to show in percent; ``steps``, from where on, in
-            percent of its width, it is covered at first, one cover for each number; ``down``, the same from top to bottom; ``alt``, what
-            the part shows.
+        options: all are optional.
+            ``crop``: the left and right edge of the part to show, in percent; the upper and lower edge may follow.
+            ``steps``: positions in percent of the width. From each on, a cover hides the figure until the next step.
+            ``down``: the same, from top to bottom.
+            ``alt``: a description of the part.
 
     Raises:
         ValueError: if the output is no figure, or an option is wrong.
@@ -32,22 +34,22 @@ def slide_figure(markup: str, lesson: str, options: Mapping[str, str]) -> str:
     if unknown := options.keys() - {"crop", "steps", "down", "alt"}:
         raise ValueError(f"unknown options {', '.join(sorted(unknown))}")
     svg = _LOOK.sub(r"\1", match[0].replace('href="#', f'href="{lesson}#') if "<a " in match[0] else match[0], count=1)
-    left, top, width, height = (float(number) for number in _viewed(svg))
+    x0, y0, width, height = (float(number) for number in _viewed(svg))
     if "crop" in options:
         if "alt" not in options:
             raise ValueError("a part of a figure needs its own alt")
         start, end, upper, lower = [*_percents(options["crop"]), 0.0, 1.0][:4]
-        left, top = left + start * width, top + upper * height
+        x0, y0 = x0 + start * width, y0 + upper * height
         width, height = (end - start) * width, (lower - upper) * height
-        box = f'viewBox="{left:g} {top:g} {width:g} {height:g}"'
+        box = f'viewBox="{x0:g} {y0:g} {width:g} {height:g}"'
         # The inner one cuts: on a slide of other proportions the outer one shows more than its box.
-        inner = f'<svg x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" {box}>'
+        inner = f'<svg x="{x0:g}" y="{y0:g}" width="{width:g}" height="{height:g}" {box}>'
         opening, _, content = _BOX.sub(box, svg, count=1).partition(">")
         svg = f"{opening}>{inner}{content.removesuffix('</svg>')}</svg></svg>"
     if "alt" in options:
         svg = _ALT.sub(f'aria-label="{escape(options["alt"])}"', svg, count=1)
-    covers = [(left + cut * width, top, (1 - cut) * width, height) for cut in _percents(options.get("steps", ""))]
-    covers += [(left, top + cut * height, width, (1 - cut) * height) for cut in _percents(options.get("down", ""))]
+    covers = [(x0 + cut * width, y0, (1 - cut) * width, height) for cut in _percents(options.get("steps", ""))]
+    covers += [(x0, y0 + cut * height, width, (1 - cut) * height) for cut in _percents(options.get("down", ""))]
     curtains = "".join(
         f'<rect class="slide-curtain fragment fade-out" x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}"/>'
         for x, y, w, h in covers

@@ -6,7 +6,7 @@ A deck stores no figure and no number twice. It names them, and they come from t
 - ``{{weights[0, 1]:.2f}}`` is the value that the lesson prints in its prose with the same expression and format. An expression that the
   lesson does not print is left for the deck's own cells.
 - ``{exercises}`` lists the chapter's exercises with their minutes.
-- ``{slides-from} 03`` puts slides of another deck in: those whose titles follow, or all; with ``:short:`` those that are marked so.
+- ``{slides-from} 03`` adds slides of another deck: all, or the titles that follow; with ``:short:`` only slides marked as short.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class Deck:
         return match[1] if match else self.name
 
 
-def decks(root: Path, own: Path | None = None) -> dict[str, Deck]:
-    """Return the decks by name: one for each chapter with ``slides.md``, and those of a lecturer's folder, which may replace them.
+def decks(root: Path, lecturer: Path | None = None) -> dict[str, Deck]:
+    """Return the decks by name: one for each chapter with ``slides.md``, and the decks in a lecturer's folder, which may replace them.
 
     Args:
-        own: the lecturer's folder with ``03.md``, which replaces the deck of chapter 03, or ``welcome.md``, a new one.
+        lecturer: the lecturer's folder with ``03.md``, which replaces the deck of chapter 03, or ``welcome.md``, a new one.
     """
     course = {path.parent.name: path for path in sorted((root / "chapters").glob(f"*/{DECK}"))}
     entries = {name[:2]: path for name, path in course.items()}
-    if own is not None:
-        entries |= {path.stem: path for path in sorted(own.glob("*.md"))}
+    if lecturer is not None:
+        entries |= {path.stem: path for path in sorted(lecturer.glob("*.md"))}
     numbers = {path.name[:2]: path.name for path in (root / "chapters").glob("[0-9][0-9]_*")}
     return {
         name: Deck(name, path, find_chapter(root, numbers[name]) if name in numbers else None)
@@ -116,7 +116,7 @@ class DeckSources:
         }
 
     def _chapters(self, deck: Deck) -> Iterator[Chapter]:
-        """Yield the chapters whose lessons a deck needs: its own, and those of decks from which it takes slides."""
+        """Yield the chapters whose lessons a deck needs: its own, and the lessons of decks from which it takes slides."""
         if deck.chapter is not None:
             yield deck.chapter
         for block in _BLOCK.finditer(read_text(deck.path)):
@@ -165,15 +165,15 @@ class DeckSources:
         except ValueError as error:
             raise CourseError(f"figure {number}: {error}", where=deck.path) from error
 
-    def _exercises(self, wanted: str, deck: Deck) -> str:
+    def _exercises(self, numbers: str, deck: Deck) -> str:
         if deck.chapter is None:
             raise CourseError("the deck belongs to no chapter, so it has no exercises", where=deck.path)
-        first, _, last = wanted.partition("-")
+        first, _, last = numbers.partition("-")
         entries = {effort.number: effort for effort in efforts(deck.chapter)}
-        numbers = range(int(first or 1), int(last or first or max(entries)) + 1)
+        listed = range(int(first or 1), int(last or first or max(entries)) + 1)
         address = f"../chapters/{deck.chapter.name}/exercises.html"
         try:
-            chosen = [entries[number] for number in numbers]
+            chosen = [entries[number] for number in listed]
         except KeyError as error:
             raise CourseError(f"the chapter has no exercise {error}", where=deck.path) from error
         rows = "".join(
