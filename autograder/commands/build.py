@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import CommandResult, command, progress_bar
+from autograder.commands.lectures import Lectures
 from autograder.commands.options import chapters_of_project, listed_chapters_of_project
 from autograder.course.paths import project_root, require_writable
 from autograder.errors import CourseError
@@ -49,9 +50,24 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Add pages with code to debug, for chapters whose solutions are in an offered package.",
 )
+@click.option(
+    "--slides",
+    "slides",
+    is_flag=False,
+    flag_value="all",
+    metavar="[LIST]",
+    help="Make lecture slides, too, for every chapter that has a deck or only for some, such as 01,03.",
+)
+@click.option("--pdf", is_flag=True, help="With --slides: print each deck and a handout with its notes, with Chromium.")
 @command
 def build(
-    output: Path | None, offered: tuple[str, ...], listed: str | None, course_dir: Path | None, practice: bool
+    output: Path | None,
+    offered: tuple[str, ...],
+    listed: str | None,
+    course_dir: Path | None,
+    practice: bool,
+    slides: str | None,
+    pdf: bool,
 ) -> CommandResult:
     """Build the static site; warnings are errors.
 
@@ -61,14 +77,21 @@ def build(
     --practice adds a page "Find the bug" to every chapter before the last one that is offered. Its functions are one edit away from a
     solution.
 
+    --slides adds a folder with a deck for each chapter that has one. Decks in COURSE/slides/ are made, too, and replace decks of the
+    same name.
+
     Example:
       tfcourse build --offer 03
+      tfcourse build --slides 03
       tfcourse build --chapters 01-11
       tfcourse build --course ~/teaching/dl-2026
     """
     from autograder.commands.released_site import released_site
 
     root = project_root()
+    if pdf and slides is None:
+        raise click.UsageError("--pdf prints slides: pass --slides, too.")
+    lectures = None if slides is None else Lectures(root, slides, course_dir, pdf)
     shown = listed_chapters_of_project(root, listed) if listed is not None else []
     only = _offered(root, offered, shown)
     released = None if course_dir is None else released_site(course_dir, only)
@@ -83,12 +106,13 @@ def build(
         # Taken before the build: what changes meanwhile makes the next one build again.
         closed = practice_chapters(root, shown, only, released) if practice else []
         options = ["offered", *(only or ()), "shown", *shown, "practice", *closed]
+        options += lectures.key() if lectures else []
         key = site_key(root, folder, options if released is None else [*options, released.key()])
         existing = unchanged_site(root, folder, key)
-        site = existing or _build(root, output, only, shown, released, closed, step)
+        site = existing or _build(root, output, only, shown, released, closed, lectures, step)
         if existing is None:
             remember_site(root, site, key)
-    return _result(site, "unchanged" if existing else f"in {site.seconds:.0f} s")
+    return _result(site, "unchanged" if existing else f"in {site.seconds:.0f} s", lectures)
 
 
 def _offered(root: Path, typed: Sequence[str], shown: Sequence[str]) -> Sequence[str] | None:
@@ -113,6 +137,7 @@ def _build(
     shown: Sequence[str],
     released: ReleasedSite | None,
     closed: Sequence[str],
+    lectures: Lectures | None,
     step: Callable[[str], None],
 ) -> SiteReport:
     """Build the site with the students' files, and search both for solutions."""
@@ -123,9 +148,12 @@ def _build(
     from autograder.site.build import build_site
 
     pages = practice_pages(root, closed, step)
+    decks = lectures.build(step) if lectures else None
     if released is not None:
-        files = with_pages(released.files, pages)
-        site = build_site(root, output=output, downloads=files, chapters=shown, course=released.course, progress=step)
+        files, plan = with_pages(released.files, pages), released.course
+        site = build_site(
+            root, output=output, downloads=files, chapters=shown, course=plan, slides=decks, progress=step
+        )
     else:
         step("students' notebooks, and the lessons in them")
         students = StudentFiles(root, root / ".cache" / "student", only)
@@ -138,6 +166,7 @@ def _build(
                 downloads=with_pages(students.paths, pages),
                 complete_downloads=packages.result,
                 chapters=shown,
+                slides=decks,
                 progress=step,
             )
     step("searching the pages for solutions")
@@ -148,7 +177,7 @@ def _build(
     return site
 
 
-def _result(site: SiteReport, effort: str) -> CommandResult:
+def _result(site: SiteReport, effort: str, lectures: Lectures | None) -> CommandResult:
     return CommandResult(
         {
             "output": site.output,
@@ -156,10 +185,12 @@ def _result(site: SiteReport, effort: str) -> CommandResult:
             "seconds": site.seconds,
             "lessons": site.runtimes,
             "words": site.words,
+            "slides": {deck.name: deck.halves for deck in lectures.reports} if lectures else {},
         },
         "\n".join(
             [
                 *(f"{lesson.split('/')[1]}: a lesson of {length:,} words" for lesson, length in site.words.items()),
+                *(str(deck) for deck in (lectures.reports if lectures else ())),
                 f"{len(site.pages)} pages {effort}. Open {site.output / 'index.html'}",
             ]
         ),

@@ -37,6 +37,7 @@ CONFIG = "_config.yml"
 TOC = "book/_toc.yml"
 _DERIVED_TOC = "_toc.yml"
 _OUTPUT = "book/_build/html"
+SLIDES = "slides"
 _CACHE = ".cache/site"
 _OF_A_SITE = ".buildinfo"
 _PROGRESS = re.compile(
@@ -78,6 +79,7 @@ def build_site(
     complete_downloads: Callable[[], object] | None = None,
     chapters: Sequence[str] = (),
     course: SiteCourse | None = None,
+    slides: Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> SiteReport:
     """Build the course's site; any warning is an error.
@@ -90,6 +92,7 @@ def build_site(
         complete_downloads: returns when the files of ``downloads`` are written; they are needed when the pages are built, not before.
         chapters: names of the chapters that the site has; all by default.
         course: the course for which the site is: its title, and what its chapters' pages say of deadlines.
+        slides: folder of the decks, which becomes the site's folder ``slides``.
         progress: is told each step, one line at a time.
 
     Returns:
@@ -111,11 +114,16 @@ def build_site(
     with _writing(output, cache):
         _check_output(output)
         with _alone(cache):
-            report = _run(root, cache, offered, chapters, course or SiteCourse(), progress or (lambda line: None))
+            shown = course or SiteCourse()
+            decks = () if slides is None else tuple(sorted(path.stem for path in slides.glob("*.html")))
+            report = _run(root, cache, offered, chapters, shown, decks, progress or (lambda line: None))
             if complete_downloads is not None:
                 complete_downloads()
                 _check_downloads(offered, chapters or chapters_of(root))
             copy_downloads(offered, cache / "_build" / "html")
+            shutil.rmtree(cache / "_build" / "html" / SLIDES, ignore_errors=True)
+            if slides is not None:
+                shutil.copytree(slides, cache / "_build" / "html" / SLIDES)
             _publish(cache / "_build" / "html", output)
     seconds = time.monotonic() - started
     return SiteReport(output, pages=report.pages, seconds=seconds, runtimes=report.runtimes, words=report.words)
@@ -214,6 +222,7 @@ def _run(
     downloads: Mapping[str, Sequence[Path]],
     chapters: Sequence[str],
     course: SiteCourse,
+    decks: Sequence[str],
     progress: Callable[[str], None],
 ) -> RunReport:
     """Run Jupyter Book in the cache and read what happened.
@@ -222,7 +231,10 @@ def _run(
     documents are therefore thrown away, or the next build would pass in silence; lesson outputs stay cached.
     """
     work, report_file, sound = cache / "_build", cache / "report.json", cache / "sound"
-    executions, skeleton = cache / "execution", skeleton_key(root, [*_offered_names(downloads), str(course)], chapters)
+    executions, skeleton = (
+        cache / "execution",
+        skeleton_key(root, [*_offered_names(downloads), *decks, str(course)], chapters),
+    )
     before = sound.read_text(encoding="utf-8") if sound.is_file() else None
     if before is None:
         shutil.rmtree(work, ignore_errors=True)
@@ -230,7 +242,7 @@ def _run(
         shutil.rmtree(work / "html", ignore_errors=True)
     for path in (sound, report_file):
         path.unlink(missing_ok=True)
-    config = _derived_config(root, cache, executions, report_file, downloads, chapters, course)
+    config = _derived_config(root, cache, executions, report_file, downloads, chapters, course, decks)
     status, output, errors = _jupyter_book(root, cache, config, progress)
     report = read_report(report_file, root)
     warnings = warnings_in(errors, root)
@@ -264,6 +276,7 @@ def _derived_config(
     downloads: Mapping[str, Sequence[Path]],
     chapters: Sequence[str],
     course: SiteCourse,
+    decks: Sequence[str],
 ) -> Path:
     """Write the course's configuration, and its table of contents, with what only this build knows."""
     config: dict[str, Any] = yaml.safe_load((root / CONFIG).read_text(encoding="utf-8"))
@@ -272,6 +285,7 @@ def _derived_config(
     settings["tfcourse_report"] = str(report)
     settings["tfcourse_downloads"] = {chapter: [str(path) for path in paths] for chapter, paths in downloads.items()}
     settings["tfcourse_chapters"] = list(chapters)
+    settings["tfcourse_slides"] = list(decks)
     settings["tfcourse_dates"] = dict(course.dates)
     if course.title:
         config["title"] = settings["html_title"] = course.title

@@ -34,14 +34,16 @@ def chapter_bar(
     downloads: Sequence[tuple[str, str]],
     link: Callable[[str], str],
     file: Callable[[str], str],
+    deck: str = "",
 ) -> str:
-    """Return the bar under a chapter's title: lesson, exercises, and the files to take home.
+    """Return the bar under a chapter's title: lesson, exercises, slides, and the files to take home.
 
     Args:
         documents: the site's documents; a page that does not exist is not linked.
         downloads: pairs of file name and address below the site's root.
         link: gives the relative address of a document.
         file: returns the relative address of a file below the site's root.
+        deck: the name of the chapter's deck, if the site has its slides.
     """
     items = []
     for kind, label in (("lesson", "Lesson"), ("exercises", "Exercises")):
@@ -50,6 +52,8 @@ def chapter_bar(
             items.append(f'<span class="tfc-here" aria-current="page">{label}</span>')
         elif docname in documents:
             items.append(f'<a href="{escape(link(docname))}">{label}</a>')
+    if deck:
+        items.append(f'<a href="{escape(file(f"slides/{deck}.html"))}">Slides</a>')
     for name, address in downloads:
         if name in PAGES:
             items.append(f'<a href="{escape(file(address))}">{PAGES[name]}</a>')

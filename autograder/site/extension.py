@@ -19,6 +19,8 @@ Configuration values, all optional, under ``sphinx: config:`` in ``_config.yml``
     Students' files by chapter; ``tfcourse build`` fills it in.
 ``tfcourse_dates``
     Each chapter's deadline in the course; ``tfcourse build --course`` fills it in.
+``tfcourse_slides``
+    Names of the decks in the site's folder ``slides``; ``tfcourse build --slides`` fills it in.
 ``tfcourse_report``
     File for a JSON report of the build; ``tfcourse build`` reads it.
 """
@@ -59,6 +61,7 @@ from autograder.site_address import site_address
 _LOGGER = logging.getLogger(__name__)
 _TEMPLATES = Path(__file__).parent / "templates"
 _WORDS = "tfcourse_words"
+_LECTURES = "book/teaching/lectures"
 _THEME_GROUPS = ("download-buttons", "launch-buttons")
 _WORD = re.compile(r"\S*[^\W_]\S*")
 # What stands apart: a cell's code and output, what a figure or a table shows with its caption, code, formulas, and what is folded.
@@ -81,6 +84,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tfcourse_launch", {}, "html", [dict])
     app.add_config_value("tfcourse_downloads", {}, "html", [dict])
     app.add_config_value("tfcourse_dates", {}, "html", [dict])
+    app.add_config_value("tfcourse_slides", [], "html", [list, tuple])
     app.add_config_value("tfcourse_report", "", "", [str])
     find_plugins_once()
     app.add_directive("road", CourseMap)
@@ -199,9 +203,13 @@ def dress_page(app: Sphinx, pagename: str, templatename: str, context: dict[str,
     for name in element_files(context["body"], _static_folders(app)):
         (app.add_css_file if name.endswith(".css") else app.add_js_file)(name)
     if page:
-        bar = chapter_bar(page, sorted(app.env.found_docs), downloads, pathto, lambda name: pathto(name, 1))
+        deck = page.chapter[:2] if page.chapter[:2] in app.config.tfcourse_slides else ""
+        bar = chapter_bar(page, sorted(app.env.found_docs), downloads, pathto, lambda name: pathto(name, 1), deck)
         bar += deadline_line(app.config.tfcourse_dates.get(page.chapter, ""))
         context["body"] = with_bar(context["body"], bar)
+    elif pagename == _LECTURES and app.config.tfcourse_slides:
+        link = f'<p><a href="{pathto("slides/index.html", 1)}">All slides of this site</a></p>'
+        context["body"] = with_bar(context["body"], link)
     for fault in picture_faults(context["body"]):
         _LOGGER.warning("%s", fault, location=pagename, type="tfcourse", subtype="alt")
 
@@ -213,7 +221,7 @@ def _static_folders(app: Sphinx) -> list[Path]:
 def finish(app: Sphinx, exception: Exception | None) -> None:
     """Complete the output folder and write the report."""
     if exception is None and app.builder.format == "html":
-        _copy_mathjax(Path(app.outdir) / "_static")
+        copy_mathjax(Path(app.outdir) / "_static")
         _write_entrance(app)
     if app.config.tfcourse_report:
         Path(app.config.tfcourse_report).write_text(json.dumps(_report(app), indent=1), encoding="utf-8")
@@ -252,7 +260,7 @@ def _notebooks(app: Sphinx) -> dict[str, dict[str, Any]]:
     return {name: metadata[name] for name in app.env.found_docs if name in metadata}
 
 
-def _copy_mathjax(static: Path) -> None:
+def copy_mathjax(static: Path) -> None:
     """Copy what the pages load of MathJax into a site's ``_static`` folder.
 
     Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +52,30 @@ def printed_values(executed: Any) -> list[str]:
     return "".join(output.text for output in executed.cells[-1].outputs).splitlines()
 
 
+def printed_by_expression(text: str, executed: Any) -> dict[tuple[str, str], str]:
+    """Return the values that an executed lesson has printed, by expression and format."""
+    return dict(zip(_fields(text), printed_values(executed), strict=True)) if count_values(text) else {}
+
+
 def fill_in(text: str, values: Sequence[str]) -> str:
     """Return Markdown with values in place of the first expressions, one each, in order."""
     remaining = iter(values)
+    return _replace(text, lambda written: next(remaining))
 
+
+def fill_in_printed(text: str, printed: Mapping[tuple[str, str], str]) -> str:
+    """Return Markdown with the values of those expressions that another text has printed; other expressions stay."""
+    return _replace(text, lambda written: printed.get(_field(written)))
+
+
+def _replace(text: str, value_of: Callable[[str], str | None]) -> str:
     def filled(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]
         if match["math"]:
-            return re.sub(_VALUE, lambda inner: next(remaining), match[0])
-        return next(remaining).replace("-", "\N{MINUS SIGN}")
+            return re.sub(_VALUE, lambda inner: value_of(inner["value"]) or inner[0], match[0])
+        value = value_of(match["value"])
+        return match[0] if value is None else value.replace("-", "\N{MINUS SIGN}")
 
     return _PARTS.sub(filled, text)
 

@@ -43,7 +43,7 @@ def lesson_notebooks(chapters: Sequence[Chapter]) -> dict[str, bytes]:
         CourseError: if a lesson's cell fails.
     """
     with_lesson = [chapter for chapter in chapters if _has_code(chapter.lesson)]
-    executed = _executed(with_lesson)
+    executed = executed_lessons(with_lesson)
     return {chapter.name: write_notebook(_for_students(chapter, executed[chapter.name])) for chapter in with_lesson}
 
 
@@ -51,8 +51,12 @@ def _has_code(lesson: Path) -> bool:
     return lesson.is_file() and "```{code-cell}" in lesson.read_text(encoding="utf-8")
 
 
-def _executed(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Return executed lessons by chapter, from the cache if possible."""
+def executed_lessons(chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Return executed lessons by the chapters' names, from the cache if possible.
+
+    Raises:
+        CourseError: if a lesson's cell fails.
+    """
     if not chapters:
         return {}
     root, lessons = chapters[0].root, []

@@ -1,0 +1,1 @@
+"""Make lecture slides of the decks beside the lessons: ``tfcourse build --slides``."""
