@@ -59,7 +59,7 @@ def _needed(name: str, chapter: Chapter) -> set[str]:
 
 
 def _short_path(minutes: Mapping[str, int], needs: Mapping[str, set[str]]) -> set[str]:
-    """Return exercises of at most two hours, with all that they need: those that most others need first."""
+    """Return exercises of at most two hours, with all that they need; exercises that most others need come first."""
     closed: dict[str, set[str]] = {}
     for name in minutes:  # in the order of the notebook, in which an exercise follows those that it needs
         closed[name] = {name}.union(*(closed.get(needed, {needed}) for needed in needs[name]))
