@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 _HERE = Path(__file__).parent
-_SITE = yaml.safe_load(Path(os.environ["TFCOURSE_ROOT"], "_config.yml").read_text(encoding="utf-8"))
+_SITE = yaml.safe_load(Path(os.environ.get("TFCOURSE_ROOT", ""), "_config.yml").read_text(encoding="utf-8"))
 
 project = "slides"
 root_doc = "index"
