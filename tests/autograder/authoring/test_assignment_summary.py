@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import nbformat
 import pytest
 
+from autograder.course.authoring.chapter import find_chapter
 from autograder.course.authoring.selection import parts_of, summary_of
+from autograder.course.authoring.solution_notebook import solution_notebook
+
+ROOT = Path(__file__).parents[3]
 
 
 def notebook(exercises: dict[str, float], questions: dict[str, float]) -> nbformat.NotebookNode:
@@ -35,3 +42,18 @@ def test_exercises_and_questions_are_counted(exercises, questions, sentence) -> 
     made = notebook(exercises, questions)
     assert summary_of(made) == sentence
     assert parts_of(made) == [*exercises.items(), *questions.items()]
+
+
+def test_the_overview_adds_up_and_its_short_path_leaves_nothing_out_that_it_needs() -> None:
+    text = solution_notebook(find_chapter(ROOT, "05")).cells[2].source
+    rows = {
+        int(row[0]): row[1:]
+        for row in re.findall(r"^\| (\d+) · .* \| ★+ \| (\d+) \| ([\d.]+) \| ([\d, ]*) \|$", text, re.M)
+    }
+    needs = {number: {int(one) for one in row[2].split(", ") if one.strip()} for number, row in rows.items()}
+    assert needs[10] == {1, 2, 8, 9}, "the Transformer's positions and layers"
+    minutes, points = sum(int(row[0]) for row in rows.values()), sum(float(row[1]) for row in rows.values())
+    assert f"| together | | {minutes} | {points:g} | |" in text
+    path = {int(number) for number in re.findall(r"\d+", text.partition("Only two hours?")[2].partition(" take ")[0])}
+    assert sum(int(rows[number][0]) for number in path) <= 120
+    assert all(needs[number] <= path for number in path)
