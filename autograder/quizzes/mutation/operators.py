@@ -40,14 +40,20 @@ def mutations(code: str, *, guards: bool = True) -> list[Mutation]:
     tree = ast.parse(code)
     texts = {ast.unparse(tree)}
     changes = []
-    for place in _places(tree, guards=guards):
-        for operator, new, shown in _changes(place):
-            text = place.changed(tree, new)
-            if text not in texts:
-                texts.add(text)
-                line = int(getattr(place.node, "lineno", getattr(place.owner, "lineno", 1)))
-                changes.append(Mutation(operator, line, _shown(place.node), shown or _shown(new), text))
+    for place, (operator, new, shown) in changes_of(tree, guards=guards):
+        text = place.changed(tree, new)
+        if text not in texts:
+            texts.add(text)
+            line = int(getattr(place.node, "lineno", getattr(place.owner, "lineno", 1)))
+            changes.append(Mutation(operator, line, _shown(place.node), shown or _shown(new), text))
     return sorted(changes, key=lambda mutation: mutation.line)
+
+
+def changes_of(tree: ast.Module, *, guards: bool = True) -> Iterator[tuple[Place, Change]]:
+    """Yield every change of a definition with its place in the tree, some of them twice."""
+    for place in _places(tree, guards=guards):
+        for change in _changes(place):
+            yield place, change
 
 
 def _shown(node: Any) -> str:

@@ -2,32 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.checking.request import tensors_in
 from autograder.checking.sheet import Sheet
-from autograder.quizzes.questions.changes import Change, try_changes
+from autograder.quizzes.questions.changes import Call, Change, refuted_beside, try_changes, visible_calls
 from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.inputs import Input, result_text, turned, visible_inputs
-from autograder.quizzes.questions.lines import Layout, Statement, layout, uses_sets
-from autograder.quizzes.questions.trace import Point, watched_run
+from autograder.quizzes.questions.effects import Effects, effects
+from autograder.quizzes.questions.inputs import READS, TRACED, Input, result_text, short_text, value_text, visible_inputs
+from autograder.quizzes.questions.lines import Statement, layout, uses_sets
+from autograder.quizzes.questions.properties import tables_of
+from autograder.quizzes.questions.roles import roles
+from autograder.quizzes.questions.trace import Point, Run, watched_run
 
-# The sorts of values that sizes decide.
-_OF_SIZES = ("shape", "int", "tuple")
+# A diagnosis is an option with the words before its reason, if they are few.
+_REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because)\b).*", re.DOTALL)
+_MOST_WORDS = 11
+# Calls that are compared for every change: results are compared number by number.
+_LARGEST_RESULT, _MOST_CALLS = 3_000, 40
+# Inputs that are changed themselves.
+PERTURBED = 2
 
 
 @dataclass(frozen=True)
 class RunFacts:
     """What one input showed."""
 
-    input: str  # the input as text
-    complete: bool  # whether the text gives every number
-    number: int  # the input's number in the changes' results
+    number: int  # the input's number
     result: str  # the result as text, or empty
-    points: tuple[Point, ...]  # the values at places of the code
+    points: tuple[Point, ...]  # the shapes at places of the code
     counts: Mapping[int, int]  # how often each line ran
     parameters: Mapping[str, int]  # for a class, the number of parameters of the whole and of its parts, by name
+
+
+@dataclass(frozen=True)
+class InputText:
+    """An input as students read it."""
+
+    text: str
+    complete: bool  # whether the text gives every number
+    arguments: Mapping[str, str]  # the arguments of the call
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the check says, whatever the code is."""
+
+    inputs: tuple[InputText, ...]
+    properties: Mapping[str, tuple[int, ...]]  # the numbers of the calls of which each property holds
+    mistakes: Mapping[str, str]  # the known mistakes that can be options, in a few words
+    apart: Mapping[str, tuple[str, ...]]  # for each mistake that a change makes, the mistakes that answer otherwise
+
+    @classmethod
+    def of(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> Given:
+        """Return what a sheet of visible questions says."""
+        short = {one.name: _REASON.sub("", one.explanation).rstrip(".") for one in sheet.misconceptions}
+        made = {change.mistake for change in changes} - {""}
+        return cls(
+            tuple(
+                InputText(short_text(one), one.complete, {name: value_text(value) for name, value in one.request.arguments.items()})
+                for one in inputs
+            ),
+            {text: tuple(sorted(numbers)) for text, numbers in tables_of([call.request for call in calls]).items()},
+            {name: text for name, text in short.items() if len(text.split()) <= _MOST_WORDS},
+            {name: tuple(refuted_beside(sheet, calls, name)) for name in sorted(made)},
+        )
 
 
 @dataclass(frozen=True)
@@ -38,47 +80,51 @@ class Facts:
     source: str  # the definition
     statements: tuple[Statement, ...]  # the statements that can be asked about
     hidden_lines: tuple[int, ...]  # lines of docstrings, which are not shown
-    rows: Mapping[str, str]  # the titles of the check's rows by name
+    given: Given
     runs: tuple[RunFacts, ...]  # what inputs showed
     changes: tuple[Change, ...]  # what changes of a line showed
+    effects: tuple[Effects, ...]  # what changes of an input showed
+    roles: Mapping[str, tuple[str, ...]]  # the descriptions that fit each variable of a loop
+
+
+def asked_of(sheet: Sheet) -> tuple[list[Call], list[Input]]:
+    """Return the calls and the inputs of a sheet that its questions use: no error is asked for."""
+    calls = [call for call in visible_calls(sheet) if not call.expected.error and call.request.method != READS]
+    return [call for call in calls if _size(call) <= _LARGEST_RESULT][:_MOST_CALLS], visible_inputs(sheet)
+
+
+def _size(call: Call) -> int:
+    return sum(tensor.numel() for tensor in tensors_in([*call.expected.outputs.values()]))
 
 
 def gather(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
     parts = layout(code.tree)
-    inputs = visible_inputs(sheet)
-    found = [_run(code, parts, item, number) for number, item in enumerate(inputs)]
-    runs = [run for run in found if run is not None]
+    calls, inputs = asked_of(sheet)
+    watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
+    runs = [_facts(code, inputs[number], number, run) for number, run in enumerate(watched) if run is not None]
+    changes = tuple(try_changes(code, sheet, calls, inputs)) if runs else ()
+    felt = [effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
     return Facts(
         exercise=sheet.exercise,
         source=code.source,
         statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
         hidden_lines=tuple(sorted(parts.docstring)),
-        rows={section.aspect: section.title for section in sheet.sections},
+        given=Given.of(sheet, calls, inputs, changes),
         runs=tuple(runs),
-        changes=tuple(try_changes(code, sheet, inputs)) if runs else (),
+        changes=changes,
+        effects=tuple(one for one in felt if one is not None),
+        roles=roles([run.rounds for run in watched if run is not None]) if not uses_sets(code.tree) else {},
     )
 
 
-def _run(code: Code, parts: Layout, item: Input, number: int) -> RunFacts | None:
+def _facts(code: Code, item: Input, number: int, run: Run) -> RunFacts:
     """Return the facts of one input that follow from its text and the code."""
-    run = watched_run(code, parts, item.request)
-    if run is None:
-        return None
-    # The order of a set may decide which line runs and what a variable holds, but no shape.
-    steady = not uses_sets(code.tree)
-    counts = dict(run.counts) if steady else {}
-    points = [point for point in run.points if steady or point.sort == "shape"]
-    if not item.complete:
-        # Only sizes are told. What changes with the numbers cannot be asked for.
-        other = watched_run(code, parts, turned(item.request))
-        same = set(other.points) if other is not None else set()
-        counts = counts if other is not None and other.counts == run.counts else {}
-        points = [point for point in points if point.sort in _OF_SIZES and (point in same or other is None)]
-        points = [point for point in points if point.sort == "shape" or other is not None]
+    # The order of a set may decide which line runs, and so may numbers that are not shown.
+    steady = item.complete and not uses_sets(code.tree)
     result = result_text(run.answer) if item.complete else ""
     parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
-    return RunFacts(item.text, item.complete, number, result, tuple(points), counts, parameters)
+    return RunFacts(number, result, run.points, dict(run.counts) if steady else {}, parameters)
 
 
 def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:

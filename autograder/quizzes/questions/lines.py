@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 LONGEST_EXPRESSION = 60
 # Their line events come once per round or twice, which is an accident of the interpreter.
@@ -18,7 +18,6 @@ class Statement:
     """A statement that can be asked about."""
 
     line: int  # its line within the definition, from 1
-    names: tuple[str, ...] = ()  # the variables that it assigns
     raises: bool = False  # whether it raises an error
     countable: bool = False  # whether Python reports its line exactly once each time that it runs
 
@@ -29,14 +28,13 @@ class Layout:
 
     statements: Mapping[int, Statement]  # the statements by line
     docstring: frozenset[int] = frozenset()  # the lines of docstrings
-    owner: Mapping[int, int] = field(default_factory=dict)  # the first line of each physical line's statement
 
 
 def layout(tree: ast.AST) -> Layout:
     """Return the statements and docstrings of a definition."""
     statements: dict[int, Statement] = {}
     docstring: set[int] = set()
-    owner: dict[int, int] = {}
+    covered: set[int] = set()
     shared: set[int] = set()
     for node in _statements(tree):
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
@@ -45,10 +43,10 @@ def layout(tree: ast.AST) -> Layout:
         elif not isinstance(node, _BLOCKS):
             if isinstance(node, ast.If):
                 lines = range(node.lineno, (node.test.end_lineno or node.lineno) + 1)
-            shared |= set(lines) & set(owner)
-            owner.update(dict.fromkeys(lines, node.lineno))
+            shared |= set(lines) & covered
+            covered.update(lines)
             statements[node.lineno] = _statement(node, len(lines) == 1)
-    return Layout({line: one for line, one in statements.items() if line not in shared}, frozenset(docstring), owner)
+    return Layout({line: one for line, one in statements.items() if line not in shared}, frozenset(docstring))
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
@@ -72,34 +70,41 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _statement(node: ast.stmt, single: bool) -> Statement:
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-        targets = [node.target]
-    inside = [item for target in targets for item in ast.walk(target) if isinstance(item, ast.Name)]
-    names = [item.id for item in inside if isinstance(item.ctx, ast.Store)]
     inner = [node.test] if isinstance(node, ast.If) else [node]
     simple = single and not any(isinstance(item, _SEVERAL_EVENTS) for part in inner for item in ast.walk(part))
-    return Statement(node.lineno, tuple(dict.fromkeys(names)), isinstance(node, ast.Raise), simple)
+    returns = isinstance(node, ast.Return)
+    return Statement(node.lineno, isinstance(node, ast.Raise), simple and not returns)
 
 
-def expressions(source: str, tree: ast.Module) -> dict[int, tuple[int, str]]:
-    """Return the expressions whose values can be recorded, by the identity of their nodes: their line and their text."""
-    found: dict[int, tuple[int, str]] = {}
+@dataclass(frozen=True)
+class Place:
+    """The place of an expression that can be recorded."""
+
+    line: int
+    text: str  # its text, or the variable to which it is assigned; empty if it is long
+    assigns: bool  # whether its statement assigns it to one variable
+    in_loop: bool  # whether it is within a loop
+
+
+def expressions(source: str, tree: ast.Module) -> dict[int, Place]:
+    """Return the expressions whose values can be recorded, by the identity of their nodes."""
+    found: dict[int, Place] = {}
     # `ast.get_source_segment` splits the source again for every node.
     lines = [line.encode() for line in io.StringIO(source, newline=None)]
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            for statement in function.body:
-                for node in _expressions(statement):
-                    on_one_line = node.lineno == node.end_lineno
-                    text = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode() if on_one_line else ""
-                    if text and len(text) <= LONGEST_EXPRESSION:
-                        found[id(node)] = (node.lineno, text)
+    loops = [range(node.lineno, (node.end_lineno or 0) + 1) for node in ast.walk(tree) if isinstance(node, _LOOPS)]
+    for statement in (s for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for s in f.body):
+        for node in _expressions(statement):
+            on_one_line = node.lineno == node.end_lineno
+            text = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode() if on_one_line else ""
+            found[id(node)] = Place(node.lineno, text if len(text) <= LONGEST_EXPRESSION else "", False, False)
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                inside = any(node.lineno in loop for loop in loops)
+                found[id(node.value)] = Place(node.end_lineno or node.lineno, node.targets[0].id, True, inside)
     return found
 
 
+_LOOPS = (ast.For, ast.While)
 # Expressions whose shape is that of their first part.
 _SAME_SHAPE = ("shape", "to", "float", "double", "clone", "contiguous", "detach")
 # Where a value may not be replaced by a call: it is stored to, called, or only written down.

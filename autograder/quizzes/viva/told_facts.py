@@ -2,14 +2,15 @@
 
 Protects against:
 
-- facts about other code, inputs or rows: inputs and rows are compared with the student package, results of visible inputs with the
-  reference, and changes with all that the code admits
+- facts about other code, inputs or mistakes: inputs, properties of calls and diagnoses come from the student package, and changes are
+  compared with all that the code admits
+- results and effects of a changed input that the reference does not have: they are left out
 - facts that :func:`autograder.quizzes.questions.facts.gather` cannot have made: too many, too long, or not text
 - code and facts that take any time or memory: one student's fault costs that student's questions
 
 Does not protect against:
 
-- code that tells other shapes, counts and outcomes than it has: a run is in the hands of the code that runs
+- code that tells other shapes, counts and effects of changed lines than it has: a run is in the hands of the code that runs
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ from autograder.checking.recorded import read_sheet
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.quizzes.questions.changes import ERROR, MOST_CHANGES, NOTHING, possible_changes
+from autograder.quizzes.questions.changes import MOST_CHANGES, MOST_TRIED, Edit, possible_edits
 from autograder.quizzes.questions.code import Code, without_own_decorators
-from autograder.quizzes.questions.facts import Facts, RunFacts
-from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text, visible_inputs
+from autograder.quizzes.questions.effects import Effects, effects
+from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, RunFacts, asked_of
+from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, layout
 from autograder.quizzes.questions.question import Question
+from autograder.quizzes.questions.roles import ROLES
 from autograder.quizzes.questions.trace import LONGEST_VALUE
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
@@ -47,8 +50,6 @@ from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 _MOST_EXERCISES = 3
 # Definitions with fewer lines than this come last.
 _FEW_LINES = 4
-# What a check says of a changed line: a message and an example.
-_LONGEST_MESSAGE = 4_000
 
 
 @dataclass(frozen=True)
@@ -131,31 +132,31 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
     facts = msgspec.convert(data, Facts, str_keys=True)
     code = Code(exercise, source, {})
     parts = layout(code.tree)
-    inputs = visible_inputs(sheet)
-    rows = {section.aspect: section.title for section in sheet.sections}
+    calls, inputs = asked_of(sheet)
     if (
         facts.source != source
         or len(facts.changes) > MOST_CHANGES
         or [run.number for run in facts.runs] != sorted({run.number for run in facts.runs} & set(range(len(inputs))))
-        or any(
-            (run.input, run.complete) != (inputs[run.number].text, inputs[run.number].complete) for run in facts.runs
-        )
         or any(length > most for length, most in _lengths(facts))
         or not {line for run in facts.runs for line in _lines(run)} <= set(range(1, source.count("\n") + 2))
-        or not {change.outcome for change in facts.changes} <= {NOTHING, ERROR, *rows}
-        or not _are_possible(code, [(change.line, change.before, change.after) for change in facts.changes])
+        or not {n for change in facts.changes for n in change.calls} <= set(range(len(calls)))
+        or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
+        or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
+        or not {text for texts in facts.roles.values() for text in texts} <= set(ROLES)
+        or not set(facts.roles) <= {node.id for node in ast.walk(code.tree) if isinstance(node, ast.Name)}
+        or not _are_possible(source, [change.edit for change in facts.changes])
     ):
         raise ValueError("these are no facts about this code")
-    expected = _results(exercise, inputs)
-    return Facts(
+    results, felt = _of_reference(exercise, inputs, [one.number for one in facts.effects])
+    return replace(
+        facts,
         exercise=exercise,
-        source=source,
         statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
         hidden_lines=tuple(sorted(parts.docstring)),
-        rows=rows,
-        # No question asks for a result that differs from the reference's: it may be made up.
-        runs=tuple(run if run.result == expected[run.number] else replace(run, result="") for run in facts.runs),
-        changes=facts.changes,
+        given=Given.of(sheet, calls, inputs, facts.changes),
+        # No question asks for a result or an effect that differs from the reference's: it may be made up.
+        runs=tuple(run if run.result == results[run.number] else replace(run, result="") for run in facts.runs),
+        effects=tuple(one for one in facts.effects if one in felt),
     )
 
 
@@ -169,24 +170,25 @@ def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
     for run in facts.runs:
         for point in run.points:
             yield len(point.text), LONGEST_EXPRESSION
-            yield len(point.shown), LONGEST_VALUE
-            yield len(point.sort), LONGEST_VALUE
+            yield len(point.shape), LONGEST_VALUE
         yield from ((len(name), LONGEST_EXPRESSION) for name in run.parameters)
         yield len(run.result), LONGEST_RESULT
     for change in facts.changes:
-        yield len(change.seen), _LONGEST_MESSAGE
         yield from ((len(text), LONGEST_RESULT) for text in change.results.values())
 
 
-def _are_possible(code: Code, told: Sequence[tuple[int, str, str]]) -> bool:
+def _are_possible(source: str, told: Sequence[Edit]) -> bool:
     """Return whether code admits these changes, in this order."""
-    possible = islice(possible_changes(code), 20 * MOST_CHANGES)
-    return all(any(change == shown for _, shown in possible) for change in told)
+    possible = islice(possible_edits(source), MOST_TRIED)
+    return all(any(edit == one for one, _, _ in possible) for edit in told)
 
 
-def _results(exercise: str, inputs: Sequence[Input]) -> list[str]:
-    """Return what the reference returns for each complete input, as text."""
+def _of_reference(
+    exercise: str, inputs: Sequence[Input], changed: Sequence[int]
+) -> tuple[list[str], list[Effects | None]]:
+    """Return what the reference returns for each complete input, as text, and what changes of some inputs do to its results."""
     if exercise not in exercises():
-        return [""] * len(inputs)
-    subject = LocalSubject(exercises()[exercise].reference)
-    return [result_text(subject.observe(item.request)) if item.complete else "" for item in inputs]
+        return [""] * len(inputs), []
+    reference = exercises()[exercise].reference
+    results = [result_text(LocalSubject(reference).observe(one.request)) if one.complete else "" for one in inputs]
+    return results, [effects(Code.of(reference), inputs[number], number) for number in changed[:PERTURBED]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import linecache
+import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,11 +14,17 @@ from typing import Any
 import pytest
 import torch
 
+from autograder.checking.request import Request
 from autograder.checks import exercise
+from autograder.quizzes.questions import change_kinds
+from autograder.quizzes.questions.change_kinds import purposes, rows_text
+from autograder.quizzes.questions.changes import possible_edits
 from autograder.quizzes.questions.code import Code, NoSourceError
+from autograder.quizzes.questions.effects import effects
 from autograder.quizzes.questions.facts import Facts, gather
-from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.question import Question, filled, numbered_code, question_text
+from autograder.quizzes.questions.inputs import described
+from autograder.quizzes.questions.kinds import SIZES, questions
+from autograder.quizzes.questions.question import Question, edited_int, edited_shape, filled, numbered_code
 from autograder.quizzes.questions.quiz import ask_about
 from autograder.quizzes.questions.with_recordings import recorded_sheet
 from autograder.quizzes.viva.told_facts import checked_facts
@@ -73,21 +80,70 @@ def mine() -> Facts:
     return gather(Code.of(written(MINE, "causal_mask")), exercise("causal_mask").sheet())
 
 
-def test_shapes_values_and_counts_are_those_of_the_code(mine: Facts) -> None:
-    run = next(run for run in mine.runs if run.input == "T = 3")
-    assert {(p.line, p.text, p.shown) for p in run.points if p.after} == {
+def test_shapes_and_counts_are_those_of_the_code(mine: Facts) -> None:
+    run = next(run for run in mine.runs if mine.given.inputs[run.number].text == "T = 3")
+    assert {(p.line, p.text, p.shape) for p in run.points if p.after} == {
         (3, "rows", "(3, 1)"),
         (4, "columns", "(3,)"),
         (5, "mask", "(3, 3)"),
     }
     assert [run.counts[line] for line in (3, 4, 5, 6)] == [1, 1, 1, 1]
-    assert {"columns <= rows"} <= {p.text for p in run.points if not p.after}
 
 
-def test_a_changed_line_fails_the_row_that_the_check_fails(mine: Facts) -> None:
-    outcomes = {change.after: change.outcome for change in mine.changes}
-    assert outcomes["mask = columns < rows"] == "values"
-    assert outcomes["columns = torch.arange(T)"] == "device"
+def test_a_changed_line_is_the_known_mistake_whose_answers_it_gives(mine: Facts) -> None:
+    made = {change.edit.after: change.mistake for change in mine.changes}
+    told = {one.name: one.explanation for one in exercise("causal_mask").misconceptions}
+    assert "diagonal" in told[made["mask = columns < rows"]]
+    assert made["mask = columns > rows"] in told
+    assert not any("detach" in edit or "float32" in edit for edit in made)
+
+
+def test_an_edit_leaves_the_rest_of_its_line_as_it_was_written() -> None:
+    source = "def f(a, b):\n    return ( a   + b , 'x' )  # sum"
+    assert "return ( a   - b , 'x' )" in {edit.after for edit, _, _ in possible_edits(source)}
+    assert all("#" not in edit.after for edit, _, _ in possible_edits(source))
+
+
+def test_the_key_of_a_purpose_holds_of_exactly_the_calls_that_change(facts: dict[str, Facts]) -> None:
+    found = facts["masked_attention_weights"]
+    (one, *_) = purposes(found, random.Random(0))
+    change = next(change for change in found.changes if change_kinds.edit_sentence(change.edit) in one.text)
+    holding = {text: found.given.properties[text.removeprefix("where ")] for text in one.options}
+    assert [text for text, calls in holding.items() if calls == change.calls] == [one.answer]
+
+
+def test_only_earlier_keys_are_felt_under_a_causal_rule() -> None:
+    source = "def f(q):\n    return q.cumsum(-2)"
+    item = described(Request("call", {"q": torch.arange(8.0).reshape(4, 2)}))
+    found = effects(Code("f", source, {"torch": torch}), item, 0)
+    assert found is not None
+    assert found.felt["q"][1] == (1, 2, 3)
+    assert rows_text(found.felt["q"][1], 4) == "rows 1 to 3"
+
+
+def test_no_question_has_more_than_45_words_and_no_internal_name(facts: dict[str, Facts]) -> None:
+    for one in asked(facts):
+        assert one.words <= 45
+        assert "Recalling" not in one.text
+        assert [bool(reason) for reason in one.reasons].count(False) == 1
+        assert not one.reasons[one.key]
+
+
+def test_of_four_questions_two_ask_for_understanding_and_at_most_one_for_a_size(facts: dict[str, Facts]) -> None:
+    deep = {"mistake", "purpose", "input", "rows", "invariance"}
+    for found in facts.values():
+        for seed in range(12):
+            kinds = [one.kind for one in questions(found, seed)]
+            assert sum(kind in SIZES for kind in kinds) <= 1
+            if len(kinds) == 4 and found.exercise != "best_pair":
+                assert sum(kind in deep for kind in kinds) >= 2, (found.exercise, kinds)
+
+
+def test_two_questions_of_a_student_are_about_different_lines(facts: dict[str, Facts]) -> None:
+    for found in facts.values():
+        for seed in range(12):
+            topics = [topic for one in questions(found, seed) for topic in one.topic.split()]
+            assert len(topics) == len(set(topics))
 
 
 def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Facts) -> None:
@@ -100,17 +156,20 @@ def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Fa
     "forge",
     [
         lambda data: data.update(source=data["source"].replace("<=", "<")),
-        lambda data: data["runs"][0].update(input="T = 1_000"),
         lambda data: data["runs"][0].update(number=4),
         lambda data: data["runs"].append(data["runs"][0]),
-        lambda data: data["runs"][0]["points"][0].update(shown=f"({'1, ' * 1000})"),
-        lambda data: data["runs"][0]["points"][0].update(shown="(\ud800)"),
+        lambda data: data["runs"][0]["points"][0].update(shape=f"({'1, ' * 1000})"),
+        lambda data: data["runs"][0]["points"][0].update(shape="(\ud800)"),
         lambda data: data["runs"][0]["points"][0].update(line=99),
         lambda data: data["runs"][0]["counts"].update({"99": 1}),
-        lambda data: data["changes"].extend(data["changes"] * 16),
-        lambda data: data["changes"][0].update(after="mask = 'the key is A'"),
-        lambda data: data["changes"][0].update(outcome="a row of mine"),
-        lambda data: data["changes"][0].update(seen="x" * 5_000),
+        lambda data: data["changes"].extend(data["changes"] * 40),
+        lambda data: data["changes"][0]["edit"].update(after="mask = 'the key is A'"),
+        lambda data: data["changes"][0].update(mistake="a mistake of mine"),
+        lambda data: data["changes"][0].update(calls=[999]),
+        lambda data: data["changes"][0].update(inputs=[-1]),
+        lambda data: data["changes"][0]["results"].update({"0": "x" * 5_000}),
+        lambda data: data["roles"].update({"mask": ["the key is A"]}),
+        lambda data: data["roles"].update({"<b>": []}),
     ],
 )
 def test_facts_that_this_code_and_the_visible_tests_cannot_give_are_refused(
@@ -122,16 +181,20 @@ def test_facts_that_this_code_and_the_visible_tests_cannot_give_are_refused(
         checked_facts(data, "causal_mask", mine.source, exercise("causal_mask").sheet())
 
 
-def test_rows_and_results_are_the_courses_whatever_was_printed(facts: dict[str, Facts]) -> None:
+def test_what_the_check_says_and_results_are_the_courses_whatever_was_printed(facts: dict[str, Facts]) -> None:
     assert any(run.result for found in facts.values() for run in found.runs)
     for name, found in facts.items():
         data = json.loads(json.dumps(asdict(found)))
         assert checked_facts(data, name, found.source, exercise(name).sheet()) == found
-        data["rows"] = {"mine": "The key is A."}
+        data["given"]["mistakes"] = {"mine": "The key is A."}
+        data["given"]["inputs"][0]["text"] = "an input that I have thought of"
+        for effect in data["effects"]:
+            effect["kept"]["the key is A"] = True
         for run in data["runs"]:
             run["result"] = "[[9]]" if run["result"] else ""
         checked = checked_facts(data, name, found.source, exercise(name).sheet())
-        assert checked.rows == found.rows
+        assert checked.given == found.given
+        assert not checked.effects
         assert not any(run.result for run in checked.runs)
 
 
@@ -140,15 +203,13 @@ def test_the_same_seed_asks_the_same_and_another_one_something_else(mine: Facts)
     assert len({tuple(one.text for one in questions(mine, seed)) for seed in range(6)}) > 3
 
 
-def test_four_different_questions_have_four_different_options_each(facts: dict[str, Facts]) -> None:
-    assert len(facts) >= 5
+def test_questions_have_four_different_options_each(facts: dict[str, Facts]) -> None:
+    assert sum(len(questions(found, 0)) == 4 for found in facts.values()) >= 5
     for found in facts.values():
         chosen = questions(found, 0)
-        assert len({one.text for one in chosen}) == 4, found.exercise
-        assert sum(one.generic for one in chosen) <= 1
-        for one in chosen:
-            assert len(set(one.options)) == 4
-            assert "none of" not in question_text(one, 1)
+        assert len({one.text for one in chosen}) == len(chosen) >= 1, found.exercise
+        assert sum(one.generic for one in chosen) <= 2
+        assert all(len(set(one.options)) == 4 for one in chosen)
 
 
 def asked(facts: dict[str, Facts]) -> list[Question]:
@@ -189,11 +250,10 @@ def test_a_program_that_sees_the_questions_of_a_class_and_no_code_earns_at_most_
 
 
 def test_missing_options_are_mistakes_that_are_the_same_for_a_whole_class() -> None:
-    first, again = filled(["(2, 3, 5)"], "shape", "x"), filled(["(2, 3, 5)"], "shape", "x")
+    first, again = (filled(["(2, 3, 5)"], edited_shape, "x") for _ in range(2))
     assert first == again
-    assert first is not None
     assert len(set(first)) == 4
-    assert filled(["'a'"], "str", "x") is None
+    assert min(map(int, filled(["0"], edited_int, "x"))) >= 0
 
 
 def test_code_that_behaves_differently_when_it_is_traced_gives_no_question() -> None:

@@ -1,0 +1,153 @@
+"""Change an input, and see which rows of the result feel it, and which changes leave the result as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from autograder.checking.request import Observation, Request
+from autograder.quizzes.questions.code import Code
+from autograder.quizzes.questions.inputs import Input, redrawn
+from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tracer
+
+# Other numbers of an input of which only the sizes are told: what is asked must hold for all of them.
+DRAWS = 3
+_FEWEST_ROWS, MOST_ROWS = 3, 8
+_MOST_CHANGED = 3
+_MOST_WEIGHTS = 16
+_CLOSE = {"rtol": 1e-3, "atol": 1e-5}
+_STEPS, _SECONDS = 300_000, 10.0
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What changes of one input do to the result."""
+
+    number: int  # the input's number
+    rows: int  # how many rows the result has
+    # the rows of the result that change if one row of an argument gets other numbers, by argument and row
+    felt: Mapping[str, Mapping[int, tuple[int, ...]]]
+    kept: Mapping[str, bool]  # whether the result stays as it is, by the change of the whole input
+
+
+def effects(code: Code, item: Input, number: int) -> Effects | None:
+    """Return what changes of an input do; None if its result is no tensor with a few rows, or is not known from what is shown."""
+    request = item.request
+    if request.props or len(request.state or ()) > _MOST_WEIGHTS or not any(map(_is_usable, request.arguments.values())):
+        return None
+    draws = [request] * DRAWS if item.complete else [redrawn(request, draw) for draw in range(DRAWS)]
+    with Tracer(code.filename, steps=_STEPS, seconds=_SECONDS) as limits:
+        try:
+            subject = LimitedSubject(code.compiled(), limits)
+            before = [_result(subject.observe(one)) for one in draws]
+            if any(one is None or one.shape != before[0].shape for one in before):  # type: ignore[union-attr]
+                return None
+            results = [one for one in before if one is not None]
+            felt = _felt(subject, draws, results)
+            kept = _kept(subject, draws, results)
+        except (Exception, TooLongError):
+            return None
+    return None if limits.failed else Effects(number, _rows(results[0]), felt, kept)
+
+
+def _is_usable(value: object) -> bool:
+    return isinstance(value, Tensor) and value.ndim > 0 and value.dtype is not torch.bool
+
+
+def _result(answer: Observation) -> Tensor | None:
+    value = next(iter(answer.outputs.values()), None)
+    return value if answer.error is None and isinstance(value, Tensor) and value.ndim > 0 and value.numel() else None
+
+
+def _axis(tensor: Tensor) -> int:
+    """Return the axis of a tensor's rows: of a vector, its entries."""
+    return tensor.ndim - 2 if tensor.ndim > 1 else 0
+
+
+def _rows(tensor: Tensor) -> int:
+    return tensor.shape[_axis(tensor)]
+
+
+def _felt(subject: LimitedSubject, draws: list[Request], results: list[Tensor]) -> dict[str, dict[int, tuple[int, ...]]]:
+    found: dict[str, dict[int, tuple[int, ...]]] = {}
+    if not _FEWEST_ROWS <= _rows(results[0]) <= MOST_ROWS:
+        return {}
+    for name, value in draws[0].arguments.items():
+        if not (isinstance(value, Tensor) and value.is_floating_point() and value.ndim > 0 and _rows(value) <= MOST_ROWS):
+            continue
+        # The first and the last row are often special.
+        for row in range(min(1, _rows(value) - 1), min(_MOST_CHANGED + 1, _rows(value))):
+            changed = set[tuple[int, ...]]()
+            for draw, (request, before) in enumerate(zip(draws, results, strict=True)):
+                after = _result(subject.observe(_with(request, name, _other_row(request.arguments[name], row, draw))))
+                same_form = after is not None and after.shape == before.shape
+                changed.add(_changed_rows(before, after) if same_form and after is not None else (-1,))
+            if len(changed) == 1 and (-1,) not in changed:
+                found.setdefault(name, {})[row] = changed.pop()
+    return found
+
+
+def _with(request: Request, name: str, value: object) -> Request:
+    return replace(request, arguments={**request.arguments, name: value})
+
+
+def _other_row(tensor: Tensor, row: int, draw: int) -> Tensor:
+    changed, generator = tensor.clone(), torch.Generator().manual_seed(draw)
+    part = changed.select(_axis(tensor), row)
+    part += 0.5 + torch.rand(part.shape, generator=generator, dtype=torch.float64).to(part.dtype)
+    return changed
+
+
+def _changed_rows(before: Tensor, after: Tensor) -> tuple[int, ...]:
+    axis = _axis(before)
+    return tuple(i for i in range(before.shape[axis]) if not _close(before.select(axis, i), after.select(axis, i)))
+
+
+def _close(first: Tensor, second: Tensor) -> bool:
+    return first.shape == second.shape and torch.allclose(first.double(), second.double(), equal_nan=True, **_CLOSE)
+
+
+def _kept(subject: LimitedSubject, draws: list[Request], results: list[Tensor]) -> dict[str, bool]:
+    """Return whether each change of the input leaves the result; changes after which it depends on the numbers are left out."""
+    found: dict[str, bool] = {}
+    for text, change in changes_of_input(draws[0]):
+        kept = set[bool]()
+        for request, before in zip(draws, results, strict=True):
+            after = _result(subject.observe(change(request)))
+            kept.add(after is not None and _close(before, after))
+        if len(kept) == 1:
+            found[text] = kept.pop()
+    return found
+
+
+_OF_ONE: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "3 is added to all of `{}`": lambda x: x + 3,
+    "`{}` is doubled": lambda x: 2 * x,
+    "`{}` changes its sign": lambda x: -x,
+    "the rows of `{}` are reversed": lambda x: x.flip(_axis(x)) if x.ndim > 1 else x,
+    "the entries of `{}` are reversed": lambda x: x.flip(0) if x.ndim == 1 else x,
+    "the columns of `{}` are reversed": lambda x: x.flip(-1) if x.ndim > 1 else x,
+}
+
+
+def changes_of_input(request: Request) -> Iterator[tuple[str, Callable[[Request], Request]]]:
+    """Yield the changes of an input, as texts and as functions."""
+    tensors = {name: value for name, value in request.arguments.items() if isinstance(value, Tensor) and value.ndim}
+    for name, value in tensors.items():
+        for text, change in _OF_ONE.items():
+            fits = value.is_floating_point() or (value.dtype is not torch.bool and "reversed" in text)
+            if fits and not torch.equal(change(value), value):
+                yield text.format(name), lambda one, name=name, change=change: _with(one, name, change(one.arguments[name]))
+    for a in tensors:
+        for b in tensors:
+            if a < b and tensors[a].ndim > 1 and tensors[b].ndim > 1 and _rows(tensors[a]) == _rows(tensors[b]) > 1:
+                yield f"the rows of `{a}` and of `{b}` are reversed", lambda one, a=a, b=b: _reversed(_reversed(one, a), b)
+
+
+def _reversed(request: Request, name: str) -> Request:
+    value = request.arguments[name]
+    return _with(request, name, value.flip(_axis(value)))
+
