@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from autograder.quizzes.questions.changes import Change, Edit
+from autograder.quizzes.questions.changes import Change
+from autograder.quizzes.questions.edits import Edit
 from autograder.quizzes.questions.facts import Facts, InputText
 from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made
 
@@ -17,7 +18,11 @@ def edit_sentence(edit: Edit) -> str:
     """Say what an edit does."""
     lines = f"Line {edit.first}" if edit.first == edit.last else f"Lines {edit.first}–{edit.last}"
     one = edit.first == edit.last
-    return f"{lines} {'becomes' if one else 'become'} `{edit.after}`." if edit.after else f"{lines} {'is' if one else 'are'} left out."
+    return (
+        f"{lines} {'becomes' if one else 'become'} `{edit.after}`."
+        if edit.after
+        else f"{lines} {'is' if one else 'are'} left out."
+    )
 
 
 def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -30,12 +35,23 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         most = (MOST_WORDS - len(f"{stem} {texts[name]}".split())) // (OPTIONS - 1)
         others = [one for one in facts.given.apart[name] if one in texts and len(texts[one].split()) <= most]
         # The mistakes of other lines come first: each of them is the key of another question.
-        order = sorted(rng.sample(others, len(others)), key=lambda one: one not in real)
+        # The rest is the same for a whole class: else a program that sees all its questions could tell what is true of this code.
+        rest = random.Random(facts.exercise).sample(others, len(others))
+        order = [
+            *rng.sample([one for one in others if one in real], len([one for one in others if one in real])),
+            *rest,
+        ]
         chosen = [name]
         for one in order:
-            if len(chosen) < OPTIONS and not any(_alike(texts[one], texts[other]) for other in chosen):
+            if (
+                len(chosen) < OPTIONS
+                and one not in chosen
+                and not any(_alike(texts[one], texts[other]) for other in chosen)
+            ):
                 chosen.append(one)
-        reasons = [f"Code with this mistake gives other answers than your changed code: “{texts[one]}”." for one in chosen]
+        reasons = [
+            f"Code with this mistake gives other answers than your changed code: “{texts[one]}”." for one in chosen
+        ]
         told = "The changed code answers every call of the check as code with this mistake does."
         yield from made(
             *("mistake", change.edit.lines, stem),
@@ -60,7 +76,9 @@ def purposes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         others = [text for text, numbers in properties.items() if numbers and numbers not in (calls, every)]
         chosen = [keys[0], *rng.sample(others, min(OPTIONS - 1, len(others)))]
         reasons = [_against(properties[text], calls) for text in chosen]
-        told = f"Of {len(every)} calls of the check, exactly the {len(calls)} to which this applies give another result."
+        told = (
+            f"Of {len(every)} calls of the check, exactly the {len(calls)} to which this applies give another result."
+        )
         text = f"{edit_sentence(change.edit)} For exactly which inputs does the result change?"
         yield from made("purpose", change.edit.lines, text, [f"where {one}" for one in chosen], reasons, told, rng)
 
@@ -101,7 +119,9 @@ def what_ifs(facts: Facts, rng: random.Random) -> Iterator[Question]:
             reasons = [f"With the change, this call {same}.{text}" for text in now]
             told = f"With the change, this call {different}; the three others do not.{now[0]}"
             stem = f" With {stem}:" if stem else ""
-            yield from made("input", change.edit.lines, f"{edit_sentence(change.edit)}{stem} {text}", options, reasons, told, rng)
+            yield from made(
+                "input", change.edit.lines, f"{edit_sentence(change.edit)}{stem} {text}", options, reasons, told, rng
+            )
 
 
 def apart(inputs: Sequence[InputText]) -> tuple[str, list[str]]:
@@ -124,7 +144,11 @@ def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
             key = one.felt[name][row]
             real = {felt for rows in one.felt.values() for felt in rows.values()}
             usual = [(), tuple(range(one.rows)), (row,), tuple(range(row, one.rows)), tuple(range(row + 1))]
-            others = [rows for rows in dict.fromkeys([*sorted(real), *usual]) if rows != key and max(rows, default=0) < one.rows]
+            others = [
+                rows
+                for rows in dict.fromkeys([*sorted(real), *usual])
+                if rows != key and max(rows, default=0) < one.rows
+            ]
             chosen = [key, *rng.sample(others, min(OPTIONS - 1, len(others)))]
             texts = [rows_text(rows, one.rows) for rows in chosen]
             reasons = [f"With three draws of other numbers, what changed was: {texts[0]}."] * len(chosen)
@@ -148,11 +172,32 @@ def rows_text(rows: Sequence[int], count: int) -> str:
 def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask which change of the input leaves the result as it is, or which alone does not."""
     for one in rng.sample(facts.effects, len(facts.effects)):
-        by_state: Mapping[bool, list[str]] = {state: [text for text, kept in one.kept.items() if kept is state] for state in (True, False)}
+        by_state: Mapping[bool, list[str]] = {
+            state: [text for text, kept in one.kept.items() if kept is state] for state in (True, False)
+        }
         for state, verb in ((True, "leaves the result as it is"), (False, "changes the result")):
             if by_state[state] and len(by_state[not state]) >= OPTIONS - 1:
                 chosen = [rng.choice(by_state[state]), *rng.sample(by_state[not state], OPTIONS - 1)]
-                reasons = [f"Run on the changed input, the result {'is another one' if state else 'stays as it is'}."] * OPTIONS
+                reasons = [
+                    f"Run on the changed input, the result {'is another one' if state else 'stays as it is'}."
+                ] * OPTIONS
                 text = f"For {facts.given.inputs[one.number].text}: which of these {verb}?"
                 told = f"Of the four, this change alone {verb}, with three draws of other numbers."
                 yield from made("invariance", "invariance", text, chosen, reasons, told, rng, generic=True)
+
+
+def rewritings(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Ask which expression may take the place of another one."""
+    for one in rng.sample(facts.rewritings, len(facts.rewritings)):
+        for kept, others, verb in (
+            (one.same, one.different, "changes no result"),
+            (one.different, one.same, "changes results"),
+        ):
+            if kept and len(others) >= OPTIONS - 1:
+                chosen = [rng.choice(kept), *rng.sample(others, OPTIONS - 1)]
+                text = f"In line {one.line}, which of these in the place of `{one.text}` {verb}?"
+                told = f"Of the four, this one alone {verb} on the calls of the check."
+                reasons = [
+                    f"With this, {'a result changes or an error comes' if kept is one.same else 'every result stays as it is'}."
+                ] * OPTIONS
+                yield from made("equal", one.line, text, [f"`{new}`" for new in chosen], reasons, told, rng)

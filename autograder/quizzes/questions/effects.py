@@ -36,7 +36,11 @@ class Effects:
 def effects(code: Code, item: Input, number: int) -> Effects | None:
     """Return what changes of an input do; None if its result is no tensor with a few rows, or is not known from what is shown."""
     request = item.request
-    if request.props or len(request.state or ()) > _MOST_WEIGHTS or not any(map(_is_usable, request.arguments.values())):
+    if (
+        request.props
+        or len(request.state or ()) > _MOST_WEIGHTS
+        or not any(map(_is_usable, request.arguments.values()))
+    ):
         return None
     draws = [request] * DRAWS if item.complete else [redrawn(request, draw) for draw in range(DRAWS)]
     with Tracer(code.filename, steps=_STEPS, seconds=_SECONDS) as limits:
@@ -71,12 +75,16 @@ def _rows(tensor: Tensor) -> int:
     return tensor.shape[_axis(tensor)]
 
 
-def _felt(subject: LimitedSubject, draws: list[Request], results: list[Tensor]) -> dict[str, dict[int, tuple[int, ...]]]:
+def _felt(
+    subject: LimitedSubject, draws: list[Request], results: list[Tensor]
+) -> dict[str, dict[int, tuple[int, ...]]]:
     found: dict[str, dict[int, tuple[int, ...]]] = {}
     if not _FEWEST_ROWS <= _rows(results[0]) <= MOST_ROWS:
         return {}
     for name, value in draws[0].arguments.items():
-        if not (isinstance(value, Tensor) and value.is_floating_point() and value.ndim > 0 and _rows(value) <= MOST_ROWS):
+        if not (
+            isinstance(value, Tensor) and value.is_floating_point() and value.ndim > 0 and _rows(value) <= MOST_ROWS
+        ):
             continue
         # The first and the last row are often special.
         for row in range(min(1, _rows(value) - 1), min(_MOST_CHANGED + 1, _rows(value))):
@@ -140,14 +148,19 @@ def changes_of_input(request: Request) -> Iterator[tuple[str, Callable[[Request]
         for text, change in _OF_ONE.items():
             fits = value.is_floating_point() or (value.dtype is not torch.bool and "reversed" in text)
             if fits and not torch.equal(change(value), value):
-                yield text.format(name), lambda one, name=name, change=change: _with(one, name, change(one.arguments[name]))
+                yield (
+                    text.format(name),
+                    lambda one, name=name, change=change: _with(one, name, change(one.arguments[name])),
+                )
     for a in tensors:
         for b in tensors:
             if a < b and tensors[a].ndim > 1 and tensors[b].ndim > 1 and _rows(tensors[a]) == _rows(tensors[b]) > 1:
-                yield f"the rows of `{a}` and of `{b}` are reversed", lambda one, a=a, b=b: _reversed(_reversed(one, a), b)
+                yield (
+                    f"the rows of `{a}` and of `{b}` are reversed",
+                    lambda one, a=a, b=b: _reversed(_reversed(one, a), b),
+                )
 
 
 def _reversed(request: Request, name: str) -> Request:
     value = request.arguments[name]
     return _with(request, name, value.flip(_axis(value)))
-

@@ -9,12 +9,21 @@ from typing import Any
 
 from autograder.checking.request import tensors_in
 from autograder.checking.sheet import Sheet
-from autograder.quizzes.questions.changes import Call, Change, refuted_beside, try_changes, visible_calls
+from autograder.quizzes.questions.changes import Call, Change, Trials, refuted_beside, visible_calls
 from autograder.quizzes.questions.code import Code
 from autograder.quizzes.questions.effects import Effects, effects
-from autograder.quizzes.questions.inputs import READS, TRACED, Input, result_text, short_text, value_text, visible_inputs
+from autograder.quizzes.questions.inputs import (
+    READS,
+    TRACED,
+    Input,
+    result_text,
+    short_text,
+    value_text,
+    visible_inputs,
+)
 from autograder.quizzes.questions.lines import Statement, layout, uses_sets
 from autograder.quizzes.questions.properties import tables_of
+from autograder.quizzes.questions.rewritings import Rewriting
 from autograder.quizzes.questions.roles import roles
 from autograder.quizzes.questions.trace import Point, Run, watched_run
 
@@ -63,7 +72,11 @@ class Given:
         made = {change.mistake for change in changes} - {""}
         return cls(
             tuple(
-                InputText(short_text(one), one.complete, {name: value_text(value) for name, value in one.request.arguments.items()})
+                InputText(
+                    short_text(one),
+                    one.complete,
+                    {name: value_text(value) for name, value in one.request.arguments.items()},
+                )
                 for one in inputs
             ),
             {text: tuple(sorted(numbers)) for text, numbers in tables_of([call.request for call in calls]).items()},
@@ -83,6 +96,7 @@ class Facts:
     given: Given
     runs: tuple[RunFacts, ...]  # what inputs showed
     changes: tuple[Change, ...]  # what changes of a line showed
+    rewritings: tuple[Rewriting, ...]  # what other expressions do in the place of one
     effects: tuple[Effects, ...]  # what changes of an input showed
     roles: Mapping[str, tuple[str, ...]]  # the descriptions that fit each variable of a loop
 
@@ -103,7 +117,8 @@ def gather(code: Code, sheet: Sheet) -> Facts:
     calls, inputs = asked_of(sheet)
     watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
     runs = [_facts(code, inputs[number], number, run) for number, run in enumerate(watched) if run is not None]
-    changes = tuple(try_changes(code, sheet, calls, inputs)) if runs else ()
+    trials = Trials(code, sheet, calls, inputs if runs else [])
+    changes = tuple(trials.changes()) if runs else ()
     felt = [effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
     return Facts(
         exercise=sheet.exercise,
@@ -113,6 +128,7 @@ def gather(code: Code, sheet: Sheet) -> Facts:
         given=Given.of(sheet, calls, inputs, changes),
         runs=tuple(runs),
         changes=changes,
+        rewritings=tuple(trials.rewritings()) if runs else (),
         effects=tuple(one for one in felt if one is not None),
         roles=roles([run.rounds for run in watched if run is not None]) if not uses_sets(code.tree) else {},
     )

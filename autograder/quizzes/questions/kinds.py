@@ -8,7 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from autograder.quizzes.questions.change_kinds import edit_sentence, feelings, invariances, mistakes, purposes, what_ifs
+from autograder.quizzes.questions.change_kinds import (
+    edit_sentence,
+    feelings,
+    invariances,
+    mistakes,
+    purposes,
+    rewritings,
+    what_ifs,
+)
 from autograder.quizzes.questions.facts import Facts
 from autograder.quizzes.questions.question import OPTIONS, Question, edited_int, edited_shape, filled, made
 from autograder.quizzes.questions.roles import ROLES
@@ -58,7 +66,10 @@ def counts(facts: Facts, rng: random.Random) -> Iterator[Question]:
         real = rng.sample(real, min(OPTIONS, len(real)))
         key = rng.choice(real)
         line = rng.choice([line for line, count in lines.items() if count == key])
-        options = [str(key), *(o for o in filled([str(count) for count in real], edited_int, given.text) if o != str(key))]
+        options = [
+            str(key),
+            *(o for o in filled([str(count) for count in real], edited_int, given.text) if o != str(key)),
+        ]
         told = f"On this input, line {line} {_often(key)}."
         text = f"For {given.text}: how often does line {line} run?"
         yield from made("count", line, text, options, [told] * len(options), told, rng)
@@ -82,7 +93,9 @@ def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
             topic, sentence = f"result {changed[key].edit.lines}", f"{edit_sentence(changed[key].edit)} "
         text = f"{sentence}What does the code {'then ' if sentence else ''}return for {given}?"
         reasons = [
-            "Your code returns this as it is." if one == run.result else f"This comes out if: {edit_sentence(changed[one].edit)}"
+            "Your code returns this as it is."
+            if one == run.result
+            else f"This comes out if: {edit_sentence(changed[one].edit)}"
             for one in options
         ]
         told = f"Run on this input, the {'changed ' if sentence else ''}code returns {key}."
@@ -120,13 +133,15 @@ def variables(facts: Facts, rng: random.Random) -> Iterator[Question]:
             options = [fitting[0], *rng.sample(others, OPTIONS - 1)]
             told = f"The values of `{name}`, round after round, show this for every input."
             reasons = [f"The values of `{name}`, round after round, do not show this."] * OPTIONS
-            yield from made("role", f"role-of-{name}", f"What does `{name}` do in the loop?", options, reasons, told, rng)
+            yield from made(
+                "role", f"role-of-{name}", f"What does `{name}` do in the loop?", options, reasons, told, rng
+            )
 
 
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
 #: Kinds that ask what a line or an input is for, and kinds that ask what the code shows.
 UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances)
-READING: tuple[Kind, ...] = (results, variables, shapes, counts, parameters)
+READING: tuple[Kind, ...] = (rewritings, results, variables, shapes, counts, parameters)
 # A sheet has at most one question of these kinds.
 SIZES = {"shape", "count", "parameters"}
 
@@ -145,7 +160,11 @@ def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
     found: list[Question] = []
     for candidates, most in ((deep, count - count // READING_ONE_IN), (plain, count), (deep, count)):
         for question in candidates:
-            if len(found) < most and not any(_clash(question, other) for other in found) and _has_room(question, found, count):
+            if (
+                len(found) < most
+                and not any(_clash(question, other) for other in found)
+                and _has_room(question, found, count)
+            ):
                 found.append(question)
     return rng.sample(found, len(found))
 

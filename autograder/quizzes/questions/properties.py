@@ -90,7 +90,9 @@ def _of_one(value: object) -> Iterator[str]:
     yield "is given"
     tables: list[Mapping[str, Callable[[Any], bool]]] = []
     if isinstance(value, Tensor):
-        of_numbers = _OF_TRUTHS if value.dtype is torch.bool else _OF_FLOATS if value.is_floating_point() else _OF_INTEGERS
+        of_numbers = (
+            _OF_TRUTHS if value.dtype is torch.bool else _OF_FLOATS if value.is_floating_point() else _OF_INTEGERS
+        )
         tables = [of_numbers, _OF_TENSORS]
     elif isinstance(value, (int, float)):
         tables = [_OF_NUMBERS]

@@ -54,5 +54,7 @@ def roles(runs: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, tuple[str, .
         for name, values in run.items():
             if len(values) >= _FEWEST_ROUNDS:
                 traces.setdefault(name, []).append(values)
-    fitting = {name: tuple(text for text, fits in ROLES.items() if all(map(fits, found))) for name, found in traces.items()}
+    fitting = {
+        name: tuple(text for text, fits in ROLES.items() if all(map(fits, found))) for name, found in traces.items()
+    }
     return {name: texts for name, texts in fitting.items() if texts}

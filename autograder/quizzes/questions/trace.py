@@ -208,4 +208,3 @@ class LimitedSubject(LocalSubject):
         if self._limits.failed:
             raise TooLongError("the code runs too long to be asked about")
         return observation
-

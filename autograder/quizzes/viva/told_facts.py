@@ -34,14 +34,16 @@ from autograder.checking.recorded import read_sheet
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.quizzes.questions.changes import MOST_CHANGES, MOST_TRIED, Edit, possible_edits
+from autograder.quizzes.questions.changes import MOST_CHANGES, MOST_TRIED
 from autograder.quizzes.questions.code import Code, without_own_decorators
+from autograder.quizzes.questions.edits import Edit, possible_edits
 from autograder.quizzes.questions.effects import Effects, effects
 from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, RunFacts, asked_of
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, layout
 from autograder.quizzes.questions.question import Question
+from autograder.quizzes.questions.rewritings import could_be
 from autograder.quizzes.questions.roles import ROLES
 from autograder.quizzes.questions.trace import LONGEST_VALUE
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
@@ -145,6 +147,7 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         or not {text for texts in facts.roles.values() for text in texts} <= set(ROLES)
         or not set(facts.roles) <= {node.id for node in ast.walk(code.tree) if isinstance(node, ast.Name)}
         or not _are_possible(source, [change.edit for change in facts.changes])
+        or not could_be(source, facts.rewritings)
     ):
         raise ValueError("these are no facts about this code")
     results, felt = _of_reference(exercise, inputs, [one.number for one in facts.effects])
