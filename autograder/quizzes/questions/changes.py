@@ -93,7 +93,7 @@ class Trials:
         limits = Tracer(code.filename, steps=_STEPS, seconds=_SECONDS)
         self._own = _answers(code, code.source, self._requests, limits) or []
         # What a change makes longer by far is not worth waiting for.
-        self._steps = 2 * limits.counts.total() + _SPARE_STEPS
+        self._steps = 2 * limits.steps + _SPARE_STEPS
         self._costs = [_cost(code, request) for request in self._requests] if self._own else []
 
     def _run(self, source: str, count: int | None = None) -> list[Observation] | None:

@@ -21,7 +21,7 @@ from autograder.quizzes.questions.inputs import (
     value_text,
     visible_inputs,
 )
-from autograder.quizzes.questions.lines import Statement, layout, uses_sets
+from autograder.quizzes.questions.lines import docstring_lines
 from autograder.quizzes.questions.properties import tables_of
 from autograder.quizzes.questions.rewritings import Rewriting
 from autograder.quizzes.questions.roles import roles
@@ -43,7 +43,6 @@ class RunFacts:
     number: int  # the input's number
     result: str  # the result as text, or empty
     points: tuple[Point, ...]  # the shapes at places of the code
-    counts: Mapping[int, int]  # how often each line ran
     parameters: Mapping[str, int]  # for a class, the number of parameters of the whole and of its parts, by name
 
 
@@ -91,7 +90,6 @@ class Facts:
 
     exercise: str
     source: str  # the definition
-    statements: tuple[Statement, ...]  # the statements that can be asked about
     hidden_lines: tuple[int, ...]  # lines of docstrings, which are not shown
     given: Given
     runs: tuple[RunFacts, ...]  # what inputs showed
@@ -113,7 +111,6 @@ def _size(call: Call) -> int:
 
 def gather(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
-    parts = layout(code.tree)
     calls, inputs = asked_of(sheet)
     watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
     runs = [_facts(code, inputs[number], number, run) for number, run in enumerate(watched) if run is not None]
@@ -123,24 +120,21 @@ def gather(code: Code, sheet: Sheet) -> Facts:
     return Facts(
         exercise=sheet.exercise,
         source=code.source,
-        statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
-        hidden_lines=tuple(sorted(parts.docstring)),
+        hidden_lines=docstring_lines(code.tree),
         given=Given.of(sheet, calls, inputs, changes),
         runs=tuple(runs),
         changes=changes,
         rewritings=tuple(trials.rewritings()) if runs else (),
         effects=tuple(one for one in felt if one is not None),
-        roles=roles([run.rounds for run in watched if run is not None]) if not uses_sets(code.tree) else {},
+        roles=roles([run.rounds for run in watched if run is not None]),
     )
 
 
 def _facts(code: Code, item: Input, number: int, run: Run) -> RunFacts:
     """Return the facts of one input that follow from its text and the code."""
-    # The order of a set may decide which line runs, and so may numbers that are not shown.
-    steady = item.complete and not uses_sets(code.tree)
     result = result_text(run.answer) if item.complete else ""
     parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
-    return RunFacts(number, result, run.points, dict(run.counts) if steady else {}, parameters)
+    return RunFacts(number, result, run.points, parameters)
 
 
 def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:

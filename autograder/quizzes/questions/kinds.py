@@ -54,31 +54,6 @@ def _says(text: str, shape: str) -> bool:
     return all(size in text for size in shape.strip("()").replace(",", " ").split())
 
 
-def counts(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask how often a line runs."""
-    countable = {one.line for one in facts.statements if one.countable}
-    for run in rng.sample(facts.runs, len(facts.runs)):
-        lines = {line: run.counts.get(line, 0) for line in sorted(countable)}
-        if not run.counts or max(lines.values(), default=0) < 2:
-            continue
-        given = facts.given.inputs[run.number]
-        real = list(dict.fromkeys(lines.values()))
-        real = rng.sample(real, min(OPTIONS, len(real)))
-        key = rng.choice(real)
-        line = rng.choice([line for line, count in lines.items() if count == key])
-        options = [
-            str(key),
-            *(o for o in filled([str(count) for count in real], edited_int, given.text) if o != str(key)),
-        ]
-        told = f"On this input, line {line} {_often(key)}."
-        text = f"For {given.text}: how often does line {line} run?"
-        yield from made("count", line, text, options, [told] * len(options), told, rng)
-
-
-def _often(count: int) -> str:
-    return {0: "did not run", 1: "ran once", 2: "ran twice"}.get(count, f"ran {count} times")
-
-
 def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask what comes out for a small input, of the code as it is or with one line changed; the options are what these return."""
     for run in rng.sample(facts.runs, len(facts.runs)):
@@ -141,9 +116,9 @@ def variables(facts: Facts, rng: random.Random) -> Iterator[Question]:
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
 #: Kinds that ask what a line or an input is for, and kinds that ask what the code shows.
 UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances)
-READING: tuple[Kind, ...] = (rewritings, results, variables, shapes, counts, parameters)
+READING: tuple[Kind, ...] = (rewritings, results, variables, shapes, parameters)
 # A sheet has at most one question of these kinds.
-SIZES = {"shape", "count", "parameters"}
+SIZES = {"shape", "parameters"}
 
 
 def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:

@@ -4,76 +4,16 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 LONGEST_EXPRESSION = 60
-# Their line events come once per round or twice, which is an accident of the interpreter.
-_SEVERAL_EVENTS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
-_BLOCKS = (ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef, ast.Match, ast.AsyncFor, ast.AsyncWith)
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A statement that can be asked about."""
-
-    line: int  # its line within the definition, from 1
-    raises: bool = False  # whether it raises an error
-    countable: bool = False  # whether Python reports its line exactly once each time that it runs
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The parts of a definition."""
-
-    statements: Mapping[int, Statement]  # the statements by line
-    docstring: frozenset[int] = frozenset()  # the lines of docstrings
-
-
-def layout(tree: ast.AST) -> Layout:
-    """Return the statements and docstrings of a definition."""
-    statements: dict[int, Statement] = {}
-    docstring: set[int] = set()
-    covered: set[int] = set()
-    shared: set[int] = set()
-    for node in _statements(tree):
-        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        if _is_text(node):
-            docstring.update(lines)
-        elif not isinstance(node, _BLOCKS):
-            if isinstance(node, ast.If):
-                lines = range(node.lineno, (node.test.end_lineno or node.lineno) + 1)
-            shared |= set(lines) & covered
-            covered.update(lines)
-            statements[node.lineno] = _statement(node, len(lines) == 1)
-    return Layout({line: one for line, one in statements.items() if line not in shared}, frozenset(docstring))
-
-
-def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements inside functions, in order."""
-    for function in ast.walk(tree):
-        if isinstance(function, ast.ClassDef):
-            yield from (item for item in function.body if _is_text(item))
-        elif isinstance(function, ast.FunctionDef):
-            waiting: list[ast.AST] = [*reversed(function.body)]
-            while waiting:
-                node = waiting.pop()
-                if isinstance(node, ast.stmt):
-                    yield node
-                if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                    inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, (ast.stmt, ast.excepthandler))]
-                    waiting += reversed(inner)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _statement(node: ast.stmt, single: bool) -> Statement:
-    inner = [node.test] if isinstance(node, ast.If) else [node]
-    simple = single and not any(isinstance(item, _SEVERAL_EVENTS) for part in inner for item in ast.walk(part))
-    returns = isinstance(node, ast.Return)
-    return Statement(node.lineno, isinstance(node, ast.Raise), simple and not returns)
+def docstring_lines(tree: ast.AST) -> tuple[int, ...]:
+    """Return the lines of texts that stand alone."""
+    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    return tuple(sorted({line for node in texts for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}))
 
 
 @dataclass(frozen=True)
@@ -115,16 +55,6 @@ def _attribute(node: ast.AST) -> str:
     """Return the attribute that an expression looks up or calls, or an empty text."""
     inner = node.func if isinstance(node, ast.Call) else node
     return inner.attr if isinstance(inner, ast.Attribute) else ""
-
-
-_UNORDERED = {"set", "frozenset", "id", "hash"}
-
-
-def uses_sets(tree: ast.AST) -> bool:
-    """Return whether a definition makes sets, whose order is another one in every process."""
-    nodes = list(ast.walk(tree))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return bool(names & _UNORDERED) or any(isinstance(node, (ast.Set, ast.SetComp)) for node in nodes)
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:

@@ -9,7 +9,9 @@ the others do not all resemble the key.
 from __future__ import annotations
 
 import ast
+import io
 import random
+import tokenize
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -100,14 +102,22 @@ def made(
 
 
 def numbered_code(source: str, hidden_lines: Sequence[int] = ()) -> str:
-    """Return code with line numbers; lines of docstrings are left out, and the others keep their numbers."""
+    """Return code with line numbers, without comments, which say what a question asks; lines of docstrings are left out."""
     lines = source.split("\n")
     width = len(str(len(lines)))
     shown, hidden = [], set(hidden_lines)
+    comments = {
+        token.start
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    for number, column in comments:
+        lines[number - 1] = lines[number - 1][:column].rstrip()
+        hidden |= set() if lines[number - 1] else {number}
     for number, line in enumerate(lines, start=1):
         if number not in hidden:
             shown.append(f"{number:>{width}}  {line}".rstrip())
-        elif number - 1 not in hidden:
+        elif number - 1 not in hidden and number in hidden_lines:
             shown.append(f"{'':>{width}}  {line[: len(line) - len(line.lstrip())]}…")
     return "\n".join(shown)
 

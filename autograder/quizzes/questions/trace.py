@@ -1,8 +1,7 @@
-"""Run a definition on one input and record the shapes that its expressions have, what its variables hold in the rounds of its loops, and
-how often its lines run, under limits of steps and time.
+"""Run a definition on one input and record the shapes that its expressions have and what its variables hold in the rounds of its loops,
+under limits of steps and time.
 
-Code that switches tracing off, runs too long, or answers otherwise under observation gives no run, and therefore no question. The answers
-of a traced run and of a recorded run must equal the answer of a plain run.
+Code that switches tracing off, runs too long, or answers otherwise under observation gives no run, and therefore no question.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import ast
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -52,31 +50,24 @@ class Run:
 
     answer: Observation
     points: tuple[Point, ...]  # the shapes at places of the code
-    counts: Mapping[int, int]  # how often each line ran
     rounds: Mapping[str, Sequence[Any]]  # what each variable of a loop held, in order
 
 
 def watched_run(code: Code, request: Request) -> Run | None:
-    """Run a definition plainly, traced and recorded, and return what was seen; None if the three answers differ or one takes too long."""
-    with Tracer(code.filename) as tracer:  # first: it has limits, and what ends here ends without them
-        traced = LocalSubject(code.compiled()).observe(request)
-    if tracer.failed or traced.error:
-        return None
-    plain = LocalSubject(code.compiled()).observe(request)
+    """Run a definition recorded and then plainly, and return what was seen; None if the two answers differ or it takes too long."""
     recorder = _Recorder()
     tree, places = _recording_tree(code)
-    with Tracer(code.filename) as limits:
+    with Tracer(code.filename) as limits:  # first: it has limits, and what ends here ends without them
         recorded = LocalSubject(code.compiled(tree, {_RECORD: recorder})).observe(request)
-    differs = limits.failed or not all(_alike(plain, other) for other in (traced, recorded))
-    return None if differs else Run(plain, recorder.points(places), dict(tracer.counts), recorder.rounds(places))
-
-
-def _alike(a: Observation, b: Observation) -> bool:
-    return a.mutated == b.mutated and same_answer(a, b)
+    if limits.failed or recorded.error:
+        return None
+    plain = LocalSubject(code.compiled()).observe(request)
+    alike = plain.mutated == recorded.mutated and same_answer(plain, recorded)
+    return Run(plain, recorder.points(places), recorder.rounds(places)) if alike else None
 
 
 class Tracer:
-    """Counts the lines that a definition runs, while it is active.
+    """Limits the lines that a definition runs and their time, while it is active.
 
     Args:
         filename: the file name of its code.
@@ -86,11 +77,11 @@ class Tracer:
 
     def __init__(self, filename: str, *, steps: int = MOST_STEPS, seconds: float = MOST_SECONDS) -> None:
         self._filename = filename
-        self._steps, self._seconds, self._end = steps, seconds, 0.0
+        self._most, self._seconds, self._end = steps, seconds, 0.0
         self._trace: Callable[..., Any] = self._called
         self._before: Any = None
         self._thread = 0
-        self.counts: Counter[int] = Counter()
+        self.steps = 0
         self.failed = False
 
     def __enter__(self) -> Self:
@@ -109,11 +100,10 @@ class Tracer:
 
     def _line(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
         if event == "line":
-            self.counts[frame.f_lineno] += 1
-            self._steps -= 1
-            late = self._steps % _CLOCK_EVERY == 0 and perf_counter() > self._end
-            if self._steps < 0 or late:
-                self._steps, self.failed = -1, True
+            self.steps += 1
+            late = self.steps % _CLOCK_EVERY == 0 and perf_counter() > self._end
+            if self.steps > self._most or late:
+                self._most, self.failed = 0, True
                 raise TooLongError("the code runs too long to be asked about")
         return self._line
 

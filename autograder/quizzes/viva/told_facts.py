@@ -38,10 +38,10 @@ from autograder.quizzes.questions.changes import MOST_CHANGES, MOST_TRIED
 from autograder.quizzes.questions.code import Code, without_own_decorators
 from autograder.quizzes.questions.edits import Edit, possible_edits
 from autograder.quizzes.questions.effects import Effects, effects
-from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, RunFacts, asked_of
+from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, asked_of
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, layout
+from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, docstring_lines
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.rewritings import could_be
 from autograder.quizzes.questions.roles import ROLES
@@ -50,8 +50,8 @@ from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
 _MOST_EXERCISES = 3
-# Definitions with fewer lines than this come last.
-_FEW_LINES = 4
+# Definitions with less code than this come last.
+_FEW_NODES = 60
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def chosen_definitions(cells: Sequence[str], names: Collection[str], seed: str) 
                     first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
                     found[node.name] = without_own_decorators("\n".join(lines[first - 1 : node.end_lineno]))
     chosen = random.Random(seed).sample(sorted(found), len(found))
-    ordered = sorted(chosen, key=lambda name: len(layout(Code("", found[name], {}).tree).statements) < _FEW_LINES)
+    ordered = sorted(chosen, key=lambda name: len(list(ast.walk(ast.parse(found[name])))) < _FEW_NODES)
     return {name: found[name] for name in ordered[:_MOST_EXERCISES]}
 
 
@@ -133,14 +133,13 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
     json.dumps(data, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written to a page
     facts = msgspec.convert(data, Facts, str_keys=True)
     code = Code(exercise, source, {})
-    parts = layout(code.tree)
     calls, inputs = asked_of(sheet)
     if (
         facts.source != source
         or len(facts.changes) > MOST_CHANGES
         or [run.number for run in facts.runs] != sorted({run.number for run in facts.runs} & set(range(len(inputs))))
         or any(length > most for length, most in _lengths(facts))
-        or not {line for run in facts.runs for line in _lines(run)} <= set(range(1, source.count("\n") + 2))
+        or not {point.line for run in facts.runs for point in run.points} <= set(range(1, source.count("\n") + 2))
         or not {n for change in facts.changes for n in change.calls} <= set(range(len(calls)))
         or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
         or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
@@ -154,18 +153,12 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
     return replace(
         facts,
         exercise=exercise,
-        statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
-        hidden_lines=tuple(sorted(parts.docstring)),
+        hidden_lines=docstring_lines(code.tree),
         given=Given.of(sheet, calls, inputs, facts.changes),
         # No question asks for a result or an effect that differs from the reference's: it may be made up.
         runs=tuple(run if run.result == results[run.number] else replace(run, result="") for run in facts.runs),
         effects=tuple(one for one in facts.effects if one in felt),
     )
-
-
-def _lines(run: RunFacts) -> Iterator[int]:
-    yield from (point.line for point in run.points)
-    yield from run.counts
 
 
 def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
