@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from autograder.quizzes.questions.changes import Change
 from autograder.quizzes.questions.edits import Edit
 from autograder.quizzes.questions.facts import Facts, InputText
 from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made
 
+_Option = TypeVar("_Option")
 # Options that say nearly the same would both be right to a reader.
 _MOST_ALIKE = 0.5
 
@@ -59,6 +61,11 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         )
 
 
+def same_for_all(options: Sequence[_Option], key: object) -> list[_Option]:
+    """Return at most three options, the same for a whole class: else a program that sees all its questions could tell what is true."""
+    return random.Random(str(key)).sample(list(options), min(OPTIONS - 1, len(options)))
+
+
 def _alike(a: str, b: str) -> bool:
     first, second = set(a.lower().split()), set(b.lower().split())
     return len(first & second) > _MOST_ALIKE * min(len(first), len(second))
@@ -74,7 +81,7 @@ def purposes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         if len(keys) != 1 or min(len(calls), len(every - calls)) < 2:
             continue
         others = [text for text, numbers in properties.items() if numbers and numbers not in (calls, every)]
-        chosen = [keys[0], *rng.sample(others, min(OPTIONS - 1, len(others)))]
+        chosen = [keys[0], *same_for_all(others, change.edit)]
         reasons = [_against(properties[text], calls) for text in chosen]
         told = (
             f"Of {len(every)} calls of the check, exactly the {len(calls)} to which this applies give another result."
@@ -149,7 +156,7 @@ def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
                 for rows in dict.fromkeys([*sorted(real), *usual])
                 if rows != key and max(rows, default=0) < one.rows
             ]
-            chosen = [key, *rng.sample(others, min(OPTIONS - 1, len(others)))]
+            chosen = [key, *others[: OPTIONS - 1]]
             texts = [rows_text(rows, one.rows) for rows in chosen]
             reasons = [f"With three draws of other numbers, what changed was: {texts[0]}."] * len(chosen)
             text = f"For {facts.given.inputs[one.number].text}: row {row} of `{name}` gets other numbers. Which rows of the result change?"
@@ -177,7 +184,7 @@ def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
         }
         for state, verb in ((True, "leaves the result as it is"), (False, "changes the result")):
             if by_state[state] and len(by_state[not state]) >= OPTIONS - 1:
-                chosen = [rng.choice(by_state[state]), *rng.sample(by_state[not state], OPTIONS - 1)]
+                chosen = [same_for_all(by_state[state], verb)[0], *same_for_all(by_state[not state], verb)]
                 reasons = [
                     f"Run on the changed input, the result {'is another one' if state else 'stays as it is'}."
                 ] * OPTIONS
@@ -194,10 +201,10 @@ def rewritings(facts: Facts, rng: random.Random) -> Iterator[Question]:
             (one.different, one.same, "changes results"),
         ):
             if kept and len(others) >= OPTIONS - 1:
-                chosen = [rng.choice(kept), *rng.sample(others, OPTIONS - 1)]
+                chosen = [same_for_all(kept, one.text)[0], *same_for_all(others, one.text)]
                 text = f"In line {one.line}, which of these in the place of `{one.text}` {verb}?"
                 told = f"Of the four, this one alone {verb} on the calls of the check."
                 reasons = [
                     f"With this, {'a result changes or an error comes' if kept is one.same else 'every result stays as it is'}."
                 ] * OPTIONS
-                yield from made("equal", one.line, text, [f"`{new}`" for new in chosen], reasons, told, rng)
+                yield from made("equal", f"{one.line} equal", text, [f"`{new}`" for new in chosen], reasons, told, rng)

@@ -22,7 +22,7 @@ from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tra
 # How many changes are tried, and how many of them are kept. After the first few, the cost of their calls decides, too. It is counted in
 # operations: unlike time, they are the same in every run, so every run tries the same changes.
 MOST_TRIED, MOST_CHANGES, _FEWEST_TRIED = 120, 40, 4
-_MOST_COST, _COST_OF_A_CALL, _COST_OF_A_WEIGHT = 60_000, 50, 5
+_MOST_COST, _COST_OF_A_CALL, _COST_OF_A_WEIGHT = 40_000, 50, 8
 # So many calls show whether a change that exchanges names can be a known mistake.
 _FIRST_CALLS = 2
 _STEPS, _SPARE_STEPS, _SECONDS = 300_000, 1_000, 10.0
@@ -146,7 +146,7 @@ class Trials:
         """Yield expressions with what other expressions do in their places."""
         spent = 0
         for line, text, edited in possible_rewritings(self._code.source):
-            if not self._own or spent > _MOST_COST // 2:
+            if not self._own or spent > _MOST_COST // 4:
                 return
             same, different = [], []
             for new, source in edited.items():

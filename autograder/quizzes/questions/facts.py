@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.checking.request import tensors_in
+from autograder.checking.request import Observation, tensors_in
 from autograder.checking.sheet import Sheet
 from autograder.quizzes.questions.changes import Call, Change, Trials, refuted_beside, visible_calls
 from autograder.quizzes.questions.code import Code
@@ -24,8 +24,7 @@ from autograder.quizzes.questions.inputs import (
 from autograder.quizzes.questions.lines import docstring_lines
 from autograder.quizzes.questions.properties import tables_of
 from autograder.quizzes.questions.rewritings import Rewriting
-from autograder.quizzes.questions.roles import roles
-from autograder.quizzes.questions.trace import Point, Run, watched_run
+from autograder.quizzes.questions.trace import Point, watched_run
 
 # A diagnosis is an option with the words before its reason, if they are few.
 _REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because)\b).*", re.DOTALL)
@@ -42,7 +41,7 @@ class RunFacts:
 
     number: int  # the input's number
     result: str  # the result as text, or empty
-    points: tuple[Point, ...]  # the shapes at places of the code
+    points: tuple[Point, ...]  # the shapes of variables
     parameters: Mapping[str, int]  # for a class, the number of parameters of the whole and of its parts, by name
 
 
@@ -96,7 +95,6 @@ class Facts:
     changes: tuple[Change, ...]  # what changes of a line showed
     rewritings: tuple[Rewriting, ...]  # what other expressions do in the place of one
     effects: tuple[Effects, ...]  # what changes of an input showed
-    roles: Mapping[str, tuple[str, ...]]  # the descriptions that fit each variable of a loop
 
 
 def asked_of(sheet: Sheet) -> tuple[list[Call], list[Input]]:
@@ -113,7 +111,7 @@ def gather(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
     calls, inputs = asked_of(sheet)
     watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
-    runs = [_facts(code, inputs[number], number, run) for number, run in enumerate(watched) if run is not None]
+    runs = [_facts(code, inputs[number], number, *run) for number, run in enumerate(watched) if run is not None]
     trials = Trials(code, sheet, calls, inputs if runs else [])
     changes = tuple(trials.changes()) if runs else ()
     felt = [effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
@@ -126,15 +124,12 @@ def gather(code: Code, sheet: Sheet) -> Facts:
         changes=changes,
         rewritings=tuple(trials.rewritings()) if runs else (),
         effects=tuple(one for one in felt if one is not None),
-        roles=roles([run.rounds for run in watched if run is not None]),
     )
 
 
-def _facts(code: Code, item: Input, number: int, run: Run) -> RunFacts:
-    """Return the facts of one input that follow from its text and the code."""
-    result = result_text(run.answer) if item.complete else ""
+def _facts(code: Code, item: Input, number: int, answer: Observation, points: tuple[Point, ...]) -> RunFacts:
     parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
-    return RunFacts(number, result, run.points, parameters)
+    return RunFacts(number, result_text(answer) if item.complete else "", points, parameters)
 
 
 def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:

@@ -19,7 +19,6 @@ from autograder.quizzes.questions.change_kinds import (
 )
 from autograder.quizzes.questions.facts import Facts
 from autograder.quizzes.questions.question import OPTIONS, Question, edited_int, edited_shape, filled, made
-from autograder.quizzes.questions.roles import ROLES
 
 # At most one question in so many has a key that all correct code shares, and one in so many only asks what the code shows.
 GENERIC_ONE_IN, READING_ONE_IN = 2, 4
@@ -28,30 +27,21 @@ _FRACTION = re.compile(r"[\d.]*(?:\.|e-?)\d+")
 
 
 def shapes(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask for the shape of a variable after a line, or of an expression, that is no copy of one in the question or of one before it."""
+    """Ask for the shape of a variable after a line; it is no copy of one in the question."""
     for run in rng.sample(facts.runs, len(facts.runs)):
         given = facts.given.inputs[run.number]
         shown = " ".join([given.text, *given.arguments.values()])
-        usable = [point for point in run.points if point.shape not in shown and not _says(point.text, point.shape)]
+        usable = [point for point in run.points if point.shape not in shown]
         answers = list(dict.fromkeys(point.shape for point in usable))
         if not answers:
             continue
         real = rng.sample(answers, min(OPTIONS, len(answers)))
-        options = filled(real, edited_shape, given.text)
-        key = rng.choice(real)
-        point = rng.choice([point for point in usable if point.shape == key])
-        place = "after" if point.after else "in"
-        others = {one.shape: f"`{one.text}` has this shape, {place} line {one.line}." for one in reversed(run.points)}
-        order = [key, *(option for option in options if option != key)]
-        reasons = [others.get(option, f"Run on this input, line {point.line} gives {key}.") for option in order]
-        text = f"For {given.text}: which shape does `{point.text}` have {place} line {point.line}?"
-        told = f"Run on this input, line {point.line} gives `{point.text}` the shape {key}."
-        yield from made("shape", point.line, text, order, reasons, told, rng)
-
-
-def _says(text: str, shape: str) -> bool:
-    """Return whether an expression names each of its sizes."""
-    return all(size in text for size in shape.strip("()").replace(",", " ").split())
+        point = rng.choice([point for point in usable if point.shape == real[0]])
+        order = filled(real, edited_shape, given.text)
+        others = {one.shape: f"`{one.name}` has this shape after line {one.line}." for one in reversed(run.points)}
+        told = f"Run on this input, line {point.line} gives `{point.name}` the shape {point.shape}."
+        text = f"For {given.text}: which shape does `{point.name}` have after line {point.line}?"
+        yield from made("shape", point.line, text, order, [others.get(one, told) for one in order], told, rng)
 
 
 def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -99,24 +89,10 @@ def parameters(facts: Facts, rng: random.Random) -> Iterator[Question]:
         yield from made("parameters", "parameters", text, options, [told] * len(options), told, rng, generic=True)
 
 
-def variables(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask what a variable does over the rounds of a loop."""
-    for name in rng.sample(list(facts.roles), len(facts.roles)):
-        fitting = facts.roles[name]
-        others = [text for text in ROLES if text not in fitting]
-        if len(fitting) == 1 and len(others) >= OPTIONS - 1:
-            options = [fitting[0], *rng.sample(others, OPTIONS - 1)]
-            told = f"The values of `{name}`, round after round, show this for every input."
-            reasons = [f"The values of `{name}`, round after round, do not show this."] * OPTIONS
-            yield from made(
-                "role", f"role-of-{name}", f"What does `{name}` do in the loop?", options, reasons, told, rng
-            )
-
-
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
 #: Kinds that ask what a line or an input is for, and kinds that ask what the code shows.
 UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances)
-READING: tuple[Kind, ...] = (rewritings, results, variables, shapes, parameters)
+READING: tuple[Kind, ...] = (rewritings, results, shapes, parameters)
 # A sheet has at most one question of these kinds.
 SIZES = {"shape", "parameters"}
 

@@ -41,15 +41,15 @@ from autograder.quizzes.questions.effects import Effects, effects
 from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, asked_of
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, docstring_lines
+from autograder.quizzes.questions.lines import docstring_lines
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.rewritings import could_be
-from autograder.quizzes.questions.roles import ROLES
 from autograder.quizzes.questions.trace import LONGEST_VALUE
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
 _MOST_EXERCISES = 3
+LONGEST_NAME = 60
 # Definitions with less code than this come last.
 _FEW_NODES = 60
 
@@ -143,8 +143,6 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         or not {n for change in facts.changes for n in change.calls} <= set(range(len(calls)))
         or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
         or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
-        or not {text for texts in facts.roles.values() for text in texts} <= set(ROLES)
-        or not set(facts.roles) <= {node.id for node in ast.walk(code.tree) if isinstance(node, ast.Name)}
         or not _are_possible(source, [change.edit for change in facts.changes])
         or not could_be(source, facts.rewritings)
     ):
@@ -165,9 +163,9 @@ def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
     """Yield the length of every text, with the length that it may have."""
     for run in facts.runs:
         for point in run.points:
-            yield len(point.text), LONGEST_EXPRESSION
+            yield len(point.name), LONGEST_NAME
             yield len(point.shape), LONGEST_VALUE
-        yield from ((len(name), LONGEST_EXPRESSION) for name in run.parameters)
+        yield from ((len(name), LONGEST_NAME) for name in run.parameters)
         yield len(run.result), LONGEST_RESULT
     for change in facts.changes:
         yield from ((len(text), LONGEST_RESULT) for text in change.results.values())
