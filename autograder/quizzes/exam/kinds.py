@@ -10,17 +10,19 @@ from __future__ import annotations
 import ast
 import inspect
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text, repairs
 from autograder.quizzes.exam.shown_code import checks_used, names_used
-from autograder.quizzes.questions.lines import layout
 from autograder.quizzes.questions.question import OPTIONS, MultipleChoice, grouped
 
 FIRST_ROW = "The check judges its rows in a fixed order. Which row is the first that this code fails?"
 _ATTEMPTS = 1500
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_FIRST_WEIGHTS = re.compile(r"\binit\.|normal_\(|uniform_\(|zeros_\(|ones_\(|fill_\(|nn\.Parameter|torch\.randn?\(")
 
 #: The kinds of questions, with what each asks.
 KINDS = {
@@ -144,7 +146,14 @@ def _shown_by(evidence: Evidence, result: InputResult) -> tuple[set[int], set[in
     """Return the mistakes that an input shows, and the mistakes that it does not show."""
     every = range(len(evidence.mistakes))
     shown = {m for m in every if result.shows(m)}
-    return {m for m in shown if not result.is_close(m)}, set(every) - shown
+    # What a fresh instance answers depends on its first weights, which no input tells.
+    fair = {m for m in every if not _is_of_first_weights(evidence, m)}
+    return {m for m in shown & fair if not result.is_close(m)}, fair - shown
+
+
+def _is_of_first_weights(evidence: Evidence, mistake: int) -> bool:
+    changed = set(evidence.mistakes[mistake].code.lines) ^ set(evidence.right.lines)
+    return any(_FIRST_WEIGHTS.search(line) for line in changed)
 
 
 def _one_for_each(tables: Sequence[Sequence[tuple[set[int], set[int]]]], rng: random.Random) -> list[_Choice]:
@@ -184,11 +193,19 @@ def _compared(result: InputResult, mistake: int) -> str:
 
 def lines(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
     """Ask which line has the mistake."""
-    by_line = grouped((one for one in evidence.mistakes if one.line), lambda one: one.line)
+    known_words = set(_WORD.findall(evidence.right.source))
+    by_line = grouped(
+        # A line with a word that nothing around it has is given away by its looks.
+        (
+            one
+            for one in evidence.mistakes
+            if one.line and set(_WORD.findall(one.code.lines[one.line - 1])) <= known_words
+        ),
+        lambda one: one.line,
+    )
     if len(by_line) < OPTIONS - 1:
         return None
-    statements = layout(ast.parse(evidence.right.source)).statements
-    rest = sorted(line for line, one in statements.items() if not one.raises and line not in by_line)
+    rest = sorted(line for line in _lines_with_work(evidence) if line not in by_line)
     for _ in range(2):
         known = rng.sample(sorted(by_line), min(OPTIONS, len(by_line)))
         numbers = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))])
@@ -200,6 +217,16 @@ def lines(evidence: Evidence, rng: random.Random, seed: object, versions: int) -
     return None
 
 
+def _lines_with_work(evidence: Evidence) -> set[int]:
+    """Return the lines of statements that compute something, and raise no error."""
+    nodes = ast.walk(ast.parse(evidence.right.source))
+    return {
+        node.lineno
+        for node in nodes
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return)) and node.lineno == node.end_lineno
+    }
+
+
 def _about_lines(
     evidence: Evidence, rng: random.Random, mistakes: Sequence[ShownMistake], line: int, numbers: Sequence[int]
 ) -> Item | None:
@@ -207,7 +234,7 @@ def _about_lines(
         others = [number for number in numbers if number != line]
         if evidence.right_passes and not any(repairs(one.code, number) for number in others):
             text = "One line of a right solution was changed. Which one?"
-            reason = "As this line stands in a right solution, the code still fails. No standard change of it repairs the code."
+            reason = "Putting back the right form of this line does not help: the mistake is elsewhere."
             return _item(
                 *("line", evidence, one, text),
                 options=[f"line {number}: `{one.code.lines[number - 1].strip()}`" for number in numbers],

@@ -18,8 +18,8 @@ from autograder.checking.request import Request
 from autograder.checks import exercise
 from autograder.quizzes.questions import change_kinds
 from autograder.quizzes.questions.change_kinds import purposes, rows_text
-from autograder.quizzes.questions.edits import possible_edits
 from autograder.quizzes.questions.code import Code, NoSourceError
+from autograder.quizzes.questions.edits import possible_edits
 from autograder.quizzes.questions.effects import effects
 from autograder.quizzes.questions.facts import Facts, gather
 from autograder.quizzes.questions.inputs import described

@@ -21,7 +21,7 @@ from autograder.quizzes.viva.interviews import Interview
 COOKIE = "tfcourse_viva"
 HERE = Path(__file__).parent
 _LONGEST_NOTE = 5_000
-_CHANGED = "Since this page was loaded, something was recorded about this student, perhaps in another tab. Look again: nothing was recorded here."
+_CHANGED = "Something was recorded about this student meanwhile, perhaps in another tab. Nothing was recorded here: look again."
 
 
 class VivaApplication(LocalApplication):
