@@ -24,7 +24,7 @@ from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.quizzes.questions.inputs import result_text, short_text, visible_inputs
+from autograder.quizzes.questions.inputs import Input, result_text, short_text, visible_inputs
 from autograder.quizzes.questions.properties import properties
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "autograder" / "checks"))
@@ -124,7 +124,7 @@ class Author:
         return " or ".join(option for option, differs in zip(items, differing, strict=True) if differs is wanted)
 
     def _rows(self, found: re.Match[str], options: list[str]) -> str:
-        request, name, row = self._inputs[found["input"]].request, found["name"], int(found["row"])
+        request, name, row = _ordinary(self._inputs[found["input"]]), found["name"], int(found["row"])
         value = request.arguments[name].clone()
         rows = value.movedim(-2, 0) if value.ndim > 1 else value
         rows[row] = rows[row] - 0.7
@@ -144,7 +144,7 @@ class Author:
         return next(iter(self._answers(self._source, [request])[0].outputs.values())).double()
 
     def _invariance(self, found: re.Match[str], options: list[str]) -> str:
-        request = self._inputs[found["input"]].request
+        request = _ordinary(self._inputs[found["input"]])
         before = self._tensor(request)
         kept = {}
         for option in options:
@@ -201,6 +201,17 @@ class Author:
             module = getattr(module, found["part"].removeprefix("self."))
         weights = [module] if isinstance(module, Tensor) else list(module.parameters())
         return str(sum(weight.numel() for weight in weights))
+
+
+def _ordinary(item: Input) -> Request:
+    """Return an input with ordinary numbers where its text does not give them."""
+    torch.manual_seed(1)
+    large = {
+        name: torch.randn(value.shape).to(value.dtype)
+        for name, value in item.request.arguments.items()
+        if isinstance(value, Tensor) and value.is_floating_point() and not item.complete
+    }
+    return replace(item.request, arguments={**item.request.arguments, **large})
 
 
 def _numbers(text: str) -> list[int]:

@@ -55,10 +55,8 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
             f"Code with this mistake gives other answers than your changed code: “{texts[one]}”." for one in chosen
         ]
         told = "The changed code answers every call of the check as code with this mistake does."
-        yield from made(
-            *("mistake", change.edit.lines, stem),
-            *([texts[one] for one in chosen], reasons, told, rng),
-        )
+        options = [texts[one] for one in chosen]
+        yield from made("mistake", change.edit.lines, stem, options, reasons, told, rng)
 
 
 def same_for_all(options: Sequence[_Option], key: object) -> list[_Option]:

@@ -148,7 +148,8 @@ class Trials:
         for line, text, edited in possible_rewritings(self._code.source):
             if not self._own or spent > _MOST_COST // 4:
                 return
-            same, different = [], []
+            same: list[str] = []
+            different: list[str] = []
             for new, source in edited.items():
                 spent += sum(self._costs)
                 answers = self._run(source)

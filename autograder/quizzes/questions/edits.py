@@ -38,7 +38,7 @@ _KEEP_SHAPE = (
 
 
 # Functions of which one is taken for the other.
-_PAIRS = (
+_PAIRS: tuple[set[str], ...] = (
     {"sigmoid", "tanh"},
     {"softmax", "log_softmax"},
     {"softmax", "sigmoid"},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -148,19 +150,15 @@ def changes_of_input(request: Request) -> Iterator[tuple[str, Callable[[Request]
         for text, change in _OF_ONE.items():
             fits = value.is_floating_point() or (value.dtype is not torch.bool and "reversed" in text)
             if fits and not torch.equal(change(value), value):
-                yield (
-                    text.format(name),
-                    lambda one, name=name, change=change: _with(one, name, change(one.arguments[name])),
-                )
-    for a in tensors:
-        for b in tensors:
-            if a < b and tensors[a].ndim > 1 and tensors[b].ndim > 1 and _rows(tensors[a]) == _rows(tensors[b]) > 1:
-                yield (
-                    f"the rows of `{a}` and of `{b}` are reversed",
-                    lambda one, a=a, b=b: _reversed(_reversed(one, a), b),
-                )
+                yield text.format(name), partial(_changed, (name,), change)
+    rows = {name: _rows(value) for name, value in tensors.items() if value.ndim > 1 and _rows(value) > 1}
+    for pair in combinations(sorted(rows), 2):
+        if rows[pair[0]] == rows[pair[1]]:
+            text = f"the rows of `{pair[0]}` and of `{pair[1]}` are reversed"
+            yield text, partial(_changed, pair, lambda value: value.flip(_axis(value)))
 
 
-def _reversed(request: Request, name: str) -> Request:
-    value = request.arguments[name]
-    return _with(request, name, value.flip(_axis(value)))
+def _changed(names: tuple[str, ...], change: Callable[[Tensor], Tensor], request: Request) -> Request:
+    for name in names:
+        request = _with(request, name, change(request.arguments[name]))
+    return request

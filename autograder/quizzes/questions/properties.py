@@ -23,7 +23,7 @@ _OF_FLOATS: Mapping[str, Callable[[Tensor], bool]] = {
     "holds numbers beyond ±50": lambda x: bool((x.abs() > _LARGE).any()),
     "holds a zero": lambda x: bool((x == 0).any()),
     "is all zeros": lambda x: x.numel() > 0 and not x.any(),
-    "holds two equal numbers": lambda x: x.unique().numel() < x.numel(),
+    "holds two equal numbers": lambda x: len(set(x.flatten().tolist())) < x.numel(),
     "has no negative number": lambda x: x.numel() > 0 and bool((x >= 0).all()),
 }
 _OF_TRUTHS: Mapping[str, Callable[[Tensor], bool]] = {
@@ -33,7 +33,7 @@ _OF_TRUTHS: Mapping[str, Callable[[Tensor], bool]] = {
 _OF_INTEGERS: Mapping[str, Callable[[Tensor], bool]] = {
     "holds a 0": lambda x: bool((x == 0).any()),
     "holds a negative number": lambda x: bool((x < 0).any()),
-    "holds a number twice": lambda x: x.unique().numel() < x.numel(),
+    "holds a number twice": lambda x: len(set(x.flatten().tolist())) < x.numel(),
 }
 _OF_TENSORS: Mapping[str, Callable[[Tensor], bool]] = {
     "has one axis": lambda x: x.ndim == 1,
