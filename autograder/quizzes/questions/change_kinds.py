@@ -148,10 +148,10 @@ def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
         for name, row in rng.sample(places, len(places)) if not alone else ():
             key = one.felt[name][row]
             real = {felt for rows in one.felt.values() for felt in rows.values()}
-            usual = [(), tuple(range(one.rows)), (row,), tuple(range(row, one.rows)), tuple(range(row + 1))]
+            usual = [tuple(range(one.rows)), (row,), tuple(range(row, one.rows)), tuple(range(row + 1)), ()]
             others = [
                 rows
-                for rows in dict.fromkeys([*sorted(real), *usual])
+                for rows in dict.fromkeys([*usual, *sorted(real)])
                 if rows != key and max(rows, default=0) < one.rows
             ]
             chosen = [key, *others[: OPTIONS - 1]]
