@@ -32,6 +32,9 @@ from typing import IO, Any, Self
 MEMORY = 2**31
 # A waiting process uses no processor time. On a busy machine, a working one may wait for its turn.
 _WAITING, _WAITING_PER_SECOND = 30.0, 10.0
+# A new process imports its modules first, which on a busy machine takes longer than a call may.
+_STARTING = 300.0
+_READY = b"ready\n"
 # On systems without a limit of processor time.
 _CLOCK_PER_SECOND = 3.0
 _HAS_TIMER = hasattr(signal, "setitimer")
@@ -51,6 +54,7 @@ class LimitedProcess:
     def __init__(self, *modules: str) -> None:
         self._modules = modules
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False  # whether it has imported its modules
         self._end: Callable[[], Any] = lambda: None
         self._lock = threading.Lock()
 
@@ -91,33 +95,39 @@ class LimitedProcess:
     def _answer(self, request: bytes, seconds: float) -> Mapping[str, Any]:
         process = self._process
         assert process is not None
+        allowed = _WAITING + seconds * (_WAITING_PER_SECOND if _HAS_TIMER else _CLOCK_PER_SECOND)
+        if not self._ready:
+            self._ready = self._line(process, b"", _STARTING)[0] == _READY
+        line, expired = self._line(process, request, allowed)
+        if line.endswith(b"\n"):
+            answer: Mapping[str, Any] = json.loads(line)
+            return answer
+        status = process.wait()
+        self._close()
+        if expired:
+            return {"failed": f"it was not done after {allowed:g} s"}
+        if _HAS_TIMER and status == -signal.SIGPROF:
+            return {"failed": f"it took more than {seconds:g} s of processor time"}
+        return {"failed": f"its process ended with status {status}"}
+
+    def _line(self, process: subprocess.Popen[bytes], request: bytes, seconds: float) -> tuple[bytes, bool]:
+        """Send a request, and return the next line of a process and whether it was ended because the line came too late."""
         assert process.stdin is not None
         assert process.stdout is not None
-        allowed = _WAITING + seconds * (_WAITING_PER_SECOND if _HAS_TIMER else _CLOCK_PER_SECOND)
-        watch = _Watch(allowed, process.kill)
+        watch = _Watch(seconds, process.kill)
         watch.daemon = True
         watch.start()
         try:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(request)
                 process.stdin.flush()
-            line = process.stdout.readline()
+            return process.stdout.readline(), watch.expired
         except BaseException:
             # An interrupted call would leave its answer to the next one.
             self._close()
             raise
         finally:
             watch.cancel()
-        if line.endswith(b"\n"):
-            answer: Mapping[str, Any] = json.loads(line)
-            return answer
-        status = process.wait()
-        self._close()
-        if watch.expired:
-            return {"failed": f"it was not done after {allowed:g} s"}
-        if _HAS_TIMER and status == -signal.SIGPROF:
-            return {"failed": f"it took more than {seconds:g} s of processor time"}
-        return {"failed": f"its process ended with status {status}"}
 
     def close(self) -> None:
         """End the process."""
@@ -125,6 +135,7 @@ class LimitedProcess:
             self._close()
 
     def _close(self) -> None:
+        self._ready = False
         self._end()
         self._process = None
 
@@ -163,6 +174,8 @@ def main() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for module in sys.argv[1:]:
         importlib.import_module(module)
+    answers.write(_READY)
+    answers.flush()
     for line in sys.stdin.buffer:
         answers.write(json.dumps(_called(json.loads(line))).encode() + b"\n")
         answers.flush()

@@ -24,6 +24,8 @@ SEEDS = range(2, 7)
 # What is trained: a score, and what it is multiplied by before the softmax. The last one removes the narrow range of the cosine.
 RUNS = {score: (score, 1.0) for score in SCORES} | {"content, times 10": ("content", 10.0)}
 EPOCHS, BATCH = 2, 80
+# The scores whose translators write once more with source positions masked.
+MASKED = ("additive", "general")
 # The names of units; any other German word but "und" is the name of a digit or of a number below a hundred.
 UNITS = {"hundert": "hundred", "tausend": "thousand"}
 
@@ -79,6 +81,25 @@ def weights_of(model: AttentionSeq2Seq, batch: data.Batch) -> Tensor:
     return model.align(batch.source, batch.target[:, :-1], batch.source_mask)
 
 
+@torch.no_grad()
+def right_when_masked(model: AttentionSeq2Seq, batch: data.Batch) -> dict[str, Tensor]:
+    """Return which tokens are right without the position of the largest weight, and without any, (B, T) each.
+
+    Only the prediction is made from masked positions; the next step continues from the state without them masked.
+    """
+    written: dict[str, list[Tensor]] = {"strongest": [], "all": []}
+    annotations = model.encoder(batch.source, batch.source_mask)
+    state = model.decoder.initial_state(annotations)
+    for token in batch.target[:, :-1].unbind(dim=1):
+        _, after, weights = model.decoder.step(token, state, annotations, batch.source_mask)
+        strongest = weights.argmax(dim=-1, keepdim=True)
+        for name, masked in (("strongest", strongest), ("all", torch.arange(weights.shape[-1]).expand_as(weights))):
+            allowed = batch.source_mask.scatter(1, masked, value=False)  # (B, S)
+            written[name].append(model.decoder.step(token, state, annotations, allowed)[0].argmax(dim=-1))
+        state = after
+    return {name: torch.stack(tokens, dim=1) == batch.target[:, 1:] for name, tokens in written.items()}
+
+
 def sharpen(model: AttentionSeq2Seq, sharpness: float) -> None:
     """Multiply the scores of a translator before the softmax."""
     plain = model.decoder.scores
@@ -113,12 +134,21 @@ def measure(score: str, sharpness: float, seed: int) -> dict[str, float]:
         for place, right, token in zip(row, truth, tokens, strict=False):
             if right is not None:
                 links["units" if token.strip("#") in UNITS else "digits"].append(place == right)
+    masked: dict[str, float] = {}
+    for name, right in (right_when_masked(model, exam) if score in MASKED else {}).items():
+        hits: dict[str, list[bool]] = {"digits": [], "units": [], "und": []}
+        for row, pair in zip(right.tolist(), asked, strict=True):
+            for hit, token in zip(row, data.tokenize(pair.target), strict=False):
+                word = token.strip("#")
+                hits["units" if word in UNITS else "und" if word == "und" else "digits"].append(hit)
+        masked |= {f"{kind} without {name}": statistics.mean(shares) for kind, shares in hits.items()}
     return {
         "exact": exact(model, exam),
         "with and": exact(model, changed),
         "links of digits": statistics.mean(links["digits"]),
         "links of units": statistics.mean(links["units"]),
         "largest weight": weights.amax(dim=-1)[exam.target_mask[:, 1:]].mean().item(),
+        **masked,
     }
 
 

@@ -44,8 +44,8 @@ SCORES = ("content", "additive", "location", "general", "dot", "scaled_dot")
 def content_score(queries: Tensor, keys: Tensor) -> Tensor:
     """Score by content: the cosine similarity of query and key, from -1 to 1.
 
-    The zero vector has cosine 0 with every vector, never NaN. For all other vectors the
-    cosine is exact: no epsilon is added to a norm.
+    The zero vector has cosine 0 with every vector, and its gradient is finite, never
+    NaN. For all other vectors the cosine is exact: no epsilon is added to a norm.
 
     Args:
         queries: Queries, (B, T, D).

@@ -517,14 +517,14 @@ def slanted_triangular_rate(
         The rate.
 
     Raises:
-        ValueError: If `step` is not from 0 to `total`, `total` is below 1, or `cut` is
-            not from 0 to below 1.
+        ValueError: If `step` is not from 0 to `total`, or `cut` is not from 0 to below
+            1.
 
     Source:
         Howard and Ruder 2018, section 3.2. For some `total` their formula ends below
         0; this one does not.
     """
-    if not 0 <= step <= total or total < 1:
+    if not 0 <= step <= total:
         raise ValueError(f"expected a step from 0 to {total}, got {step}")
     if not 0 <= cut < 1:
         raise ValueError(f"expected a share from 0 to below 1, got cut={cut}")

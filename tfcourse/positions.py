@@ -77,7 +77,7 @@ def add_positions(x: Tensor, positions: Tensor, start: int = 0) -> Tensor:
         raise ValueError(f"sequences are floating-point numbers, got {x.dtype}")
     end = start + x.shape[1]
     if start < 0 or end > len(positions):
-        raise ValueError(f"the places {start} … {end - 1} are asked for, the table knows 0 … {len(positions) - 1}")
+        raise ValueError(f"the positions {start} … {end - 1} are asked for, the table has 0 … {len(positions) - 1}")
     return x + positions[start:end].to(x.dtype)  # (B, T, D)
 
 

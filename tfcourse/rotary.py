@@ -366,14 +366,14 @@ def loss_by_position(logits: Tensor, targets: Tensor, *, bins: int) -> Tensor:
         in the dtype of `logits`. Half precision is computed in float32.
 
     Raises:
-        ValueError: If `bins` is below 1, or T cannot be divided into `bins` segments.
+        ValueError: If T cannot be divided into `bins` segments.
 
     Source:
         Press et al. 2022, appendix B (loss by position in the window).
     """
     length = targets.shape[1]
-    if bins < 1 or length % bins:
-        raise ValueError(f"{length} places cannot be divided into {bins} equal stretches")
+    if length % bins:
+        raise ValueError(f"{length} positions cannot be divided into {bins} equal segments")
     log_p = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)  # (B, T, V)
     surprise = -log_p.gather(-1, targets[..., None])[..., 0]  # (B, T)
     stretches = surprise.reshape(len(surprise), bins, -1)  # (B, bins, T / bins)

@@ -54,7 +54,7 @@ def temperature(logits: Tensor, t: float) -> Tensor:
 
     Args:
         logits: One logit per token of the vocabulary, (..., V).
-        t: The temperature, above 0 and finite.
+        t: The temperature, above 0.
 
     Returns:
         New logits, (..., V), in the dtype of `logits`; excluded tokens (-inf) stay
@@ -67,8 +67,8 @@ def temperature(logits: Tensor, t: float) -> Tensor:
         Ackley, Hinton and Sejnowski 1985, A Learning Algorithm for Boltzmann Machines,
         section 2.
     """
-    if not 0 < t < math.inf:
-        raise ValueError(f"a temperature is above 0 and finite, got {t}")
+    if t <= 0:
+        raise ValueError(f"a temperature is above 0, got {t}")
     return (_wide(logits) / t).to(logits.dtype)
 
 
@@ -101,11 +101,9 @@ def top_k(logits: Tensor, k: int) -> Tensor:
 def top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the smallest set of top tokens with total probability p (nucleus sampling).
 
-    Let s be the sum of the probabilities of all tokens that are strictly more probable
-    than a token. The token is kept if s < p. So the token with which the sum reaches p
-    is kept, the most probable token is always kept, and p = 1 keeps all tokens. If s
-    equals p, the token is excluded. To be robust against rounding, s is computed in
-    float64 and counts as equal to p if it is below p by at most p / 1,000,000.
+    Let s be the sum of the probabilities of all tokens that are more probable than a
+    token. The token is kept if s < p. So the token with which the sum reaches p is
+    kept, the most probable token is always kept, and p = 1 keeps all tokens.
 
     Args:
         logits: One logit per token of the vocabulary, (..., V).
@@ -196,7 +194,7 @@ def top_n_sigma(logits: Tensor, n: float) -> Tensor:
     Args:
         logits: One logit per token of the vocabulary, (..., V).
         n: Number of standard deviations, at least 0 (keeps the most probable token and
-            ties), finite.
+            ties).
 
     Returns:
         New logits, (..., V), in the dtype of `logits`: -inf for excluded tokens,
@@ -208,8 +206,8 @@ def top_n_sigma(logits: Tensor, n: float) -> Tensor:
     Source:
         Tang et al. 2024, Top-nσ: Not All Logits Are You Need, section 3.
     """
-    if not 0 <= n < math.inf:
-        raise ValueError(f"n is a finite number of at least 0, got {n}")
+    if n < 0:
+        raise ValueError(f"n is at least 0, got {n}")
     wide = _wide(logits)
     counts = wide > -torch.inf
     number = counts.sum(dim=-1, keepdim=True)
@@ -243,7 +241,7 @@ def tail_free(logits: Tensor, z: float) -> Tensor:
         ValueError: If `z` is out of range.
 
     Source:
-        Phénix and Egan 2019, Tail Free Sampling.
+        Bricken 2019, Tail Free Sampling, trentonbricken.com/Tail-Free-Sampling.
     """
     if not 0 <= z <= 1:
         raise ValueError(f"z is a share from 0 to 1, got {z}")
@@ -355,7 +353,7 @@ def quadratic(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
 
     Args:
         logits: One logit per token of the vocabulary, (..., V).
-        factor: Steepness of the parabola, above 0 and finite.
+        factor: Steepness of the parabola, above 0.
         curve: Weight of the cubic term, from 1 (only quadratic) to 3 (only cubic).
 
     Returns:
@@ -369,8 +367,8 @@ def quadratic(logits: Tensor, factor: float, curve: float = 1.0) -> Tensor:
         Kalomaze 2024, text-generation-webui, "quadratic sampling" (smoothing_factor,
         smoothing_curve).
     """
-    if not 0 < factor < math.inf:
-        raise ValueError(f"factor is above 0 and finite, got {factor}")
+    if factor <= 0:
+        raise ValueError(f"factor is above 0, got {factor}")
     if not 1 <= curve <= 3:
         raise ValueError(f"curve is a number from 1 to 3, got {curve}")
     wide = _wide(logits)
@@ -392,8 +390,8 @@ def dynamic_temperature(logits: Tensor, low: float, high: float, exponent: float
     Args:
         logits: One logit per token of the vocabulary, (..., V).
         low: The temperature at entropy 0, above 0.
-        high: The temperature of a uniform row, at least `low`, finite.
-        exponent: Exponent of the entropy ratio, above 0 and finite; 1 is linear.
+        high: The temperature of a uniform row, at least `low`.
+        exponent: Exponent of the entropy ratio, above 0; 1 is linear.
 
     Returns:
         New logits, (..., V), in the dtype of `logits`; excluded tokens (-inf) stay
@@ -405,10 +403,10 @@ def dynamic_temperature(logits: Tensor, low: float, high: float, exponent: float
     Source:
         Kalomaze 2023, koboldcpp, "dynamic temperature" (entropy sampling).
     """
-    if not 0 < low <= high < math.inf:
-        raise ValueError(f"temperatures are above 0 and finite, low at most high, got low={low}, high={high}")
-    if not 0 < exponent < math.inf:
-        raise ValueError(f"exponent is above 0 and finite, got {exponent}")
+    if not 0 < low <= high:
+        raise ValueError(f"temperatures are above 0, low at most high, got low={low}, high={high}")
+    if exponent <= 0:
+        raise ValueError(f"exponent is above 0, got {exponent}")
     wide = _wide(logits)
     excluded = wide == -torch.inf
     number = (~excluded).sum(dim=-1, keepdim=True)  # (..., 1)
@@ -457,7 +455,7 @@ def repetition_penalty(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor
     Args:
         logits: One logit per token of the vocabulary, (B, V).
         tokens: The sequences so far, integers (B, T).
-        penalty: The factor, above 0 and finite; 1 changes nothing.
+        penalty: The factor, above 0; 1 changes nothing.
 
     Returns:
         New logits, (B, V), in the dtype of `logits`.
@@ -469,8 +467,8 @@ def repetition_penalty(logits: Tensor, tokens: Tensor, penalty: float) -> Tensor
         Keskar et al. 2019, CTRL, section 4.1, with the common correction for negative
         logits.
     """
-    if not 0 < penalty < math.inf:
-        raise ValueError(f"a penalty is above 0 and finite, got {penalty}")
+    if penalty <= 0:
+        raise ValueError(f"a penalty is above 0, got {penalty}")
     _require_text(logits, tokens)
     wide = _wide(logits)
     said = torch.zeros_like(wide, dtype=torch.bool).scatter(1, tokens.long(), True)  # (B, V)

@@ -326,7 +326,7 @@ def unigram_segment(
     Returns:
         The pieces, which joined are `text`, and the sum of their scores. Ties go to the
         segmentation with the longest last piece, then with the longest second-to-last
-        piece, and so on. An empty text has no pieces and the sum 0.0.
+        piece, and so on. An empty text has no pieces and the sum 0.
 
     Source:
         Kudo 2018, Subword Regularization, section 3.2.

@@ -45,13 +45,13 @@ def patchify(images: Tensor, patch: int) -> Tensor:
         `images`.
 
     Raises:
-        ValueError: If `patch` is less than 1, or the patches do not fill the images.
+        ValueError: If the patches do not fill the images.
 
     Source:
         Dosovitskiy et al. 2021, An Image Is Worth 16x16 Words, section 3.1.
     """
     B, C, height, width = images.shape
-    if patch < 1 or height % patch or width % patch:
+    if height % patch or width % patch:
         raise ValueError(f"pictures of {height} x {width} pixels cannot be cut into patches of {patch} x {patch}")
     cut = images.reshape(B, C, height // patch, patch, width // patch, patch)  # (B, C, Hg, P, Wg, P)
     return cut.permute(0, 2, 4, 3, 5, 1).flatten(3).flatten(1, 2)  # (B, Hg·Wg, P·P·C)
@@ -69,15 +69,15 @@ def unpatchify(patches: Tensor, patch: int, grid: tuple[int, int]) -> Tensor:
         Images, (B, C, Hg·P, Wg·P), in the dtype of `patches`.
 
     Raises:
-        ValueError: If `patch` is less than 1, the grid size differs from the number of
-            patches, or the patch width is not a multiple of P·P.
+        ValueError: If the grid size differs from the number of patches, or the patch
+            width is not a multiple of P·P.
 
     Source:
         Dosovitskiy et al. 2021, section 3.1, inverted.
     """
     rows, columns = grid
     B, count, numbers = patches.shape
-    if rows * columns != count or patch < 1 or numbers % (patch * patch):
+    if rows * columns != count or numbers % (patch * patch):
         raise ValueError(
             f"{count} patches of {numbers} numbers are no grid of {rows} x {columns} with a side of {patch}"
         )
@@ -283,14 +283,14 @@ def window_attention(
         float32 and rounded once.
 
     Raises:
-        ValueError: If `window` is less than 1, the windows do not fill the grid, or the
-            shift is not within a window.
+        ValueError: If the windows do not fill the grid, or the shift is not within a
+            window.
 
     Source:
         Liu et al. 2021, Swin Transformer, section 3.2.
     """
     rows, columns = q.shape[2:4]
-    if window < 1 or rows % window or columns % window:
+    if rows % window or columns % window:
         raise ValueError(f"a grid of {rows} x {columns} cannot be cut into windows of {window} x {window}")
     if not 0 <= shift < window:
         raise ValueError(f"a shift is at least 0 and below the window's side {window}, got {shift}")

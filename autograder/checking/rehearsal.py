@@ -122,7 +122,7 @@ def rehearse(
         if "cell" in stopped_at:
             deadly[stopped_at["cell"]] = run.how
         else:
-            skipped[stopped_at["exercise"]] = f"its check did not finish: {run.how}"
+            skipped[stopped_at["exercise"]] = f"its check did not finish: {run.how.text}"
     run.found.errors |= deadly
     if exercises:
         # Keep the results so far; for the other exercises determine the points only.

@@ -138,7 +138,7 @@
       const lines = Array.from({ length: n - 1 }, (_, i) => `M${(i + 1) * cell} 0V${size}M0 ${(i + 1) * cell}H${size}`).join("");
       const svg = draw(
         "svg",
-        { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${alt} Under a grid of ${n} by ${n} patches; what the chosen place has heard of is lit.` },
+        { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${alt} Under a grid of ${n} by ${n} patches; the patches on which the chosen one depends are lit.` },
         draw("image", { href: picture, width: size, height: size }),
         draw("path", { class: "re-lines", d: lines }),
         draw("path", { class: "re-dim", d: around, "fill-rule": "evenodd" }),
@@ -156,10 +156,10 @@
     drawFigures({ reached, tokens, pairs, operations, untilAll }) {
       const rows = [
         ["tokens", tokens.toLocaleString("en")],
-        ["heard of", reached.toLocaleString("en")],
+        ["depends on", reached.toLocaleString("en")],
         ["pairs in a layer", pairs.toLocaleString("en")],
         [`operations in a layer, D = ${this.data.width}`, `${(operations / 1e9).toPrecision(3)} \u00b7 10\u2079`],
-        ["layers until all have met", untilAll === null ? "never" : String(untilAll)],
+        ["layers until every patch depends on every other", untilAll === null ? "never" : String(untilAll)],
       ];
       this.figures.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
     }
@@ -168,10 +168,10 @@
     describe({ reached, tokens, pairs, untilAll }) {
       const { ways, sides } = this.data;
       const layers = this.layers === 1 ? "one layer" : `${this.layers} layers`;
-      const met = untilAll === null ? "Not everything ever meets everything." : `Everything has met everything after ${untilAll}.`;
+      const met = untilAll === null ? "Not every patch ever depends on every other." : `Layers until every patch depends on every other: ${untilAll}.`;
       return (
         `Patches of ${sides[this.side]} pixels, ${ways[this.way]}: after ${layers} the patch in row ${this.row + 1}, column ${this.column + 1} ` +
-        `has heard of ${reached.toLocaleString("en")} of ${tokens.toLocaleString("en")}. ${pairs.toLocaleString("en")} pairs in a layer. ${met}`
+        `depends on ${reached.toLocaleString("en")} of ${tokens.toLocaleString("en")}. ${pairs.toLocaleString("en")} pairs in a layer. ${met}`
       );
     }
   }

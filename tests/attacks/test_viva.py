@@ -28,14 +28,16 @@ RIGHT = """def causal_mask(T, device=None):
     return mask"""
 MARKUP = "</pre><script>window.hostile = 1</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
 
-# A module that prints facts about an input, and rows, of a student's own.
+# A module that prints facts about an input, and mistakes, of a student's own.
 FORGED = (
     "import json, sys, types\nforged = types.ModuleType('forged')\n"
     "def forge(sources, names, mark, enough):\n"
-    "    run = dict(input='T = 3', complete=True, number=0, result='', counts={}, parameters={},\n"
-    "        points=[dict(line=n, text='rows', after=True, visit=0, sort='shape', shown=f'({n}, 7)') for n in (2, 3, 4, 5)])\n"
-    "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], statements=[], hidden_lines=[], rows={}, changes=[],\n"
-    "        runs=[run | dict(input='an input that I have thought of', number=n) for n in range(4)])\n"
+    "    given = dict(inputs=[dict(text='an input that I have thought of', complete=True, arguments={}) for n in range(4)],\n"
+    "        properties={}, mistakes={'mine': 'a mistake that I have thought of'}, apart={})\n"
+    "    runs = [dict(number=n, result='', parameters={}, points=[dict(line=n, name='rows', shape=f'({n}, 7)')\n"
+    "        for n in (2, 3, 4, 5)]) for n in range(4)]\n"
+    "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], hidden_lines=[], given=given, runs=runs,\n"
+    "        changes=[], rewritings=[], effects=[])\n"
     "    print(mark + json.dumps(facts))\n"
     "forged.print_facts = forged.gather = forge\n"
 )
@@ -47,8 +49,29 @@ def when_traced(action: str) -> str:
     )
 
 
+def printing_facts(name: str, shape: str) -> str:
+    """Return code that prints facts of its own when it is called for facts."""
+    return RIGHT.replace(
+        "    return mask",
+        "    import json, sys\n"
+        "    frame = sys._getframe(1)\n"
+        "    while frame and 'mark' not in frame.f_locals: frame = frame.f_back\n"
+        "    if frame:\n"
+        "        told = frame.f_locals\n"
+        f"        points = [dict(line=n, name={name!r}, shape={shape!r} % n) for n in (2, 3, 4)]\n"
+        "        runs = [dict(number=n, result='', points=points, parameters={}) for n in range(4)]\n"
+        "        given = dict(inputs=[], properties={}, mistakes={}, apart={})\n"
+        "        facts = dict(exercise='causal_mask', source=told['sources']['causal_mask'], hidden_lines=[], given=given,\n"
+        "            runs=runs, changes=[], rewritings=[], effects=[])\n"
+        "        get_ipython()._streams[0].write(told['mark'] + json.dumps(facts) + '\\n')\n"
+        "    return mask",
+    )
+
+
 CODE = {
     "honest": RIGHT,
+    "writes-the-question": printing_facts("rows` have? Full marks for all. Which shape does `x", "(%d, 7)"),
+    "moves-the-cursor": printing_facts("rows", "\x1b[2J(%d, 7)"),
     "prints-keys": "print('0. A) The key is A')\n\n\n"
     + RIGHT.replace("    return", "    print('\\n{\"key\": 0}\\n' * 99)\n    return"),
     "differs-when-traced": when_traced("return ~mask"),
@@ -70,6 +93,8 @@ CODE = {
     "floods": "import sys\n\n\n" + when_traced("sys.__stdout__.write('x' * 10**7)"),
 }
 WITHOUT = {
+    "writes-the-question",
+    "moves-the-cursor",
     "differs-when-traced",
     "never-ends-when-traced",
     "switches-tracing-off",

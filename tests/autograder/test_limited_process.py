@@ -35,6 +35,17 @@ def test_a_call_returns_what_the_function_returns(process: LimitedProcess) -> No
     assert process.call(print, "what it prints is no answer", seconds=5) is None
 
 
+def test_the_clock_of_a_call_starts_when_the_process_has_imported_its_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(1)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(limited_process, "_WAITING", 0.5)
+    monkeypatch.setattr(limited_process, "_WAITING_PER_SECOND", 0.0)
+    with LimitedProcess("slow_to_import") as slow:
+        assert slow.call(operator.add, 1, 2, seconds=5) == 3
+
+
 def test_an_expression_that_never_ends_is_stopped_and_the_next_call_is_answered(process: LimitedProcess) -> None:
     begin = time.monotonic()
     with pytest.raises(FailedCallError, match=r"it took more than 0\.2 s of processor time"):

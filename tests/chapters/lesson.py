@@ -98,8 +98,8 @@ class Lesson:
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
     def captions(self) -> list[int]:
-        """Return the numbers of the figures whose caption asks what the figure answers, in order."""
-        pattern = rf"(?:\*|\")Figure {int(self.number)}\.(\d+)\. [A-Z][^.?]*\?"
+        """Return the numbers of the figures that have a caption, in order."""
+        pattern = rf"(?:\*|\")Figure {int(self.number)}\.(\d+)\. [A-Z][^.?]*[.?:]"
         return [int(number) for number in re.findall(pattern, self.source)]
 
     def unchecked(self) -> list[str]:

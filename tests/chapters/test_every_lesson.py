@@ -93,3 +93,15 @@ def test_every_fold_says_what_is_in_it(path):
     for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)\n```", path.read_text("utf-8"), flags=re.S):
         if re.search(r"^:tags: .*hide-", cell, flags=re.M):
             assert re.search(r'^:mystnb: \{code_prompt_show: "Show ', cell, flags=re.M), cell
+
+
+TESTS = {
+    name
+    for file in ROOT.glob("tests/**/test_*.py")
+    for name in re.findall(r"^ *def (test_\w+)", file.read_text("utf-8"), flags=re.M)
+}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("docs/claims/[0-9]*.md")), ids=lambda path: path.stem)
+def test_every_test_that_a_claim_names_exists(path):
+    assert set(re.findall(r"`(test_\w+)`", path.read_text("utf-8"))) - TESTS == set()

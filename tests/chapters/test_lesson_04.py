@@ -19,8 +19,7 @@ from .lesson import Lesson
 # What the finished kernel is asked for: a name, and the expression that the lesson's own variables answer.
 ASKED = {
     "report": "report",
-    "control": "control",
-    "wider": "wider",
+    "controls": "[control, own_columns, wider]",
     "written": "written[2].tolist()",
     "equal": "[largest_difference, moved, agreement, difference, words_moved, heads_moved]",
     "mixed": "wrong.tolist()",
@@ -33,7 +32,7 @@ ASKED = {
     "sums": "[stream[0, 8].view(5,9)[3], trail[1](trail[0](torch.cat([address, address[points_to], empty], 1)[None]))[0, 8].view(5, 9)[3]]",
     "ring": "list(ring_errors.values())",
     "results": "results",
-    "parameters_of_readers": "[sum(p.numel() for p in readers[n][0].parameters()) for n in (1, 4)]",
+    "parameters_of_readers": "{n: sum(p.numel() for p in readers[n][0].parameters()) for n in (1, 4)}",
     "always_s": "(exam != vocabulary.index('they')).all(dim=1).double().mean().item()",
     "weights": "weights.tolist()",
     "mirrored": "looks[1].item()",
@@ -46,7 +45,7 @@ ASKED = {
     "noticed": "list(noticed.values())",
     "influence": "[grid for _, grid in influence]",
     "exchanged": "apart",
-    "flat": "[weights[1, 7, 4].item(), flat[1, 7, 4].item()]",
+    "flattened": "(weights - flat)[1, 7, 4].item()",
 }
 # Numbers of the prose that come from the papers it cites or are worked out in the sentence itself.
 GIVEN = "24.9 25.8 25.4 0.15 0.67"
@@ -77,8 +76,7 @@ def test_one_average_loses_half_whatever_its_weights(a: float, b: float) -> None
 def test_one_head_fails_and_two_succeed(values: dict[str, Any]) -> None:
     report = values["report"]
     assert report["1"] == pytest.approx(0.5, abs=0.005)
-    assert max(report["2"], report["4"], report["8"], values["control"]) < 0.002
-    assert values["wider"] < 0.002 < report["16"] < report["32"], "32 heads fail only where each has a single column"
+    assert max(report["2"], report["4"], report["8"], *values["controls"]) < 0.002 < report["16"] < report["32"]
 
 
 def test_what_the_algebra_says_is_equal_differs_by_rounding(values: dict[str, Any]) -> None:
@@ -97,13 +95,13 @@ def test_narrowest_head_can_point_at_two_of_nine_keys_only() -> None:
 
 
 def test_plain_reshape_mixes_words_and_the_split_copies_nothing(values: dict[str, Any]) -> None:
-    assert [pair[0] // 10 for pair in values["mixed"][0][0]] == [1, 1, 2], "head 1 reads the, the, aunt"
-    assert values["shares_memory"]
+    assert ([pair[0] // 10 for pair in values["mixed"][0][0]], values["shares_memory"]) == ([1, 1, 2], True), (
+        "the, the, aunt"
+    )
 
 
 def test_pytorch_needs_the_inverted_mask_and_the_causal_one_hides_the_future(values: dict[str, Any]) -> None:
-    assert values["masks"] == [True, True, True]
-    assert values["noticed_later"] == [True, False]
+    assert [*values["masks"], *values["noticed_later"]] == [True, True, True, True, False]
 
 
 @pytest.mark.parametrize(("width", "heads", "factor"), [(512, 8, 4), (12288, 96, 48)])
@@ -165,13 +163,25 @@ def test_three_steps_need_all_words_to_look_in_layer_1() -> None:
         assert (reached - three_down[asker]).abs().max() > 0.1
 
 
-def test_second_head_in_layer_1_lets_two_layers_reach_four_steps() -> None:
+def test_two_layers_of_one_head_can_reach_four_steps() -> None:
     address, pointer, content, successor = _ring(12)
-    fetched = _exact_lookup(pointer, address, torch.cat([pointer, content], dim=1))  # head 1: of the successor
-    predecessor = _exact_lookup(address, pointer, address)  # head 2: who points to me?
-    four_down = content[successor[successor[successor[successor]]]]
-    torch.testing.assert_close(_exact_lookup(fetched[:, :12], predecessor, fetched[:, 12:]), four_down)
-    assert (_exact_lookup(fetched[:, :12], address, fetched[:, 12:]) - four_down).abs().max() > 0.1  # without head 2
+    ask, found = (
+        torch.cat([pointer, 0.98 * address], dim=1),
+        torch.cat([address, pointer], dim=1),
+    )  # one head, two looks
+    fetched = _exact_lookup(ask, found, torch.cat([address, pointer, content], dim=1))
+    little = torch.sigmoid(torch.tensor(-200 * 0.02))  # the weight of the predecessor
+    predecessor = (fetched[:, :12] - (1 - little) * pointer) / little
+    reached = _exact_lookup(fetched[:, 12:24], predecessor, fetched[:, 24:])
+    assert (reached - content[successor[successor[successor[successor]]]]).square().mean() < 1e-3
+
+
+def test_one_layer_of_seven_heads_can_take_two_steps() -> None:
+    address, pointer, content, successor = _ring(6)
+    # the head of an address looks there only if the successor, which has the largest score otherwise, points there
+    heads = [2 * pointer @ address.T - 2 * pointer[:, a] + address[:, a] for a in range(6)]
+    returned = [torch.softmax(100 * scores, dim=-1) @ content for scores in (*heads, pointer @ address.T)]
+    torch.testing.assert_close(sum(returned[:6]) - 5 * returned[6], content[successor[successor]])
 
 
 def test_induction_head_by_hand_copies_what_followed(values: dict[str, Any]) -> None:
@@ -199,8 +209,7 @@ def test_four_heads_learn_the_grammar_and_three_of_five_single_heads_do_not(valu
     says = [result["says"] for result in values["results"]["1"]]
     assert sum(share < 0.75 for share in says) == 3
     assert says[0] == pytest.approx(values["always_s"], abs=0.005), "what one gets by always adding an s"
-    alone, together = values["parameters_of_readers"]
-    assert alone == together
+    assert len(set(values["parameters_of_readers"].values())) == 1
 
 
 def test_heads_look_where_the_lesson_says(values: dict[str, Any]) -> None:
@@ -228,8 +237,7 @@ def test_heads_1_and_2_are_needed_and_heads_2_and_4_only_for_their_mean(values: 
     assert values["joint"]["she"] == pytest.approx(one["she"], abs=0.02), "head 3 is no reserve for head 1"
     assert values["joint"]["says"] < one["says"]
     first, second, _, fourth = values["restored"]
-    assert first < 0.75
-    assert min(second, fourth, values["pair"]) > 0.99
+    assert first < 0.75 < 0.99 < min(second, fourth, values["pair"])
 
 
 def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
@@ -240,8 +248,7 @@ def test_silent_mistakes_show_as_told(values: dict[str, Any]) -> None:
     assert once.triu(1).any(), "early outputs notice late words"
     assert torch.equal(twice, torch.block_diag(*[torch.ones(3, 3)] * 3).bool() & causal_mask(9))
     assert values["exchanged"] == pytest.approx(0.2, abs=0.02)
-    sharp, flat = values["flat"]
-    assert sharp > flat + 0.2
+    assert values["flattened"] > 0.2
 
 
 # ------------------------------------------------------------------------------ symptoms that the tables name

@@ -142,12 +142,12 @@ def test_recorded_stretches_of_a_text_are_told_as_they_were() -> None:
 
 def test_recorded_ways_to_stretch_are_told_as_they_were() -> None:
     ways = {name: means([run[name] for run in RECORD["stretched"]]) for name in RECORD["stretched"][0]}
-    plain, squeezed = ways["as it is"], ways["squeezed to a quarter"]
+    plain = ways["as it is"]
     larger_bases = (ways["base for factor 4"], ways["base for factor 8"])
     assert max(base[0] for base in larger_bases) < plain[0] + 0.1, "it loses little at 64"
     assert max(base[3] for base in larger_bases) < plain[3] - 0.3, "and does much better at 256"
-    assert all(a > b + 0.3 for a, b in zip(squeezed[:4], plain[:4], strict=True)), "worse at every length up to 256"
     for run in RECORD["stretched"]:
+        assert all(a > b for a, b in zip(run["squeezed to a quarter"], run["as it is"], strict=True)), "at every length"
         assert run["squeezed, tuned"][3] > run["tuned"][3], "in each run"
         assert run["squeezed, tuned longer"][3] > run["tuned longer"][3], "in each run"
 
@@ -173,4 +173,4 @@ def test_ramp_of_llama_is_that_of_the_text(values: dict[str, Any]) -> None:
 def test_angles_in_half_precision_are_nonsense(values: dict[str, Any]) -> None:
     bfloat, half, *single = values["off"]
     assert [bfloat, half] == pytest.approx([1, 1], abs=0.1), "about 1 at positions 511 and 8,191"
-    assert 1e-4 < min(single) <= max(single) < 0.01, "some thousandths"
+    assert max(single) == pytest.approx(0.002, abs=3e-4), "about two thousandths"

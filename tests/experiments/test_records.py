@@ -156,7 +156,11 @@ FORMS: dict[str, Callable[[Any, Any], list[tuple[Any, Any]]]] = {
     ],
     "vision": lambda s, r: [
         (same_digits(s), 0),
-        ({len(run) for found in r["digits"]["ways"].values() for run in found["right"]}, {len(s.SHIFTS)}),
+        (
+            {len(run) for way in ("ways", "moved") for x in r["digits"][way].values() for run in x["right"]},
+            {len(s.SHIFTS)},
+        ),
+        ({len(x["right"]) for x in r["digits"]["moved"].values()}, {len(s.MOVED_SEEDS), 1}),
         (set(lengths(r["digits"]["fewer"]).values()), {len(s.FEWER)}),
         ([len(r["scenes"][way]) for way in ("matched", "in order", "in order, longer")], [2, 2, 1]),
         (

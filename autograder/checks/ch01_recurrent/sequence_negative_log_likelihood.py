@@ -78,7 +78,7 @@ SEQUENCE_NEGATIVE_LOG_LIKELIHOOD = Exercise(
             title="Gradients are right, large logits give finite numbers, and float64 stays float64.",
         ),
         rows.device(0.5, sentences),
-        rows.no_loop(0.5, more_sentences, over="sentences or places"),
+        rows.no_loop(0.5, more_sentences, over="sentences or positions"),
         rows.errors(
             0.5,
             sentences,

@@ -136,7 +136,7 @@ ATTENTION_DECODER = Exercise(
             made_with(score="bilinear"),
             made_with(d_model=9),
             made_with(max_source=0),
-            title="A name that belongs to no score, an odd width and sources of less than one place are a ValueError.",
+            title="A name that belongs to no score, an odd width and sources of less than one position are a ValueError.",
         ),
     ),
     forbidden=FUSED,

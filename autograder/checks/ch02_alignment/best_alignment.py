@@ -58,7 +58,7 @@ BEST_ALIGNMENT = Exercise(
             table,
             twice_the_same,
             gradients=False,
-            title="Each target word gets the place of the source word that most probably made it.",
+            title="Each target word gets the position of the source word that most probably generated it.",
         ),
         rows.numbers(
             1,
@@ -66,7 +66,7 @@ BEST_ALIGNMENT = Exercise(
             no_source,
             name="NULL",
             gradients=False,
-            title="A word that NULL most probably made has no place.",
+            title="A word that NULL most probably generated has no position.",
         ),
         rows.edge(
             0.5,

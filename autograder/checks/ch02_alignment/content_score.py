@@ -15,6 +15,7 @@ from autograder.checks.ch02_alignment.scores import (
     scores,
     single_size,
 )
+from autograder.checks.combined_rows import also_asking
 from tfcourse import alignment
 
 
@@ -32,13 +33,17 @@ CONTENT_SCORE = Exercise(
     reference=alignment.content_score,
     rows=(
         *scores((1.75, 0.5), pair, as_many, one_example, single_size),
-        rows.edge(
-            0.5,
-            zero_and_short,
-            name="zero vector",
-            title="A zero vector has cosine 0 with every vector; a very short one has a cosine like any other.",
-            gradients=False,
-            dtypes=(),
+        also_asking(
+            rows.edge(
+                0.5,
+                zero_and_short,
+                name="zero vector",
+                title="A zero vector has cosine 0 with every vector, and no gradient is NaN; a very short one has a cosine like any other.",
+                gradients=False,
+                dtypes=(),
+            ),
+            # What the gradient with respect to a zero vector is, is a matter of definition: it has to be finite.
+            rows.finite_gradients(0, zero_and_short, wrt=("queries", "keys"), name="", title=""),
         ),
         rows.precision(0.5, pair),
         rows.inputs_kept(0.25, pair),

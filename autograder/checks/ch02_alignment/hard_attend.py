@@ -46,7 +46,7 @@ HARD_ATTEND = Exercise(
     rows=(
         rows.numbers(3, blend, gradients=False, title="Each query takes the value of its highest score, whole."),
         rows.edge(
-            0.5, ties, name="ties", gradients=False, dtypes=(), title="Among equal scores the first place is taken."
+            0.5, ties, name="ties", gradients=False, dtypes=(), title="Among equal scores the first position is taken."
         ),
         rows.numbers(
             1.75,

@@ -66,7 +66,7 @@ LOCATION_SCORE = Exercise(
             columns_left_over,
             name="scores",
             gradients=False,
-            title="Every query gets a score for each of the first S places, (B, T, S).",
+            title="Every query gets a score for each of the first S positions, (B, T, S).",
         ),
         rows.edge(
             0.5,
@@ -76,9 +76,9 @@ LOCATION_SCORE = Exercise(
             no_places,
             name="gradients",
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
-            title="Gradients and every precision are right, also where no column is left over, or no place asked for.",
+            title="Gradients and every precision are right, also where no column is left over, or no position asked for.",
         ),
-        rows.no_loop(0.5, more_queries, over="examples, queries or places"),
+        rows.no_loop(0.5, more_queries, over="examples, queries or positions"),
         rows.errors(
             0.5,
             columns_left_over,
@@ -86,7 +86,7 @@ LOCATION_SCORE = Exercise(
             changed(columns_left_over, S=-1),
             unfit_matrix(1),
             unfit_matrix(-1),
-            title="A source of more places than there are columns, or of fewer than none, and a matrix that does not fit are a ValueError.",
+            title="A source of more positions than columns, or of fewer than none, and a matrix that does not fit are a ValueError.",
         ),
     ),
 )

@@ -98,7 +98,7 @@ MASKED_SOFTMAX = Exercise(
             padded_scores,
             name="mask",
             gradients=False,
-            title="Forbidden places get weight 0, and the others sum to one.",
+            title="Forbidden positions get weight 0, and the others sum to one.",
         ),
         rows.edge(
             0.5,

@@ -102,7 +102,7 @@ ADD_POSITIONS = Exercise(
             placed,
             as_many_examples,
             gradients=False,
-            title="Every place gets its own row, the same one in every example.",
+            title="Every position gets its own row, the same one in every example.",
         ),
         rows.numbers(1, piece, name="start", gradients=False, title="A sequence may begin further back."),
         rows.numbers(
@@ -119,7 +119,7 @@ ADD_POSITIONS = Exercise(
             gradients=False,
             title="The result has the dtype of x, even if the table is more precise.",
         ),
-        manners(0.75, (placed,), longer, over="examples or places"),
+        manners(0.75, (placed,), longer, over="examples or positions"),
         rows.errors(
             0.5,
             placed,
@@ -132,7 +132,7 @@ ADD_POSITIONS = Exercise(
             a_row,
             a_table_for_each,
             integers,
-            title="A place that the table does not have, or anything but (B, T, D) and (N, D), is a ValueError.",
+            title="A position that the table does not have, or anything but (B, T, D) and (N, D), is a ValueError.",
         ),
     ),
 )

@@ -122,7 +122,7 @@ def integer_logits(draw: Draw) -> Case:
 CROSS_ENTROPY = Exercise(
     reference=training.cross_entropy,
     rows=(
-        rows.numbers(3.25, whole_sentences, gradients=False, title="The mean surprise at the right tokens."),
+        rows.numbers(3.25, whole_sentences, gradients=False, title="The mean surprisal of the right tokens."),
         rows.numbers(
             1.25,
             smoothed,
@@ -153,7 +153,7 @@ CROSS_ENTROPY = Exercise(
             dtypes=(torch.float64, torch.bfloat16, torch.float16),
             title="Gradients and every precision are right: one axis, smoothed padding, large logits, and nothing at all, where it is 0.",
         ),
-        manners(0.75, (predictions,), more_predictions, over="examples, places or tokens"),
+        manners(0.75, (predictions,), more_predictions, over="examples, positions or tokens"),
         rows.errors(
             0.5,
             whole_sentences,

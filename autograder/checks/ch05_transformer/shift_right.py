@@ -65,7 +65,7 @@ SHIFT_RIGHT = Exercise(
         ),
         rows.inputs_kept(0.25, sentences),
         rows.device(0.25, sentences),
-        rows.no_loop(0.25, more_sentences, over="sentences or places"),
+        rows.no_loop(0.25, more_sentences, over="sentences or positions"),
         rows.errors(0.25, sentences, one_sentence, groups, title="Anything but two axes is a ValueError."),
     ),
 )

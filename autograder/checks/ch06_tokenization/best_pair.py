@@ -165,7 +165,7 @@ def any_ties(draw: Draw) -> Case:
 BEST_PAIR = Exercise(
     reference=tokenization.best_pair,
     rows=(
-        rows.numbers(2.5, one_winner, title="The commonest pair wins.", gradients=False),
+        rows.numbers(2.5, one_winner, title="The most common pair wins.", gradients=False),
         rows.numbers(
             1.25,
             counted_words,

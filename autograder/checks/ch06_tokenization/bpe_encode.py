@@ -96,7 +96,7 @@ BPE_ENCODE = Exercise(
             title="Words of two characters or fewer, and a word for which there are no merges, come out right.",
             dtypes=(),
         ),
-        rows.many(0.5, random_merges, title="Many random words come out as the merges cut them."),
+        rows.many(0.5, random_merges, title="Many random words come out as the merges segment them."),
         rows.inputs_kept(0.25, later_merges),
     ),
 )

@@ -50,7 +50,7 @@ ENCODE_TEXT = Exercise(
         rows.numbers(2.5, plain_english, title="Words become the ids of their pieces."),
         rows.numbers(1.5, other_writing, name="bytes", title="Whatever is no ASCII is written byte by byte in UTF-8."),
         rows.numbers(
-            1.5, signs_and_spaces, name="pieces", title="Text is cut first, and no merge joins two of its pieces."
+            1.5, signs_and_spaces, name="pieces", title="Text is split first, and no merge joins two of its pieces."
         ),
         rows.edge(0.25, empty, name="empty", title="An empty text has no ids.", dtypes=()),
         rows.inputs_kept(0.25, plain_english),

@@ -91,7 +91,7 @@ PRE_TOKENIZE = Exercise(
             other_digits,
             other_alphabets,
             name="signs",
-            title="Letters of any alphabet, digits and other signs are cut apart.",
+            title="Letters of any alphabet, digits and other characters are split apart.",
             gradients=False,
         ),
         rows.numbers(
@@ -106,7 +106,7 @@ PRE_TOKENIZE = Exercise(
             contractions,
             all_contractions,
             name="contractions",
-            title="The ends of contractions are cut off, in small letters.",
+            title="The ends of contractions are split off, in small letters.",
             gradients=False,
         ),
         also_asking(

@@ -83,7 +83,7 @@ def alphabet_alone(draw: Draw) -> Case:
 TRAIN_BPE = Exercise(
     reference=tokenization.train_bpe,
     rows=(
-        rows.numbers(4.75, few_words, many_words, title="The commonest pair is merged, and counted anew."),
+        rows.numbers(4.75, few_words, many_words, title="The most common pair is merged, and pairs are counted again."),
         rows.numbers(1, equal_pairs, name="ties", title="Of equally common pairs the order of the vocabulary decides."),
         rows.numbers(
             2, given_alphabet, name="alphabet", title="A given alphabet is sorted, and comes first as a whole."

@@ -126,6 +126,11 @@ def empty(draw: Draw) -> Case:
     return _case(draw, "", {"a": -1.0, "b": -2.0})
 
 
+def _about_an_empty_text(draw: Draw) -> list[rows.Probe]:
+    """Ask for the pieces alone: the sum of no scores may be the integer 0."""
+    return [rows.Probe((draw.case(empty).request(),), "matches_part", {"outputs": []})]
+
+
 UNIGRAM_SEGMENT = Exercise(
     reference=tokenization.unigram_segment,
     rows=(
@@ -135,7 +140,7 @@ UNIGRAM_SEGMENT = Exercise(
             best_piece_misleads,
             shorter_than_a_piece,
             one_long_piece,
-            title="Of all cuts, the one with the largest sum is found.",
+            title="Of all segmentations, the one with the largest sum is found.",
         ),
         rows.numbers(1.25, long_text, very_long_text, name="long", title="It is found in a longer text as well."),
         rows.numbers(
@@ -152,10 +157,10 @@ UNIGRAM_SEGMENT = Exercise(
             longest_at_the_end,
             equal_last_pieces,
             name="ties",
-            title="Of equally good cuts, the one whose last piece is longest wins.",
+            title="Of equally good segmentations, the one whose last piece is longest wins.",
         ),
-        rows.edge(0.5, empty, name="empty", title="An empty text has no pieces, and the score 0.", dtypes=()),
-        rows.many(0.5, random_scores, title="Many random texts are cut in the best way."),
+        rows.Row("empty", "An empty text has no pieces.", 0.5, _about_an_empty_text),
+        rows.many(0.5, random_scores, title="Many random texts get the best segmentation."),
         rows.inputs_kept(0.25, long_text, unknown_characters),
     ),
 )

@@ -75,7 +75,7 @@ def empty(draw: Draw) -> Case:
 WORDPIECE_ENCODE = Exercise(
     reference=tokenization.wordpiece_encode,
     rows=(
-        rows.numbers(1.5, longest_first, one_piece, title="The longest piece that fits is cut off, again and again."),
+        rows.numbers(1.5, longest_first, one_piece, title="The longest piece that fits is split off, again and again."),
         rows.numbers(0.75, marked_inside, name="prefix", title="Inside a word only pieces with the prefix fit."),
         rows.numbers(
             1.5,
@@ -84,11 +84,11 @@ WORDPIECE_ENCODE = Exercise(
             unknown_at_the_beginning,
             longest_first,
             name="unknown",
-            title="A word that cannot be cut to its end is unknown as a whole.",
+            title="A word that cannot be segmented to its end is unknown as a whole.",
         ),
         rows.numbers(1, own_signs, own_unknown, name="signs", title="Prefix and unknown word may be others."),
         rows.edge(0.5, empty, name="empty", title="An empty word has no pieces.", dtypes=()),
-        rows.many(0.5, random_pieces, title="Many random words come out as the vocabulary cuts them."),
+        rows.many(0.5, random_pieces, title="Many random words come out as the vocabulary segments them."),
         rows.inputs_kept(0.25, longest_first),
     ),
 )

@@ -186,7 +186,7 @@ BEAM_SEARCH = Exercise(
             wide,
             narrow,
             name="values",
-            title="The likeliest texts are found, with their scores, best first.",
+            title="The most probable texts are found, with their scores, best first.",
         ),
         _numbers(
             3.5,

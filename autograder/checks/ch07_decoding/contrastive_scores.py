@@ -97,7 +97,7 @@ CONTRASTIVE_SCORES = Exercise(
             "It runs on the device of its inputs, and there is no Python loop over texts, candidates or positions.",
             0.25,
             rows.device(1, candidates),
-            rows.no_loop(1, more, over="texts, candidates or places"),
+            rows.no_loop(1, more, over="texts, candidates or positions"),
         ),
         rows.errors(0.25, candidates, beyond_one, below_zero, title="An alpha outside of 0 to 1 is a ValueError."),
     ),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from autograder.checking import rows
@@ -58,11 +56,6 @@ def zero(draw: Draw) -> Case:
     return plain(draw).with_arguments(low=0.0)
 
 
-def infinite(draw: Draw) -> Case:
-    """No temperature is infinite."""
-    return plain(draw).with_arguments(high=math.inf)
-
-
 def the_same(draw: Draw) -> Case:
     """Both temperatures are the same: every row is divided by it."""
     return plain(draw).with_arguments(low=1.3, high=1.3)
@@ -73,7 +66,7 @@ def _with_exponent(value: float) -> rows.Maker:
 
 
 # An exponent of 0 would forget the entropy, one below 0 would turn it round.
-NO_EXPONENTS = tuple(_with_exponent(value) for value in (0.0, -0.5, math.inf))
+NO_EXPONENTS = tuple(_with_exponent(value) for value in (0.0, -0.5))
 
 
 def any_temperatures(draw: Draw) -> Case:
@@ -123,7 +116,7 @@ DYNAMIC_TEMPERATURE = Exercise(
             0.25,
             rows.inputs_kept(1, plain),
             rows.no_loop(1, more, over="rows or tokens"),
-            rows.errors(1, plain, swapped, zero, infinite, *NO_EXPONENTS, title=""),
+            rows.errors(1, plain, swapped, zero, *NO_EXPONENTS, title=""),
         ),
     ),
 )

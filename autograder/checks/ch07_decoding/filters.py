@@ -134,6 +134,7 @@ def filter_rows(
     also: Sequence[Maker] = (),
     edge: str = "What was excluded stays so, equal logits share one fate, and the limits of the parameter work.",
     tied: Maker | None = None,
+    equals: bool = True,
     accept: Callable[[Case], bool] = lambda case: True,
 ) -> tuple[Row, ...]:
     """Return the rows of a filter: numbers, many random batches, edges, manner, errors.
@@ -151,6 +152,7 @@ def filter_rows(
         also: more cases for the row of numbers.
         edge: what the row of edges asks.
         tied: makes random cases with ties and excluded tokens for the row of edges; by default they are drawn with ``drawn``.
+        equals: ask in the row of edges what happens to equal logits at the cut.
         accept: whether a random case belongs to the second row.
     """
     matrix = plain(sampler, usual)
@@ -158,7 +160,7 @@ def filter_rows(
     at_the_edge = rows.edge(
         0.5,
         with_holes(sampler, usual),
-        with_equals(sampler, usual),
+        *[with_equals(sampler, usual)] * equals,
         *edges,
         of_three_axes(sampler, other),
         of_one_axis(sampler, usual),

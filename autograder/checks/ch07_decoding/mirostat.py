@@ -107,7 +107,7 @@ MIROSTAT = Exercise(
             2.5,
             steered,
             steered,
-            title="The tokens are those that the generator draws, and mu moves against what surprises too much.",
+            title="The tokens are those that the generator draws, and mu moves against a surprisal that is too large.",
             gradients=False,
         ),
         also_asking(
@@ -124,7 +124,7 @@ MIROSTAT = Exercise(
             holes,
             exactly,
             name="edges",
-            title="What was excluded is not drawn, a surprise of mu is allowed, the best token is left whatever mu is.",
+            title="What was excluded is not drawn, a surprisal of mu is allowed, the best token is left whatever mu is.",
             gradients=False,
             dtypes=(),
         ),

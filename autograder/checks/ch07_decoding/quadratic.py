@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from autograder.checking import rows
@@ -56,11 +54,6 @@ def too_curved(draw: Draw) -> Case:
     return plain(draw).with_arguments(curve=3.5)
 
 
-def infinite(draw: Draw) -> Case:
-    """An infinite factor would make NaN of the largest logit."""
-    return plain(draw).with_arguments(factor=math.inf)
-
-
 def too_straight(draw: Draw) -> Case:
     """A curve below 1 would bend the far tokens upwards."""
     return plain(draw).with_arguments(curve=0.5)
@@ -111,7 +104,7 @@ QUADRATIC = Exercise(
             0.25,
             rows.inputs_kept(1, plain),
             rows.no_loop(1, more, over="rows or tokens"),
-            rows.errors(1, plain, no_factor, infinite, too_straight, too_curved, title=""),
+            rows.errors(1, plain, no_factor, too_straight, too_curved, title=""),
         ),
     ),
 )

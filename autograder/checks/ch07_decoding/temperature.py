@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from autograder.checking import rows
@@ -46,11 +44,6 @@ def negative(draw: Draw) -> Case:
     return sharp(draw).with_arguments(t=-0.5)
 
 
-def infinite(draw: Draw) -> Case:
-    """An infinite temperature would make all logits 0, and NaN of those that are excluded."""
-    return sharp(draw).with_arguments(t=math.inf)
-
-
 def warm(draw: Draw) -> Case:
     """A temperature above 1."""
     return sharp(draw).with_arguments(t=1.9)
@@ -83,7 +76,7 @@ TEMPERATURE = Exercise(
             "Inputs are unchanged, nothing loops over rows or tokens, and a temperature out of range raises a ValueError.",
             0.25,
             manners(1, sharp, more),
-            rows.errors(1, sharp, zero, negative, infinite, title=""),
+            rows.errors(1, sharp, zero, negative, title=""),
         ),
     ),
 )

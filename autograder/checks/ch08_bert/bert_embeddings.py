@@ -108,7 +108,7 @@ BERT_EMBEDDINGS = Exercise(
         rows.numbers(
             3.25,
             with_segments,
-            title="Embeddings of token, place and segment are added, and the sum is normalised.",
+            title="Embeddings of token, position and segment are added, and the sum is normalised.",
             gradients=False,
         ),
         rows.numbers(
@@ -136,7 +136,7 @@ BERT_EMBEDDINGS = Exercise(
             rows.numbers(0, with_segments, three_texts, equal_sizes, one_short_text),
         ),
         rows.Row("initialisation", "The tables begin with a standard deviation of 0.02.", 0.5, _as_drawn, side=True),
-        no_loop_on_any_device(0.5, more, one_text, over="texts or places"),
+        no_loop_on_any_device(0.5, more, one_text, over="texts or positions"),
         rows.errors(0.5, one_text, too_long, title="A text that is too long is a ValueError."),
     ),
 )

@@ -42,7 +42,7 @@ BERT_PARAMETERS = Exercise(
         _part(0.5, 2, "pooler", "The pooler is counted."),
         _part(0.75, 3, "total", "The total is right."),
         rows.numbers(
-            1, other_tables, name="tables", gradients=False, title="Places and segments may be of other numbers."
+            1, other_tables, name="tables", gradients=False, title="Positions and segments may be of other numbers."
         ),
         rows.numbers(1, without_pooler, name="no pooler", gradients=False, title="There may be no pooler."),
     ),

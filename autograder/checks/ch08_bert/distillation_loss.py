@@ -85,7 +85,7 @@ DISTILLATION_LOSS = Exercise(
             2.5,
             every_place,
             gradients=False,
-            title="The divergence of softened distributions, times τ²; the mean over places.",
+            title="The divergence of softened distributions, times τ²; the mean over positions.",
         ),
         rows.numbers(
             1.5,
@@ -99,7 +99,7 @@ DISTILLATION_LOSS = Exercise(
             one_place,
             name="mask",
             gradients=False,
-            title="Places that the mask leaves out do not count.",
+            title="Positions that the mask leaves out do not count.",
         ),
         also_asking(
             rows.edge(
@@ -117,7 +117,7 @@ DISTILLATION_LOSS = Exercise(
             "manner",
             "There is no Python loop over texts or positions, and a temperature of 0 or below raises a ValueError.",
             0.5,
-            rows.no_loop(1, more, over="texts or places"),
+            rows.no_loop(1, more, over="texts or positions"),
             rows.errors(1, every_place, low_temperature, no_temperature, negative_temperature, title=""),
         ),
     ),

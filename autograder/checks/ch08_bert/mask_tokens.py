@@ -87,10 +87,14 @@ MASK_TOKENS = Exercise(
             title="With the draws in the order of the docstring, what the model sees and the labels are right.",
         ),
         rows.numbers(
-            2, framed_texts, name="special", gradients=False, title="Special places are neither chosen nor asked for."
+            2,
+            framed_texts,
+            name="special",
+            gradients=False,
+            title="Special positions are neither chosen nor asked for.",
         ),
         rows.numbers(
-            1.25, another_share, name="probability", gradients=False, title="Another share of places may be chosen."
+            1.25, another_share, name="probability", gradients=False, title="Another share of positions may be chosen."
         ),
         also_asking(
             rows.edge(

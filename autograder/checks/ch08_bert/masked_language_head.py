@@ -60,7 +60,7 @@ MASKED_LANGUAGE_HEAD = Exercise(
             all_places,
             some_places,
             name="gradients",
-            title="Gradients flow into the embedding matrix; hidden states may have one axis of places.",
+            title="Gradients flow into the embedding matrix; hidden states may have one axis of positions.",
         ),
         rows.edge(0.5, tiny_numbers, name="eps", dtypes=(), title="The norm has an eps of 1e-12."),
         rows.numbers(0.5, freshly_made, name="fresh", gradients=False, title="The bias is zero at first."),

@@ -83,7 +83,7 @@ MASKED_LANGUAGE_LOSS = Exercise(
             some_places,
             some_places,
             gradients=False,
-            title="The mean of -log p over the places that count, of all rows together.",
+            title="The mean of -log p over the positions that count, of all rows together.",
         ),
         rows.numbers(1, token_zero, name="token 0", gradients=False, title="Token 0 counts like any other."),
         also_asking(
@@ -100,7 +100,7 @@ MASKED_LANGUAGE_LOSS = Exercise(
             rows.many(0, any_labels, count=32, title=""),
         ),
         rows.inputs_kept(0.5, some_places),
-        rows.no_loop(0.5, more, over="texts or places"),
+        rows.no_loop(0.5, more, over="texts or positions"),
         rows.device(0.5, some_places),
     ),
     forbidden=READY_LOSSES,

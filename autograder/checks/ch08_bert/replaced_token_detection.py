@@ -78,7 +78,7 @@ REPLACED_TOKEN_DETECTION = Exercise(
             guesses,
             more_guesses,
             gradients=False,
-            title="Guesses stand at the chosen places, and labels are 1 where a token differs from the original.",
+            title="Guesses stand at the chosen positions, and labels are 1 where a token differs from the original.",
         ),
         rows.many(2, any_guesses, title="Many small random batches are right, whichever positions are chosen."),
         rows.edge(

@@ -148,7 +148,7 @@ GENERATE = Exercise(
             one_step,
             output="output",
             name="greedy",
-            title="The prompts go on with the likeliest token of each step.",
+            title="The prompts go on with the most probable token of each step.",
         ),
         rows.part(
             2.25,
@@ -173,7 +173,7 @@ GENERATE = Exercise(
             without_a_cache,
             name="cost",
             gradients=False,
-            title="With a cache the model is asked for each place once, and without one for the whole text.",
+            title="With a cache the model is asked for each position once, and without one for the whole text.",
         ),
         rows.Row("kept", "Prompt and chain are left as they were, and the model in its mode.", 0.5, _kept, side=True),
         rows.Row("kinds", "Device and dtype of the text are those of the prompt.", 0.5, _kinds, side=True),

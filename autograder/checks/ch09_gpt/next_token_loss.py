@@ -91,7 +91,7 @@ NEXT_TOKEN_LOSS = Exercise(
             rows.many(0, any_texts, count=32, title=""),
         ),
         rows.inputs_kept(0.5, padded),
-        rows.no_loop(0.25, more, over="texts or places"),
+        rows.no_loop(0.25, more, over="texts or positions"),
         rows.device(0.5, whole_texts),
     ),
     forbidden=READY_LOSSES,

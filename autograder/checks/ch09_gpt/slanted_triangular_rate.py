@@ -78,11 +78,6 @@ def a_single_step(draw: Draw) -> Case:
     return beginning(draw).with_arguments(total=1)
 
 
-def no_step(draw: Draw) -> Case:
-    """Shorter than it may be."""
-    return beginning(draw).with_arguments(total=0)
-
-
 def before_the_beginning(draw: Draw) -> Case:
     """A step before the first one, and nothing else is wrong."""
     return beginning(draw).with_arguments(step=-1)
@@ -135,7 +130,7 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             another_way_down,
             name="options",
             gradients=False,
-            title="Peak, its place and the ends may be others.",
+            title="Peak, its position and the ends may be others.",
         ),
         also_asking(
             rows.numbers(
@@ -155,7 +150,6 @@ SLANTED_TRIANGULAR_RATE = Exercise(
             a_single_step,
             behind_the_end,
             before_the_beginning,
-            no_step,
             no_way_down,
             less_than_no_way_up,
             title="A step or a share outside its range is a ValueError.",

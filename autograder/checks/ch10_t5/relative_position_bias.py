@@ -12,7 +12,7 @@ H = 3
 
 
 def _case(draw: Draw, **options: int | bool) -> Case:
-    return Case({"table": draw.normal(16, H), "T": 7, "S": 9, "bidirectional": True, "max_distance": 60, **options})
+    return Case({"table": draw.normal(16, H), "T": 7, "S": 9, "bidirectional": True, **options})
 
 
 def both_ways(draw: Draw) -> Case:

@@ -97,7 +97,7 @@ RESTORE_SPANS = Exercise(
             in_order,
             in_another_order,
             gradients=False,
-            title="Each span is back in its place, whatever their order.",
+            title="Each span is back where it was, whatever the order of the spans.",
         ),
         rows.numbers(
             1,

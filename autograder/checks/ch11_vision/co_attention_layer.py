@@ -60,7 +60,7 @@ CO_ATTENTION_LAYER = Exercise(
     reference=beyond.CoAttentionLayer,
     rows=(
         rows.numbers(3.25, streams, gradients=False, title="Each stream reads the other's input."),
-        rows.numbers(2, padded, name="mask", gradients=False, title="Nobody reads padding, of text or of pictures."),
+        rows.numbers(2, padded, name="mask", gradients=False, title="Nobody reads padding, of text or of images."),
         rows.numbers(
             1.25,
             all_dropped,

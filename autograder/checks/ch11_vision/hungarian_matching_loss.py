@@ -129,7 +129,7 @@ HUNGARIAN_MATCHING_LOSS = Exercise(
             all_empty,
             name="empty",
             gradients=False,
-            title="Pictures without objects teach “no object”.",
+            title="Images without objects teach “no object”.",
         ),
         rows.numbers(0.5, two_pictures, name="gradients", title="Gradients reach logits and boxes."),
         kept_on_any_device(0.75, two_pictures),

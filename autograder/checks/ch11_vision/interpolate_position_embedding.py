@@ -103,7 +103,7 @@ INTERPOLATE_POSITION_EMBEDDING = Exercise(
                 name="same",
                 gradients=False,
                 dtypes=(),
-                title="The same grid gives the same numbers, another one of as many places does not; gradients reach the table.",
+                title="The same grid gives the same numbers, another one of as many positions does not; gradients reach the table.",
             ),
             rows.numbers(0, higher),
         ),

@@ -94,7 +94,7 @@ LOCAL_RELATION = Exercise(
             near,
             farther,
             gradients=False,
-            title="Neighbours in the picture count by likeness and by where they stand.",
+            title="Neighbours in the image count by likeness and by where they stand.",
         ),
         rows.numbers(
             2,
@@ -113,7 +113,7 @@ LOCAL_RELATION = Exercise(
         ),
         rows.precision(0.5, precise),
         kept_on_any_device(0.5, near),
-        rows.no_loop(0.5, more, over="examples, channels or places"),
+        rows.no_loop(0.5, more, over="examples, channels or positions"),
         rows.errors(
             0.75,
             near,

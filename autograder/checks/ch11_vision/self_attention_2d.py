@@ -67,7 +67,7 @@ SELF_ATTENTION_2D = Exercise(
             named_width,
             another_map,
             gradients=False,
-            title="Every place reads all places, and gamma times that is added.",
+            title="Every position attends to all positions, and gamma times that is added.",
         ),
         rows.numbers(
             1.75,
@@ -94,7 +94,7 @@ SELF_ATTENTION_2D = Exercise(
         ),
         rows.precision(0.25, named_width, half=False),
         kept_on_any_device(0.5, named_width),
-        rows.no_loop(0.5, more, over="examples or places"),
+        rows.no_loop(0.5, more, over="examples or positions"),
     ),
     forbidden=ATTENTION,
     rule_case=(named_width,),

@@ -101,7 +101,7 @@ VISION_TRANSFORMER = Exercise(
             as_many_patches,
             name="size",
             gradients=False,
-            title="Pictures of other sizes get interpolated positions.",
+            title="Images of other sizes get interpolated positions.",
         ),
         rows.numbers(
             2,

@@ -86,7 +86,7 @@ WINDOW_ATTENTION = Exercise(
     reference=vit.window_attention,
     rows=(
         rows.numbers(
-            4, windows, other_windows, gradients=False, title="Every place attends to the places of its window."
+            4, windows, other_windows, gradients=False, title="Every position attends to the positions of its window."
         ),
         rows.numbers(
             2.25,
@@ -115,7 +115,6 @@ WINDOW_ATTENTION = Exercise(
             single_places,
             left_over,
             row_left_over,
-            changed(windows, window=0),
             too_far,
             changed(windows, shift=-1),
             title="Windows that do not fit, and shifts that are negative or too far, are a ValueError.",

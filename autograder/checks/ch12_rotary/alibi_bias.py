@@ -47,7 +47,7 @@ ALIBI_BIAS = Exercise(
     reference=rotary.alibi_bias,
     rows=(
         rows.numbers(
-            1.75, square, more_keys, gradients=False, title="Each head loses its slope with every place of distance."
+            1.75, square, more_keys, gradients=False, title="Each head loses its slope with every position of distance."
         ),
         rows.numbers(
             1, behind_a_cache, in_the_middle, name="start", gradients=False, title="Queries may stand behind others."

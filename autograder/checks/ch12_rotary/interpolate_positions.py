@@ -48,14 +48,14 @@ def zero(draw: Draw) -> Case:
 INTERPOLATE_POSITIONS = Exercise(
     reference=rotary.interpolate_positions,
     rows=(
-        rows.numbers(1.5, whole, real, gradients=False, title="Places are squeezed, and become real numbers."),
+        rows.numbers(1.5, whole, real, gradients=False, title="Positions are squeezed, and become real numbers."),
         rows.numbers(
             1,
             double,
             short,
             name="precision",
             gradients=False,
-            title="Places in float64 stay in it, and half precision becomes float32.",
+            title="Positions in float64 stay in it, and half precision becomes float32.",
         ),
         rows.errors(
             0.5, whole, unchanged, above_one, zero, title="A scale that is not above 0 and at most 1 is a ValueError."

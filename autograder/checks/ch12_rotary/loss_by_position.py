@@ -29,11 +29,6 @@ def one(draw: Draw) -> Case:
     return _case(draw, 1, 6)
 
 
-def none(draw: Draw) -> Case:
-    """No stretch."""
-    return four(draw).with_arguments(bins=0)
-
-
 def enormous(draw: Draw) -> Case:
     """One surprise in each stretch is too large for float16, and their mean is not."""
     targets = draw.integers(0, 5, 1, 6)
@@ -60,18 +55,16 @@ def equal_sizes(draw: Draw) -> Case:
 LOSS_BY_POSITION = Exercise(
     reference=rotary.loss_by_position,
     rows=(
-        rows.numbers(1.5, four, two, gradients=False, title="The mean surprise of each stretch is right."),
+        rows.numbers(1.5, four, two, gradients=False, title="The mean loss of each segment is right."),
         rows.numbers(
             0.5,
             four,
             one_text,
             equal_sizes,
             name="gradients",
-            title="Gradients reach the logits; one text may be one stretch, and all sizes may be equal.",
+            title="Gradients reach the logits; one text may be one segment, and all sizes may be equal.",
         ),
-        rows.precision(0.5, four, enormous, title="Logits of every precision give a surprise in theirs."),
-        rows.errors(
-            0.5, four, one, none, uneven, title="No stretch, or places that cannot be divided evenly, are a ValueError."
-        ),
+        rows.precision(0.5, four, enormous, title="Logits of every precision give a loss in theirs."),
+        rows.errors(0.5, four, one, uneven, title="Positions that cannot be divided evenly are a ValueError."),
     ),
 )

@@ -82,7 +82,7 @@ def equal_sizes(draw: Draw) -> Case:
 ROTARY_EMBEDDING = Exercise(
     reference=rotary.rotary_embedding,
     rows=(
-        rows.numbers(3.75, in_order, gradients=False, title="Columns j and j + F turn by the angle of their place."),
+        rows.numbers(3.75, in_order, gradients=False, title="Columns j and j + F turn by the angle of their position."),
         rows.numbers(
             1.75, neighbours, name="interleaved", gradients=False, title="Neighbouring columns turn if asked for."
         ),
@@ -102,12 +102,12 @@ ROTARY_EMBEDDING = Exercise(
                 name="edges",
                 gradients=False,
                 dtypes=(torch.float64, torch.bfloat16, torch.float16),
-                title="Places beyond 100,000, and those that are no whole numbers, are exact; gradients reach the rows.",
+                title="Positions beyond 100,000, and those that are no whole numbers, are exact; gradients reach the rows.",
             ),
             rows.numbers(0, in_order, real_numbers, equal_sizes, without=("frequencies", "positions")),
         ),
         rows.errors(0.5, in_order, partly, too_many, title="More frequencies than pairs of columns are a ValueError."),
         kept_on_any_device(0.5, in_order),
-        rows.no_loop(0.5, longer, over="examples, places or pairs"),
+        rows.no_loop(0.5, longer, over="examples, positions or pairs"),
     ),
 )

@@ -97,7 +97,7 @@ GROUPED_QUERY_LAYER = Exercise(
             built(plain, d_model=13),
             title="Heads that cannot be shared out evenly, and a width that they do not divide, are a ValueError.",
         ),
-        rows.no_loop(0.75, longer, over="examples, heads or places"),
+        rows.no_loop(0.75, longer, over="examples, heads or positions"),
     ),
     forbidden=ATTENTION,
     rule_case=(plain,),

@@ -63,7 +63,7 @@ LLAMA_LAYER = Exercise(
             title="Gradients reach text and weights; another eps reaches both norms; sizes may be equal.",
         ),
         kept_on_any_device(0.5, plain, behind),
-        rows.no_loop(0.5, longer, over="examples, heads or places"),
+        rows.no_loop(0.5, longer, over="examples, heads or positions"),
     ),
     forbidden=ATTENTION,
     rule_case=(plain,),

@@ -1,6 +1,7 @@
 """Filter system calls with seccomp: refuse calls that no exercise needs and that sandbox escapes use.
 
-The calls refused by name are listed in ``_REFUSED``; ``program`` adds copies of the process, namespaces and sockets by their arguments.
+The calls refused by name are listed in ``_REFUSED``; ``program`` adds copies of the process, and calls by their
+arguments: namespaces, sockets, terminals and files.
 
 Protects against:
 
@@ -9,7 +10,8 @@ Protects against:
 - sockets other than AF_UNIX;
 - new namespaces;
 - the 32-bit call table;
-- queries about which pages of a file are in memory.
+- queries about which pages of a file are in memory;
+- locks on files, through which two submissions could talk without a clock, and signals that would wake a stopped process.
 
 Does not protect against:
 
@@ -32,21 +34,22 @@ from autograder.engine.sandbox.linux import PR_SET_SECCOMP, prctl
 _REFUSED = {
     "acct": (163, 89), "add_key": (248, 217), "bpf": (321, 280), "chroot": (161, 51), "clock_adjtime": (305, 266),
     "clock_settime": (227, 112), "delete_module": (176, 106), "execve": (59, 221), "execveat": (322, 281),
-    "fanotify_init": (300, 262), "finit_module": (313, 273), "fsconfig": (431, 431), "fsmount": (432, 432),
-    "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105), "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1), "iopl": (172, -1), "kcmp": (312, 272),
-    "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219), "landlock_create_ruleset": (444, 444),
-    "listmount": (458, 458), "lookup_dcookie": (212, 18), "mbind": (237, 235), "memfd_create": (319, 279),
-    "memfd_secret": (447, 447), "migrate_pages": (256, 238), "modify_ldt": (154, -1), "mount": (165, 40),
-    "mount_setattr": (442, 442), "move_mount": (429, 429), "move_pages": (279, 239), "mq_open": (240, 180), "msgget": (68, 186),
-    "name_to_handle_at": (303, 264), "nfsservctl": (180, 42), "open_by_handle_at": (304, 265), "open_tree": (428, 428),
-    "open_tree_attr": (467, 467), "perf_event_open": (298, 241), "personality": (135, 92), "pidfd_getfd": (438, 438),
-    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "process_madvise": (440, 440),
-    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60),
-    "quotactl_fd": (443, 443), "reboot": (169, 142), "request_key": (249, 218), "semget": (64, 190),
-    "set_mempolicy": (238, 237), "setdomainname": (171, 162), "sethostname": (170, 161), "setns": (308, 268),
-    "settimeofday": (164, 170), "shmget": (29, 194), "statmount": (457, 457), "swapoff": (168, 225), "swapon": (167, 224),
-    "syslog": (103, 116), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
+    "fanotify_init": (300, 262), "finit_module": (313, 273), "flock": (73, 32), "fsconfig": (431, 431), "fsmount": (432, 432),
+    "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105), "inotify_init": (253, -1),
+    "inotify_init1": (294, 26), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425),
+    "ioperm": (173, -1), "iopl": (172, -1), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
+    "keyctl": (250, 219), "landlock_create_ruleset": (444, 444), "listmount": (458, 458), "lookup_dcookie": (212, 18),
+    "mbind": (237, 235), "memfd_create": (319, 279), "memfd_secret": (447, 447), "migrate_pages": (256, 238),
+    "modify_ldt": (154, -1), "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429),
+    "move_pages": (279, 239), "mq_open": (240, 180), "msgget": (68, 186), "name_to_handle_at": (303, 264),
+    "nfsservctl": (180, 42), "open_by_handle_at": (304, 265), "open_tree": (428, 428), "open_tree_attr": (467, 467),
+    "perf_event_open": (298, 241), "personality": (135, 92), "pidfd_getfd": (438, 438), "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424), "pivot_root": (155, 41), "process_madvise": (440, 440), "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60), "quotactl_fd": (443, 443),
+    "reboot": (169, 142), "request_key": (249, 218), "semget": (64, 190), "set_mempolicy": (238, 237),
+    "setdomainname": (171, 162), "sethostname": (170, 161), "setns": (308, 268), "settimeofday": (164, 170),
+    "shmget": (29, 194), "statmount": (457, 457), "swapoff": (168, 225), "swapon": (167, 224), "syslog": (103, 116),
+    "timer_create": (222, 107), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
     "vmsplice": (278, 75),
     # These tell or choose which pages of a file are in memory, which one submission could use to leave a message for another.
     "cachestat": (451, 451), "fadvise64": (221, 223), "mincore": (27, 232), "preadv2": (327, 286), "readahead": (187, 213),
@@ -61,9 +64,12 @@ _CLONE_THREAD = 0x10000
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
 _IOCTL = {"x86_64": 16, "aarch64": 29}
+_FCNTL = {"x86_64": 72, "aarch64": 25}
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NAMESPACE_FLAGS = 0x7E020080  # every CLONE_NEW*, the time namespace's among them
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+# Commands of fcntl: locks of a process (5 to 7) and of an open file (36 to 38), the number of an event's signal, leases, a folder's events.
+_REFUSED_COMMANDS = (5, 6, 7, 36, 37, 38, 10, 1024, 1026)
 _X32 = 0x40000000
 
 _LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -114,6 +120,10 @@ def program(machine: str, *, cuda: bool = False) -> bytes:
         lines += _if(call, [_op(_LOAD, _FIRST), _op(_JEQ, AF_UNIX, 1, 0), _refuse(errno.EAFNOSUPPORT)])
     for request in (_TIOCSTI, _TIOCLINUX):
         lines += _if(_IOCTL[machine], [_op(_LOAD, _SECOND), _op(_JEQ, request, 0, 1), _refuse(errno.EPERM)])
+    commands = [_op(_LOAD, _SECOND)]
+    for command in _REFUSED_COMMANDS:
+        commands += [_op(_JEQ, command, 0, 1), _refuse(errno.EPERM)]
+    lines += _if(_FCNTL[machine], commands)
     return b"".join([*lines, _op(_RETURN, _ALLOW)])
 
 

@@ -1,7 +1,7 @@
 """Check a msgpack message of a student's process before anything is allocated for it.
 
 The limits of ``msgpack.Unpacker`` bound one array, not their sum: ``msgpack.packb([[[]] * 99_999] * 1_000)`` keeps every limit, and
-its 100 MB would become 100 million lists of 6.4 GB. This module reads headers only: a table says what follows each first byte.
+its 100 MB would become 100 million lists of 6.4 GB. This module reads headers only, by a table of what follows each first byte.
 """
 
 from __future__ import annotations

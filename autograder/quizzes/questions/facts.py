@@ -21,7 +21,7 @@ from autograder.quizzes.questions.inputs import (
     value_text,
     visible_inputs,
 )
-from autograder.quizzes.questions.lines import docstring_lines
+from autograder.quizzes.questions.lines import docstring_lines, own_names
 from autograder.quizzes.questions.properties import tables_of
 from autograder.quizzes.questions.rewritings import Rewriting
 from autograder.quizzes.questions.trace import Point, watched_run
@@ -137,5 +137,5 @@ def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:
     module = code.compiled()(**init)
     parts = {"": module, **dict(module.named_children())}
     counts = {name: sum(weight.numel() for weight in part.parameters()) for name, part in parts.items()}
-    direct = {name: weight.numel() for name, weight in module.named_parameters(recurse=False)}
-    return {name: count for name, count in {**counts, **direct}.items() if count}
+    counts |= {name: weight.numel() for name, weight in module.named_parameters(recurse=False)}
+    return {name: count for name, count in counts.items() if count and name in ("", *own_names(code.source))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 
 def docstring_lines(tree: ast.AST) -> tuple[int, ...]:
@@ -22,3 +23,8 @@ def assigned_names(tree: ast.AST) -> dict[int, tuple[int, frozenset[str]]]:
             names = frozenset(item.id for item in inside if isinstance(item.ctx, ast.Store))
             found.update(dict.fromkeys(range(node.lineno, last + 1), (last, names)))
     return found
+
+
+def own_names(source: str) -> set[str]:
+    """Return the attributes of an instance that its class names."""
+    return set(re.findall(r"\bself\.(\w+)", source))

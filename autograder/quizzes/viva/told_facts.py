@@ -41,7 +41,7 @@ from autograder.quizzes.questions.effects import Effects, effects
 from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, asked_of
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.lines import docstring_lines
+from autograder.quizzes.questions.lines import assigned_names, docstring_lines, own_names
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.rewritings import could_be
 from autograder.quizzes.questions.trace import LONGEST_VALUE
@@ -49,7 +49,6 @@ from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
 _MOST_EXERCISES = 3
-LONGEST_NAME = 60
 # Definitions with less code than this come last.
 _FEW_NODES = 60
 
@@ -138,8 +137,9 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         facts.source != source
         or len(facts.changes) > MOST_CHANGES
         or [run.number for run in facts.runs] != sorted({run.number for run in facts.runs} & set(range(len(inputs))))
-        or any(length > most for length, most in _lengths(facts))
-        or not {point.line for run in facts.runs for point in run.points} <= set(range(1, source.count("\n") + 2))
+        or any(len(text) > most or not text.isprintable() for text, most in _texts(facts))
+        or not {(point.line, point.name) for run in facts.runs for point in run.points} <= _places(code)
+        or not {name for run in facts.runs for name in run.parameters} <= {"", *own_names(source)}
         or not {n for change in facts.changes for n in change.calls} <= set(range(len(calls)))
         or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
         or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
@@ -159,16 +159,16 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
     )
 
 
-def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
-    """Yield the length of every text, with the length that it may have."""
-    for run in facts.runs:
-        for point in run.points:
-            yield len(point.name), LONGEST_NAME
-            yield len(point.shape), LONGEST_VALUE
-        yield from ((len(name), LONGEST_NAME) for name in run.parameters)
-        yield len(run.result), LONGEST_RESULT
-    for change in facts.changes:
-        yield from ((len(text), LONGEST_RESULT) for text in change.results.values())
+def _texts(facts: Facts) -> Iterator[tuple[str, int]]:
+    """Yield the values that the student's process shows, with the lengths that they may have."""
+    yield from ((point.shape, LONGEST_VALUE) for run in facts.runs for point in run.points)
+    yield from ((run.result, LONGEST_RESULT) for run in facts.runs)
+    yield from ((text, LONGEST_RESULT) for change in facts.changes for text in change.results.values())
+
+
+def _places(code: Code) -> set[tuple[int, str]]:
+    """Return the line and the name of all variables whose shapes can be recorded."""
+    return {(line, name) for line, names in assigned_names(code.tree).values() for name in names}
 
 
 def _are_possible(source: str, told: Sequence[Edit]) -> bool:

@@ -101,6 +101,11 @@ def test_a_cell_that_fails_costs_itself_alone_and_what_it_prints_reaches_nobody(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_check_that_ends_the_process_says_so_in_a_sentence(write):
+    (absent,) = validate(write(SETUP, f"import os\n{HEAD}os._exit(0)", CHECK), Limits(restarts=1)).absent
+    assert absent.reason == "its check did not finish: It ended or crashed the Python process that ran it."
+
+
 def test_an_exercise_that_is_asked_for_and_not_defined_is_missing_whatever_was_checked_before(write, here):
     assert validate(write(SETUP, RIGHT, CHECK)).passed
     validation = validate(write(SETUP, CHECK))

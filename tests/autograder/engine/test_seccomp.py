@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import socket
 import struct
 
@@ -90,6 +91,14 @@ def test_a_terminal_takes_no_typed_characters(machine: str) -> None:
     for request in (0x5412, 0x541C, (1 << 32) | 0x5412):
         assert run(code, machine, ioctl, 0, request) == refused(errno.EPERM)
     assert run(code, machine, ioctl, 0, 0x5401) == ALLOW
+
+
+def test_no_file_is_locked_and_no_event_sends_a_signal_of_choice(machine: str) -> None:
+    code, call = seccomp.program(machine), seccomp._FCNTL[machine]
+    refused_commands = {command for command in range(2048) if run(code, machine, call, 3, command) != ALLOW}
+    names = ("GETLK", "SETLK", "SETLKW", "OFD_GETLK", "OFD_SETLK", "OFD_SETLKW", "SETSIG", "SETLEASE", "NOTIFY")
+    assert refused_commands == {getattr(fcntl, f"F_{name}") for name in names}
+    assert run(code, machine, call, 3, fcntl.F_SETFD) == ALLOW
 
 
 def test_a_call_by_another_architecture_ends_the_process(machine: str) -> None:

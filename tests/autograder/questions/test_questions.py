@@ -167,12 +167,16 @@ def test_facts_are_plain_data_and_the_same_when_they_are_gathered_again(mine: Fa
         lambda data: data["runs"][0]["points"][0].update(shape=f"({'1, ' * 1000})"),
         lambda data: data["runs"][0]["points"][0].update(shape="(\ud800)"),
         lambda data: data["runs"][0]["points"][0].update(line=99),
+        lambda data: data["runs"][0]["points"][0].update(name="mask` have? Which shape does `x"),
+        lambda data: data["runs"][0]["points"][0].update(shape="\x1b[2J(3,)"),
+        lambda data: data["runs"][0]["parameters"].update({"mask` learn? The key is A. How many can `x": 3}),
         lambda data: data["changes"].extend(data["changes"] * 40),
         lambda data: data["changes"][0]["edit"].update(after="mask = 'the key is A'"),
         lambda data: data["changes"][0].update(mistake="a mistake of mine"),
         lambda data: data["changes"][0].update(calls=[999]),
         lambda data: data["changes"][0].update(inputs=[-1]),
         lambda data: data["changes"][0]["results"].update({"0": "x" * 5_000}),
+        lambda data: data["changes"][0]["results"].update({"0": "\x1b[2J3"}),
         lambda data: data["rewritings"].append(
             {"line": 5, "text": "columns <= rows", "same": ["the key is A"], "different": []}
         ),

@@ -57,8 +57,8 @@ class ReachExplorer(Explorer):
                 met = layers_until_all_met(way, n)
                 counts = (f"{n * n:,}", f"{pairs(way, n):,}", str(met) if met else "never")
                 rows.append((f"{way}, patches of {side}", counts))
-        columns = ("tokens", "pairs in a layer", "layers until all have met")
-        label = "What each way to look costs, and how far it carries"
+        columns = ("tokens", "pairs in a layer", "layers until every patch depends on every other")
+        label = "What each kind of attention costs, and how far it reaches"
         return folded(label, table(label, columns, rows, cell=lambda text: f"<td>{text}</td>"), unfolded=True)
 
     def summary(self) -> str:

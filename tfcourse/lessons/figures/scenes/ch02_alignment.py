@@ -265,13 +265,6 @@ CLOSED = {
     "strongest closed": ("", "0.75", "0.25", "0.00"),
     "all closed": ("", "", "", ""),
 }
-# Invented weights, and what is left of them when the best place is chosen.
-CHOSEN = {
-    "crisp weights": ("0.95", "0.04", "0.01", "0.00"),
-    "the best of them": ("1.00", "0.00", "0.00", "0.00"),
-    "blended weights": ("0.36", "0.34", "0.30", "0.00"),
-    "their best": ("1.00", "0.00", "0.00", "0.00"),
-}
 
 
 def closed_places() -> Drawing:
@@ -281,15 +274,6 @@ def closed_places() -> Drawing:
         The drawing, with a layout of its own for a phone.
     """
     return _weight_rows(560, CLOSED, left=170, narrow=_weight_rows(350, CLOSED, left=7))
-
-
-def chosen_places() -> Drawing:
-    """Draw two rows of weights, and below each the choice of the strongest.
-
-    Returns:
-        The drawing, with a layout of its own for a phone.
-    """
-    return _weight_rows(560, CHOSEN, left=170, narrow=_weight_rows(350, CHOSEN, left=7))
 
 
 def _weight_rows(
