@@ -149,7 +149,7 @@ def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item,
     letters = [position % OPTIONS for position in range(len(families))]
     rng.shuffle(letters)
     return tuple(
-        # Lines and rows stand in their own order, as in the code and on the page.
-        item if item.kind == "line" or item.question == FIRST_ROW else item.with_key_at(position, rng)
+        # Rows stand in their own order, as on the page.
+        item if item.question == FIRST_ROW else item.with_key_at(position, rng)
         for item, position in zip((family[version] for family in families), letters, strict=True)
     )

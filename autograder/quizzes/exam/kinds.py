@@ -7,7 +7,6 @@ looks unlike the others, is right in one version of four.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import random
 import re
@@ -15,20 +14,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text, repairs
+from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text
 from autograder.quizzes.exam.shown_code import checks_used, names_used
 from autograder.quizzes.questions.question import OPTIONS, MultipleChoice, grouped
 
 FIRST_ROW = "The check judges its rows in a fixed order. Which row is the first that this code fails?"
 _ATTEMPTS = 1500
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _FIRST_WEIGHTS = re.compile(r"\binit\.|normal_\(|uniform_\(|zeros_\(|ones_\(|fill_\(|nn\.Parameter|torch\.randn?\(")
 
 #: The kinds of questions, with what each asks.
 KINDS = {
     "diagnosis": "which mistake the code makes",
     "input": "which input shows it",
-    "line": "which line has it",
     "check": "what the student sees",
 }
 
@@ -191,60 +188,6 @@ def _compared(result: InputResult, mistake: int) -> str:
     return "The answers differ."
 
 
-def lines(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Ask which line has the mistake."""
-    known_words = set(_WORD.findall(evidence.right.source))
-    by_line = grouped(
-        # A line with a word that nothing around it has is given away by its looks.
-        (
-            one
-            for one in evidence.mistakes
-            if one.line and set(_WORD.findall(one.code.lines[one.line - 1])) <= known_words
-        ),
-        lambda one: one.line,
-    )
-    if len(by_line) < OPTIONS - 1:
-        return None
-    rest = sorted(line for line in _lines_with_work(evidence) if line not in by_line)
-    for _ in range(2):
-        known = rng.sample(sorted(by_line), min(OPTIONS, len(by_line)))
-        numbers = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))])
-        keys = [known[v % len(known)] for v in range(versions)]
-        family = [_about_lines(evidence, rng, by_line[line], line, numbers) for line in keys]
-        made = [one for one in family if one is not None]
-        if len(numbers) == OPTIONS and len(made) == versions and len({one.mistake for one in made}) == versions:
-            return made
-    return None
-
-
-def _lines_with_work(evidence: Evidence) -> set[int]:
-    """Return the lines of statements that compute something, and raise no error."""
-    nodes = ast.walk(ast.parse(evidence.right.source))
-    return {
-        node.lineno
-        for node in nodes
-        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return)) and node.lineno == node.end_lineno
-    }
-
-
-def _about_lines(
-    evidence: Evidence, rng: random.Random, mistakes: Sequence[ShownMistake], line: int, numbers: Sequence[int]
-) -> Item | None:
-    for one in rng.sample(mistakes, min(2, len(mistakes))):
-        others = [number for number in numbers if number != line]
-        if evidence.right_passes and not any(repairs(one.code, number) for number in others):
-            text = "One line of a right solution was changed. Which one?"
-            reason = "Putting back the right form of this line does not help: the mistake is elsewhere."
-            return _item(
-                *("line", evidence, one, text),
-                options=[f"line {number}: `{one.code.lines[number - 1].strip()}`" for number in numbers],
-                key=list(numbers).index(line),
-                proof=f"With this line changed back to “{evidence.right.lines[line - 1].strip()}”, the code passes every test.",
-                texts=[reason] * len(numbers),
-            )
-    return None
-
-
 def checks(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
     """Ask what a student sees: the result for a small input, or the first row of the check that fails."""
     forms = [_returned, _failed_rows]
@@ -353,4 +296,4 @@ def task(evidence: Evidence) -> str:
     return " ".join(text.split("\n\n")[0].split()).replace("``", "`")
 
 
-KINDS_OF_QUESTIONS: dict[str, Kind] = {"diagnosis": diagnoses, "input": inputs, "line": lines, "check": checks}
+KINDS_OF_QUESTIONS: dict[str, Kind] = {"diagnosis": diagnoses, "input": inputs, "check": checks}

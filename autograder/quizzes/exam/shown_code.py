@@ -99,14 +99,6 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     return "" if wrong.source != right.source else "it changes only what is not shown"
 
 
-def changed_line(right: ShownCode, wrong: ShownCode) -> int:
-    """Return the number of the one line that differs; 0 if several do, or the number of lines differs."""
-    if len(right.lines) != len(wrong.lines):
-        return 0
-    numbers = [n for n, pair in enumerate(zip(right.lines, wrong.lines, strict=True), start=1) if pair[0] != pair[1]]
-    return numbers[0] if len(numbers) == 1 else 0
-
-
 def names_used(code: ShownCode) -> list[str]:
     """Return the names of the course that the code uses and does not define, checks of the inputs apart."""
     return [name for key, name in _used(code) if not (is_private(name) and only_checks((key, name)))]
