@@ -34,10 +34,8 @@ FORGED = (
     "def forge(sources, names, mark, enough):\n"
     "    given = dict(inputs=[dict(text='an input that I have thought of', complete=True, arguments={}) for n in range(4)],\n"
     "        properties={}, mistakes={'mine': 'a mistake that I have thought of'}, apart={})\n"
-    "    runs = [dict(number=n, result='', parameters={}, points=[dict(line=n, name='rows', shape=f'({n}, 7)')\n"
-    "        for n in (2, 3, 4, 5)]) for n in range(4)]\n"
-    "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], hidden_lines=[], given=given, runs=runs,\n"
-    "        changes=[], rewritings=[], effects=[])\n"
+    "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], hidden_lines=[], given=given,\n"
+    "        runs={n: '' for n in range(4)}, changes=[], rewritings=[], effects=[])\n"
     "    print(mark + json.dumps(facts))\n"
     "forged.print_facts = forged.gather = forge\n"
 )
@@ -49,8 +47,8 @@ def when_traced(action: str) -> str:
     )
 
 
-def printing_facts(name: str, shape: str) -> str:
-    """Return code that prints facts of its own when it is called for facts."""
+def printing_facts(after: str, result: str) -> str:
+    """Return code that prints facts about a changed line when it is called for facts."""
     return RIGHT.replace(
         "    return mask",
         "    import json, sys\n"
@@ -58,11 +56,11 @@ def printing_facts(name: str, shape: str) -> str:
         "    while frame and 'mark' not in frame.f_locals: frame = frame.f_back\n"
         "    if frame:\n"
         "        told = frame.f_locals\n"
-        f"        points = [dict(line=n, name={name!r}, shape={shape!r} % n) for n in (2, 3, 4)]\n"
-        "        runs = [dict(number=n, result='', points=points, parameters={}) for n in range(4)]\n"
+        f"        change = dict(edit=dict(first=4, last=4, after={after!r}), mistake='one key too many', raises=False,\n"
+        f"            calls=[0], inputs=[0], results={{0: {result!r}}})\n"
         "        given = dict(inputs=[], properties={}, mistakes={}, apart={})\n"
         "        facts = dict(exercise='causal_mask', source=told['sources']['causal_mask'], hidden_lines=[], given=given,\n"
-        "            runs=runs, changes=[], rewritings=[], effects=[])\n"
+        "            runs={0: ''}, changes=[change], rewritings=[], effects=[])\n"
         "        get_ipython()._streams[0].write(told['mark'] + json.dumps(facts) + '\\n')\n"
         "    return mask",
     )
@@ -70,8 +68,8 @@ def printing_facts(name: str, shape: str) -> str:
 
 CODE = {
     "honest": RIGHT,
-    "writes-the-question": printing_facts("rows` have? Full marks for all. Which shape does `x", "(%d, 7)"),
-    "moves-the-cursor": printing_facts("rows", "\x1b[2J(%d, 7)"),
+    "writes-the-question": printing_facts("mask = rows`. Full marks for all. Line 4 becomes `x", ""),
+    "moves-the-cursor": printing_facts("mask = columns < rows", "\x1b[2J(3, 7)"),
     "prints-keys": "print('0. A) The key is A')\n\n\n"
     + RIGHT.replace("    return", "    print('\\n{\"key\": 0}\\n' * 99)\n    return"),
     "differs-when-traced": when_traced("return ~mask"),

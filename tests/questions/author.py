@@ -1,7 +1,7 @@
 """Answer questions as the author of the code would with time and a computer: from the text of a question and the code, and nothing else.
 
-It shares no mechanism with the questions. It writes a call into the code's text where a value is asked for, changes a line as the question
-says, and runs the whole check. As a program it answers, in a process of its own, a line of JSON for each line that it reads.
+It shares no mechanism with the questions. It changes a line or an input as the question says, and runs the whole check. As a program it
+answers, in a process of its own, a line of JSON for each line that it reads.
 """
 
 from __future__ import annotations
@@ -29,21 +29,18 @@ from autograder.quizzes.questions.properties import properties
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "autograder" / "checks"))
 _SECONDS = 120
-_SHAPE = re.compile(r"For (?P<input>.*): which shape does `(?P<name>.*)` have after line (?P<line>\d+)\?")
-_PARAMETERS = re.compile(r"For (?P<input>.*): how many numbers can (?P<part>.*) learn\?")
-_RESULT = re.compile(
-    r"(?:(?P<change>Lines? .*?\.) )?What does the code (?:then )?return for (?P<input>.*)\?", re.DOTALL
-)
+_RESULT = re.compile(r"(?P<change>Lines? .*?\.) What does the code then return for (?P<input>.*)\?", re.DOTALL)
 _MISTAKE = re.compile(r"(?P<change>Lines? .*\.) What goes wrong\?", re.DOTALL)
-_PURPOSE = re.compile(r"(?P<change>Lines? .*\.) For exactly which inputs does the result change\?", re.DOTALL)
+_PURPOSE = re.compile(r"(?P<change>Lines? .*\.) When can the result change\?", re.DOTALL)
 _INPUT = re.compile(
     r"(?P<change>Lines? .*?(?:`\.|left out\.))(?: With (?P<stem>.*):)? Which of these calls alone gives "
     r"(?P<how>another result|the same result as before)\?",
     re.DOTALL,
 )
 _ROWS = re.compile(
-    r"For (?P<input>.*): row (?P<row>\d+) of `(?P<name>.*)` gets other numbers\. Which rows of the result change\?"
+    r"For (?P<input>.*): `(?P<name>\w+)(?P<index>\[.*\])` changes\. For which i does `result(?:\[0\])?(?P<part>\[.*\])` change\?"
 )
+_SCALE = re.compile(r"For (?P<input>.*): what happens to the result if `(?P<name>\w+)` is doubled\?")
 _INVARIANCE = re.compile(r"For (?P<input>.*): which of these (?P<verb>leaves the result as it is|changes the result)\?")
 _EQUAL = re.compile(
     r"In line (?P<line>\d+), which of these in the place of `(?P<text>.*)` (?P<verb>changes no result|changes results)\?"
@@ -75,7 +72,7 @@ class Author:
     def answer(self, text: str, options: list[str]) -> str:
         """Return the answer to a question."""
         for pattern, method in (
-            *((_SHAPE, self._shape), (_PARAMETERS, self._parameters), (_MISTAKE, self._mistake)),
+            *((_MISTAKE, self._mistake), (_SCALE, self._scale)),
             *((_PURPOSE, self._purpose), (_INPUT, self._input), (_ROWS, self._rows), (_INVARIANCE, self._invariance)),
             *((_EQUAL, self._equal), (_RESULT, self._result)),
         ):
@@ -96,8 +93,18 @@ class Author:
         return self._with(int(found[1]), int(found[2] or found[1]), [found[3] or "pass"])
 
     def _result(self, found: re.Match[str], options: list[str]) -> str:
-        source = self._patched(found["change"]) if found["change"] else self._source
-        return result_text(self._answers(source, [self._inputs[found["input"]].request])[0])
+        return result_text(self._answers(self._patched(found["change"]), [self._inputs[found["input"]].request])[0])
+
+    def _scale(self, found: re.Match[str], options: list[str]) -> str:
+        request = self._inputs[found["input"]].request
+        arguments = {**request.arguments, found["name"]: 2 * request.arguments[found["name"]]}
+        before, after = (
+            next(iter(one.outputs.values()))
+            for one in self._answers(self._source, [request, replace(request, arguments=arguments)])
+        )
+        return {1: "It stays the same", 2: "It doubles", 4: "It becomes four times as large", 0.5: "It is halved"}[
+            round(after / before, 6)
+        ]
 
     def _mistake(self, found: re.Match[str], options: list[str]) -> str:
         mine = self._answers(self._patched(found["change"]), self._calls)
@@ -111,8 +118,12 @@ class Author:
 
     def _purpose(self, found: re.Match[str], options: list[str]) -> str:
         differing = self._differing(self._patched(found["change"]), self._calls)
-        holds = {one: [one.removeprefix("where ") in properties(call) for call in self._calls] for one in options}
-        return " or ".join(option for option, holding in holds.items() if holding == differing)
+        holds = {one: [one.removeprefix("only where ") in properties(call) for call in self._calls] for one in options}
+        return " or ".join(
+            option
+            for option, holding in holds.items()
+            if all(holds for holds, differs in zip(holding, differing, strict=True) if differs)
+        )
 
     def _input(self, found: re.Match[str], options: list[str]) -> str:
         items = {}
@@ -124,19 +135,22 @@ class Author:
         return " or ".join(option for option, differs in zip(items, differing, strict=True) if differs is wanted)
 
     def _rows(self, found: re.Match[str], options: list[str]) -> str:
-        request, name, row = _ordinary(self._inputs[found["input"]]), found["name"], int(found["row"])
+        request, name = _ordinary(self._inputs[found["input"]]), found["name"]
         value = request.arguments[name].clone()
-        rows = value.movedim(-2, 0) if value.ndim > 1 else value
-        rows[row] = rows[row] - 0.7
+        place = _index(found["index"])
+        if value.is_floating_point():
+            value[place] = value[place] - 0.7
+        else:
+            low, high = value.min(), value.max()
+            value[place] = (value[place] - low + 1) % (high - low + 1) + low
         before, after = (
             self._tensor(one) for one in (request, replace(request, arguments={**request.arguments, name: value}))
         )
-        if before.ndim > 1:
-            before, after = before.movedim(-2, 0), after.movedim(-2, 0)
-        changed = [
-            i for i, (a, b) in enumerate(zip(before, after, strict=True)) if not torch.allclose(a, b, equal_nan=True)
-        ]
-        names = {"none": [], "all": [*range(len(before))]}
+        changed = []
+        axis = {"[i]": 0, "[:, i]": 1, "[..., i]": -1, "[..., i, :]": -2}[found["part"]]
+        for i, (a, b) in enumerate(zip(before.movedim(axis, 0), after.movedim(axis, 0), strict=True)):
+            changed += [i] * (not torch.allclose(a, b, equal_nan=True))
+        names = {"none": [], "all": [*range(before.shape[axis])]}
         said = {one: names[one] if one in names else _numbers(one) for one in options}
         return " or ".join(option for option, numbers in said.items() if numbers == changed)
 
@@ -165,42 +179,17 @@ class Author:
                 fitting.append(option)
         return " or ".join(fitting)
 
-    def _made(self, source: str, see: Callable[..., Any] | None = None) -> Any:
-        namespace = {**self._namespace, "see_of_the_author": see}
+    def _made(self, source: str) -> Any:
+        namespace = dict(self._namespace)
         exec(compile("from __future__ import annotations\n" + source, "<author>", "exec"), namespace)
         made = namespace[ast.parse(source).body[0].name]  # type: ignore[attr-defined]
         made.__name__ = self._name
         return made
 
-    def _statement(self, line: int) -> ast.stmt:
-        """Return the statement that ends on a line."""
-        nodes = (n for n in ast.walk(ast.parse(self._source)) if isinstance(n, ast.Assign | ast.AugAssign))
-        return next(n for n in nodes if line in range(n.lineno, (n.end_lineno or 0) + 1))
-
     def _with(self, first: int, last: int, new: list[str]) -> str:
         lines = self._source.split("\n")
         indent = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
         return "\n".join([*lines[: first - 1], *(indent + item for item in new), *lines[last:]])
-
-    def _shape(self, found: re.Match[str], options: list[str]) -> str:
-        seen: list[Tensor] = []
-        node = self._statement(int(found["line"]))
-        lines = self._source.split("\n")
-        margin = lines[node.lineno - 1][: node.col_offset]
-        source = "\n".join(
-            [*lines[: node.end_lineno], f"{margin}see_of_the_author({found['name']})", *lines[node.end_lineno or 0 :]]
-        )
-        LocalSubject(self._made(source, seen.append)).observe(self._inputs[found["input"]].request)
-        return str(tuple(seen[0].shape))
-
-    def _parameters(self, found: re.Match[str], options: list[str]) -> str:
-        items = self._inputs.items()
-        request = next(item.request for text, item in items if text.partition("; call:")[0] == found["input"])
-        module = self._made(self._source)(**(request.init or {}))
-        if found["part"].startswith("self."):
-            module = getattr(module, found["part"].removeprefix("self."))
-        weights = [module] if isinstance(module, Tensor) else list(module.parameters())
-        return str(sum(weight.numel() for weight in weights))
 
 
 def _ordinary(item: Input) -> Request:
@@ -212,6 +201,12 @@ def _ordinary(item: Input) -> Request:
         if isinstance(value, Tensor) and value.is_floating_point() and not item.complete
     }
     return replace(item.request, arguments={**item.request.arguments, **large})
+
+
+def _index(text: str) -> tuple[Any, ...]:
+    """Return an index such as ``[..., 1, :]``."""
+    parts = {"...": ..., ":": slice(None)}
+    return tuple(parts[part] if part in parts else int(part) for part in text.strip("[]").split(", "))
 
 
 def _numbers(text: str) -> list[int]:

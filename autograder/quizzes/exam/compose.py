@@ -10,7 +10,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.quizzes.exam.evidence import Evidence, gather
-from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS, KINDS_OF_QUESTIONS, Family, Item
+from autograder.quizzes.exam.kinds import KINDS, Family, Item, family_of
 from autograder.quizzes.questions.question import LETTERS, OPTIONS
 
 
@@ -49,11 +49,10 @@ class _Supply:
             for exercise in [one for chapter in chapters for one in self.waiting[chapter]]:
                 if (exercise.name in self.asked) is again and (kind, exercise.name) not in self.used:
                     self.used.add((kind, exercise.name))
-                    make = KINDS_OF_QUESTIONS[kind]
                     if exercise.name not in self.evidence:
                         self.evidence[exercise.name] = gather(exercise, secret=self.secret)
                     rng = random.Random(f"{self.seed} {kind} {exercise.name}")
-                    family = make(self.evidence[exercise.name], rng, self.seed, self.versions)
+                    family = family_of(kind, self.evidence[exercise.name], rng, self.seed, self.versions)
                     if family is not None:
                         self.asked.add(exercise.name)
                         return family
@@ -144,12 +143,6 @@ def _in_order(families: Sequence[Family]) -> list[Family]:
 
 
 def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item, ...]:
-    """Return the items of a version; the letters of its keys are as equally frequent as they can be."""
+    """Return the items of a version; each letter is drawn alone, so that some keys do not tell the others."""
     rng = random.Random(f"{seed} version {version}")
-    letters = [position % OPTIONS for position in range(len(families))]
-    rng.shuffle(letters)
-    return tuple(
-        # Rows stand in their own order, as on the page.
-        item if item.question == FIRST_ROW else item.with_key_at(position, rng)
-        for item, position in zip((family[version] for family in families), letters, strict=True)
-    )
+    return tuple(family[version].with_key_at(rng.randrange(OPTIONS), rng) for family in families)

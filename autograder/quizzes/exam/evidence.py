@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,11 +33,6 @@ class ShownMistake:
     answers: Sequence[Answers]  # the code's answers to the visible check
     candidate: Callable[..., Any] = field(repr=False)
 
-    @property
-    def first_failure(self) -> str:
-        """The title of the first row of the visible check that fails; empty if none does."""
-        return next((finding.title for finding in self.verdict.findings if not finding.passed), "")
-
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -49,6 +44,10 @@ class Evidence:
     left_out: Mapping[str, str]  # the other known mistakes by name, with the reason
     secret: int = 0  # the seed of the hidden tests that no question may show
     _inputs: dict[object, Sequence[InputResult]] = field(default_factory=dict)
+
+    def of(self, mistakes: Sequence[ShownMistake]) -> Evidence:
+        """Return the evidence about some of the mistakes."""
+        return replace(self, mistakes=tuple(mistakes), _inputs={})
 
     def results(self, seed: object, version: int) -> Sequence[InputResult]:
         """Return what the right code and each mistake give for the inputs of one version."""

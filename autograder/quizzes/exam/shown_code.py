@@ -99,6 +99,14 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     return "" if wrong.source != right.source else "it changes only what is not shown"
 
 
+def changed_lines(right: ShownCode, wrong: ShownCode) -> frozenset[int]:
+    """Return the indices of the right code's lines that differ, and of lines where something is added."""
+    blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
+    return frozenset(
+        n for tag, first, last, _, _ in blocks if tag != "equal" for n in range(first, max(last, first + 1))
+    )
+
+
 def names_used(code: ShownCode) -> list[str]:
     """Return the names of the course that the code uses and does not define, checks of the inputs apart."""
     return [name for key, name in _used(code) if not (is_private(name) and only_checks((key, name)))]

@@ -1,10 +1,9 @@
 """Ask questions about a student's own code, with keys that come from running it; students receive this package.
 
-- ``code`` reads one function or class and compiles it, also changed; ``lines`` selects the lines and expressions for questions.
-- ``trace`` runs it on an input of the check, which ``inputs`` chooses, and records shapes, how often each line runs, and the variables of
-  loops, whose ``roles`` follow from their values.
-- ``changes`` changes one line, compares the answers to the calls of the check, and recognises known mistakes; ``properties`` says what the
-  calls have in common for which a change matters. ``effects`` changes the input instead.
+- ``code`` reads one function or class and compiles it, also changed; ``trace`` runs it under limits on an input of the check, which
+  ``inputs`` chooses.
+- ``changes`` changes one line, as ``edits`` does, compares the answers to the calls of the check, and recognises known mistakes;
+  ``properties`` says what the calls have in common for which a change matters. ``effects`` changes the input instead.
 - ``facts`` collects all this as plain data, so that it can be done in the sandbox.
 - ``change_kinds`` and ``kinds`` make questions from the facts and select some of them, and ``question`` writes them as text.
 - ``quiz`` presents them in a notebook or a terminal.

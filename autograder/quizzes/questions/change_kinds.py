@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from autograder.quizzes.questions.changes import Change
 from autograder.quizzes.questions.edits import Edit
+from autograder.quizzes.questions.effects import FACTORS, Effects
 from autograder.quizzes.questions.facts import Facts, InputText
 from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made
 
-_Option = TypeVar("_Option")
 # Options that say nearly the same would both be right to a reader.
 _MOST_ALIKE = 0.5
 
@@ -59,9 +59,17 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         yield from made("mistake", change.edit.lines, stem, options, reasons, told, rng)
 
 
-def same_for_all(options: Sequence[_Option], key: object) -> list[_Option]:
-    """Return at most three options, the same for a whole class: else a program that sees all its questions could tell what is true."""
-    return random.Random(str(key)).sample(list(options), min(OPTIONS - 1, len(options)))
+def in_blocks(options: Iterable[str], key: object) -> list[list[str]]:
+    """Return options in fours, the same for a whole class: a program that sees all its questions finds each of the four equally often."""
+    order = same_for_all(options, key)
+    return [
+        order[min(i, len(order) - OPTIONS) :][:OPTIONS] for i in range(0, len(order), OPTIONS) if len(order) >= OPTIONS
+    ]
+
+
+def same_for_all(options: Iterable[str], key: object) -> list[str]:
+    """Return options in an order that is the same for a whole class: else a program that sees all its questions could tell what is true."""
+    return sorted(options, key=lambda text: random.Random(f"{key} {text}").random())
 
 
 def _alike(a: str, b: str) -> bool:
@@ -71,33 +79,34 @@ def _alike(a: str, b: str) -> bool:
 
 def purposes(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask for which inputs a changed line matters."""
-    properties = {text: set(numbers) for text, numbers in facts.given.properties.items()}
-    every = set().union(*properties.values()) if properties else set()
+    properties = {text: set(numbers) for text, numbers in facts.given.properties.items() if numbers}
+    every = set().union(*properties.values())
+    blocks = in_blocks([text for text in properties if properties[text] != every], facts.exercise)
     for change in _that_answer(facts, rng):
         calls = set(change.calls)
-        keys = [text for text, numbers in properties.items() if numbers == calls]
-        if len(keys) != 1 or min(len(calls), len(every - calls)) < 2:
+        block = next((block for block in blocks if calls in [properties[text] for text in block]), [])
+        chosen = sorted(block, key=lambda text: properties[text] != calls)
+        if (
+            not chosen
+            or min(len(calls), len(every - calls)) < 2
+            or not all(calls - properties[text] for text in chosen[1:])
+        ):
             continue
-        others = [text for text, numbers in properties.items() if numbers and numbers not in (calls, every)]
-        chosen = [keys[0], *same_for_all(others, change.edit)]
-        reasons = [_against(properties[text], calls) for text in chosen]
+        reasons = [
+            f"{_counted(len(calls - properties[text]))} to which this does not apply changes." for text in chosen
+        ]
         told = (
             f"Of {len(every)} calls of the check, exactly the {len(calls)} to which this applies give another result."
         )
-        text = f"{edit_sentence(change.edit)} For exactly which inputs does the result change?"
-        yield from made("purpose", change.edit.lines, text, [f"where {one}" for one in chosen], reasons, told, rng)
+        text = f"{edit_sentence(change.edit)} When can the result change?"
+        options = [f"only where {one}" for one in chosen]
+        yield from made("purpose", change.edit.lines, text, options, reasons, told, rng)
 
 
 def _that_answer(facts: Facts, rng: random.Random) -> list[Change]:
     """Return the changes whose results can be compared: none is an error."""
     changes = [change for change in facts.changes if not change.raises]
     return rng.sample(changes, len(changes))
-
-
-def _against(numbers: set[int], calls: set[int]) -> str:
-    if numbers - calls:
-        return f"{_counted(len(numbers - calls))} to which this applies gives the same result as before."
-    return f"{_counted(len(calls - numbers))} to which this does not apply gives another result, too."
 
 
 def _counted(number: int) -> str:
@@ -141,37 +150,54 @@ def apart(inputs: Sequence[InputText]) -> tuple[str, list[str]]:
 
 def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask which rows of the result change if one row of an argument gets other numbers."""
-    for one in rng.sample(facts.effects, len(facts.effects)):
-        places = [(name, row) for name, rows in one.felt.items() for row in rows]
+    possible = [
+        (one, part, row)
+        for one in facts.effects
         # Where each row depends on itself alone, there is nothing to ask.
-        alone = all(felt == (row,) for rows in one.felt.values() for row, felt in rows.items())
-        for name, row in rng.sample(places, len(places)) if not alone else ():
-            key = one.felt[name][row]
-            real = {felt for rows in one.felt.values() for felt in rows.values()}
-            usual = [tuple(range(one.rows)), (row,), tuple(range(row, one.rows)), tuple(range(row + 1)), ()]
-            others = [
-                rows
-                for rows in dict.fromkeys([*usual, *sorted(real)])
-                if rows != key and max(rows, default=0) < one.rows
-            ]
-            chosen = [key, *others[: OPTIONS - 1]]
-            texts = [rows_text(rows, one.rows) for rows in chosen]
-            reasons = [f"With three draws of other numbers, what changed was: {texts[0]}."] * len(chosen)
-            text = f"For {facts.given.inputs[one.number].text}: row {row} of `{name}` gets other numbers. Which rows of the result change?"
-            yield from made("rows", "rows", text, texts, reasons, reasons[0], rng, generic=True)
+        if any(felt != (row,) for rows in one.felt.values() for row, felt in rows.items())
+        for part, rows in one.felt.items()
+        for row in rows
+    ]
+    # Each kind of answer has its turn, so that none is the most frequent one.
+    by_answer = grouped(rng.sample(possible, len(possible)), lambda place: _usual(*place).index(_felt(*place)))
+    turns = zip_longest(*rng.sample(list(by_answer.values()), len(by_answer)))
+    for one, part, row in (place for turn in turns for place in turn if place is not None):
+        key = _felt(one, part, row)
+        others = [rows for rows in _usual(one, part, row) if rows != key and max(rows, default=0) < one.rows]
+        texts = [rows_text(rows, one.rows) for rows in [key, *others[: OPTIONS - 1]]]
+        reasons = [f"With three draws of other numbers, this is where `{one.part}` changed: {texts[0]}."] * len(texts)
+        text = f"For {facts.given.inputs[one.number].text}: {part.format(row)} changes. For which i does `{one.part}` change?"
+        yield from made("rows", part.partition("[")[0], text, texts, reasons, reasons[0], rng, generic=True)
+
+
+def scales(facts: Facts, rng: random.Random) -> Iterator[Question]:
+    """Ask what happens to a number that is returned if an argument is doubled."""
+    possible = [(one.number, name, key) for one in facts.effects for name, key in one.scaled.items()]
+    for number, name, key in rng.sample(possible, len(possible)):
+        options = [key, *(one for one in FACTORS if one != key)]
+        told = f"With twice this `{name}`: {key.lower()}."
+        text = f"For {facts.given.inputs[number].text}: what happens to the result if `{name}` is doubled?"
+        yield from made("scale", f"`{name}", text, options, [told] * OPTIONS, told, rng, generic=True)
+
+
+def _felt(one: Effects, part: str, row: int) -> tuple[int, ...]:
+    return one.felt[part][row]
+
+
+def _usual(one: Effects, part: str, row: int) -> list[tuple[int, ...]]:
+    """Return what may change: everything, one row, those from it on, those up to it, nothing, and the answer."""
+    usual = [tuple(range(one.rows)), (row,), tuple(range(row, one.rows)), tuple(range(row + 1)), ()]
+    return list(dict.fromkeys([*usual, _felt(one, part, row)]))
 
 
 def rows_text(rows: Sequence[int], count: int) -> str:
-    """Return some of so many rows in words."""
-    if not rows:
-        return "none"
+    """Return some of so many numbers in words."""
     if len(rows) == count:
         return "all"
-    if len(rows) == 1:
-        return f"only row {rows[0]}"
     if len(rows) > 2 and list(rows) == list(range(rows[0], rows[-1] + 1)):
-        return f"rows {rows[0]} to {rows[-1]}"
-    return f"rows {', '.join(map(str, rows[:-1]))} and {rows[-1]}"
+        return f"{rows[0]} to {rows[-1]}"
+    start = f"{', '.join(map(str, rows[:-1]))} and " if len(rows) > 1 else "only "
+    return f"{start}{rows[-1]}" if rows else "none"
 
 
 def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -182,13 +208,17 @@ def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
         }
         for state, verb in ((True, "leaves the result as it is"), (False, "changes the result")):
             if by_state[state] and len(by_state[not state]) >= OPTIONS - 1:
-                chosen = [same_for_all(by_state[state], verb)[0], *same_for_all(by_state[not state], verb)]
+                chosen = [
+                    same_for_all(by_state[state], facts.exercise)[0],
+                    *same_for_all(by_state[not state], facts.exercise),
+                ]
+                chosen = chosen[:OPTIONS]
                 reasons = [
                     f"Run on the changed input, the result {'is another one' if state else 'stays as it is'}."
                 ] * OPTIONS
                 text = f"For {facts.given.inputs[one.number].text}: which of these {verb}?"
                 told = f"Of the four, this change alone {verb}, with three draws of other numbers."
-                yield from made("invariance", "invariance", text, chosen, reasons, told, rng, generic=True)
+                yield from made("invariance", f"invariance{state}", text, chosen, reasons, told, rng, generic=True)
 
 
 def rewritings(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -199,7 +229,7 @@ def rewritings(facts: Facts, rng: random.Random) -> Iterator[Question]:
             (one.different, one.same, "changes results"),
         ):
             if kept and len(others) >= OPTIONS - 1:
-                chosen = [same_for_all(kept, one.text)[0], *same_for_all(others, one.text)]
+                chosen = [same_for_all(kept, one.text)[0], *same_for_all(others, one.text)][:OPTIONS]
                 text = f"In line {one.line}, which of these in the place of `{one.text}` {verb}?"
                 told = f"Of the four, this one alone {verb} on the calls of the check."
                 reasons = [

@@ -23,7 +23,7 @@ from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tra
 # operations: unlike time, they are the same in every run, so every run tries the same changes.
 MOST_TRIED, MOST_CHANGES, _FEWEST_TRIED = 120, 40, 4
 _MOST_COST, _COST_OF_A_CALL, _COST_OF_A_WEIGHT = 40_000, 50, 8
-# So many calls show whether a change that exchanges names can be a known mistake.
+# So many calls show most differences, and whether a change that exchanges names can be a known mistake.
 _FIRST_CALLS = 2
 _STEPS, _SPARE_STEPS, _SECONDS = 300_000, 1_000, 10.0
 
@@ -142,6 +142,10 @@ class Trials:
         every = range(len(self._sheet.misconceptions))
         return [mistake for mistake in every if _all_same(self._sheet, self._calls, answers, mistake)]
 
+    def _agrees(self, source: str, count: int | None = None) -> bool:
+        answers = self._run(source, count)
+        return answers is not None and all(map(same_answer, self._own, answers))
+
     def rewritings(self) -> Iterator[Rewriting]:
         """Yield expressions with what other expressions do in their places."""
         spent = 0
@@ -151,9 +155,8 @@ class Trials:
             same: list[str] = []
             different: list[str] = []
             for new, source in edited.items():
-                spent += sum(self._costs)
-                answers = self._run(source)
-                equal = answers is not None and all(map(same_answer, self._own, answers))
+                equal = self._agrees(source, _FIRST_CALLS) and self._agrees(source)
+                spent += sum(self._costs if equal else self._costs[:_FIRST_CALLS])
                 (same if equal else different).append(new)
             yield Rewriting(line, text, tuple(same), tuple(different))
 

@@ -17,7 +17,8 @@ from autograder.quizzes.questions.question import grouped
 
 _LONGEST = 88
 _COMMENT = re.compile(r"\s+#[^'\"]*$")
-_SAME_AXIS = re.compile(r"transpose\((-?\d), \1\)")
+# What nobody writes: an axis exchanged with itself, a choice between equals, brackets around nothing but a name.
+_ODD = re.compile(r"transpose\((-?\d), \1\)|(\w+) if \w+ else \2\b|(?<![\w\])])\(\w+\)")
 _NOBODY_MAKES = {".detach() added", ".to() added", ".detach() dropped", ".contiguous() dropped"}
 # Methods whose call can be left out: what they return has the shape of what they are called on.
 _KEEP_SHAPE = (
@@ -157,7 +158,7 @@ def _edited(source: str, node: ast.stmt | ast.expr, new: str) -> tuple[Edit, str
     if not changed or head >= last or len(others) - len(lines) + last - head != 1:
         return None
     after = _COMMENT.sub("", others[head].strip()) if new else ""
-    fits = len(after) <= _LONGEST and not _SAME_AXIS.search(after) and (not new or lines[head].strip() != after)
+    fits = len(after) <= _LONGEST and not _ODD.search(after) and (not new or lines[head].strip() != after)
     return (Edit(head + 1, last, after), changed) if fits else None
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from autograder.checking.request import Observation, tensors_in
+from autograder.checking.request import tensors_in
 from autograder.checking.sheet import Sheet
 from autograder.quizzes.questions.changes import Call, Change, Trials, refuted_beside, visible_calls
-from autograder.quizzes.questions.code import Code
+from autograder.quizzes.questions.code import Code, docstring_lines
 from autograder.quizzes.questions.effects import Effects, effects
 from autograder.quizzes.questions.inputs import (
     READS,
@@ -21,28 +20,17 @@ from autograder.quizzes.questions.inputs import (
     value_text,
     visible_inputs,
 )
-from autograder.quizzes.questions.lines import docstring_lines, own_names
 from autograder.quizzes.questions.properties import tables_of
 from autograder.quizzes.questions.rewritings import Rewriting
-from autograder.quizzes.questions.trace import Point, watched_run
+from autograder.quizzes.questions.trace import watched_run
 
 # A diagnosis is an option with the words before its reason, if they are few.
-_REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because)\b).*", re.DOTALL)
-_MOST_WORDS = 11
+_REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because|but|although|with|and)\b).*", re.DOTALL)
+_FEWEST_WORDS, _MOST_WORDS = 4, 11
 # Calls that are compared for every change: results are compared number by number.
 _LARGEST_RESULT, _MOST_CALLS = 3_000, 40
 # Inputs that are changed themselves.
 PERTURBED = 2
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """What one input showed."""
-
-    number: int  # the input's number
-    result: str  # the result as text, or empty
-    points: tuple[Point, ...]  # the shapes of variables
-    parameters: Mapping[str, int]  # for a class, the number of parameters of the whole and of its parts, by name
 
 
 @dataclass(frozen=True)
@@ -78,9 +66,14 @@ class Given:
                 for one in inputs
             ),
             {text: tuple(sorted(numbers)) for text, numbers in tables_of([call.request for call in calls]).items()},
-            {name: text for name, text in short.items() if len(text.split()) <= _MOST_WORDS},
+            {name: text for name, text in short.items() if _is_option(text)},
             {name: tuple(refuted_beside(sheet, calls, name)) for name in sorted(made)},
         )
+
+
+def _is_option(text: str) -> bool:
+    """Return whether a short diagnosis says what is wrong."""
+    return _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
 
 
 @dataclass(frozen=True)
@@ -91,7 +84,7 @@ class Facts:
     source: str  # the definition
     hidden_lines: tuple[int, ...]  # lines of docstrings, which are not shown
     given: Given
-    runs: tuple[RunFacts, ...]  # what inputs showed
+    runs: Mapping[int, str]  # the results of inputs as text, or empty, by the number of the input
     changes: tuple[Change, ...]  # what changes of a line showed
     rewritings: tuple[Rewriting, ...]  # what other expressions do in the place of one
     effects: tuple[Effects, ...]  # what changes of an input showed
@@ -111,7 +104,8 @@ def gather(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
     calls, inputs = asked_of(sheet)
     watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
-    runs = [_facts(code, inputs[number], number, *run) for number, run in enumerate(watched) if run is not None]
+    texts = [result_text(run) if run and item.complete else "" for run, item in zip(watched, inputs, strict=False)]
+    runs = {number: texts[number] for number, run in enumerate(watched) if run is not None}
     trials = Trials(code, sheet, calls, inputs if runs else [])
     changes = tuple(trials.changes()) if runs else ()
     felt = [effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
@@ -120,22 +114,8 @@ def gather(code: Code, sheet: Sheet) -> Facts:
         source=code.source,
         hidden_lines=docstring_lines(code.tree),
         given=Given.of(sheet, calls, inputs, changes),
-        runs=tuple(runs),
+        runs=runs,
         changes=changes,
         rewritings=tuple(trials.rewritings()) if runs else (),
         effects=tuple(one for one in felt if one is not None),
     )
-
-
-def _facts(code: Code, item: Input, number: int, answer: Observation, points: tuple[Point, ...]) -> RunFacts:
-    parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
-    return RunFacts(number, result_text(answer) if item.complete else "", points, parameters)
-
-
-def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of parameters of an instance (under an empty name) and of its direct parts."""
-    module = code.compiled()(**init)
-    parts = {"": module, **dict(module.named_children())}
-    counts = {name: sum(weight.numel() for weight in part.parameters()) for name, part in parts.items()}
-    counts |= {name: weight.numel() for name, weight in module.named_parameters(recurse=False)}
-    return {name: count for name, count in counts.items() if count and name in ("", *own_names(code.source))}

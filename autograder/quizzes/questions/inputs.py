@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,8 @@ TRACED, _MOST_INPUTS = 4, 14
 _MOST_RESULTS, LONGEST_RESULT = 6, 60
 _ROUNDED = 8
 NO_ARGUMENTS = "no arguments"
+# The last word of the name of a stand-in for a model says what it is.
+_WORD = re.compile("[A-Z]?[a-z]+")
 # A call that only reads a weight.
 READS = "get_parameter"
 # Longer lists and texts are cut, and then the input is not complete.
@@ -101,7 +104,11 @@ def described(request: Request) -> Input:
     """Return a request with its text."""
     parts = [f"{name} = {value_text(value)}" for name, value in (request.init or {}).items()]
     arguments = [f"{name} = {value_text(value)}" for name, value in request.arguments.items()]
-    arguments += [f"{name} = a {prop['kind']}" for name, prop in (request.props or {}).items() if "kind" in prop]
+    arguments += [
+        f"{name} = a {_WORD.findall(prop['kind'])[-1].lower()}"
+        for name, prop in (request.props or {}).items()
+        if "kind" in prop
+    ]
     text = ", ".join(arguments) or NO_ARGUMENTS
     if request.method:
         text = f"{request.method}({text})"

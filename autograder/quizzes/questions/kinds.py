@@ -1,4 +1,4 @@
-"""Make questions about what a run shows, and select questions of different kinds."""
+"""Make questions about what a changed line returns, and select questions of different kinds."""
 
 from __future__ import annotations
 
@@ -15,56 +15,35 @@ from autograder.quizzes.questions.change_kinds import (
     mistakes,
     purposes,
     rewritings,
+    scales,
     what_ifs,
 )
 from autograder.quizzes.questions.facts import Facts
-from autograder.quizzes.questions.question import OPTIONS, Question, edited_int, edited_shape, filled, made
+from autograder.quizzes.questions.question import OPTIONS, Question, made
 
 # At most one question in so many has a key that all correct code shares, and one in so many only asks what the code shows.
 GENERIC_ONE_IN, READING_ONE_IN = 2, 4
 _ROUNDS = 8
+# Questions of one sheet that are about the same line; they are of different kinds.
+MOST_OF_A_LINE = 2
 _FRACTION = re.compile(r"[\d.]*(?:\.|e-?)\d+")
 
 
-def shapes(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask for the shape of a variable after a line; it is no copy of one in the question."""
-    for run in rng.sample(facts.runs, len(facts.runs)):
-        given = facts.given.inputs[run.number]
-        shown = " ".join([given.text, *given.arguments.values()])
-        usable = [point for point in run.points if point.shape not in shown]
-        answers = list(dict.fromkeys(point.shape for point in usable))
-        if not answers:
-            continue
-        real = rng.sample(answers, min(OPTIONS, len(answers)))
-        point = rng.choice([point for point in usable if point.shape == real[0]])
-        order = filled(real, edited_shape, given.text)
-        others = {one.shape: f"`{one.name}` has this shape after line {one.line}." for one in reversed(run.points)}
-        told = f"Run on this input, line {point.line} gives `{point.name}` the shape {point.shape}."
-        text = f"For {given.text}: which shape does `{point.name}` have after line {point.line}?"
-        yield from made("shape", point.line, text, order, [others.get(one, told) for one in order], told, rng)
-
-
 def results(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask what comes out for a small input, of the code as it is or with one line changed; the options are what these return."""
-    for run in rng.sample(facts.runs, len(facts.runs)):
-        changed = {text: change for change in facts.changes if (text := change.results.get(run.number, ""))}
-        given = facts.given.inputs[run.number].text
-        possible = sorted(text for text in {run.result, *changed} if text and _needs_no_calculator(text, given))
-        if not run.result or len(possible) < OPTIONS:
-            continue
-        options = rng.sample(possible, OPTIONS)
-        key, topic, sentence = options[0], "result", ""
-        if key != run.result:
-            topic, sentence = f"result {changed[key].edit.lines}", f"{edit_sentence(changed[key].edit)} "
-        text = f"{sentence}What does the code {'then ' if sentence else ''}return for {given}?"
-        reasons = [
-            "Your code returns this as it is."
-            if one == run.result
-            else f"This comes out if: {edit_sentence(changed[one].edit)}"
-            for one in options
-        ]
-        told = f"Run on this input, the {'changed ' if sentence else ''}code returns {key}."
-        yield from made("result", topic, text, options, reasons, told, rng, generic=key == run.result)
+    """Ask what comes out for a small input with one line changed; the options are what the code returns as it is, or changed elsewhere."""
+    for number, result in rng.sample(sorted(facts.runs.items()), len(facts.runs)):
+        changed = {text: change for change in facts.changes if (text := change.results.get(number, ""))}
+        changed.pop(result, None)
+        given = facts.given.inputs[number].text
+        possible = sorted(text for text in {result, *changed} if text and _needs_no_calculator(text, given))
+        options = rng.sample(possible, min(OPTIONS, len(possible)))
+        for key in (options[0],) if len(options) == OPTIONS and result and options[0] != result else ():
+            sentence = edit_sentence(changed[key].edit)
+            text = f"{sentence} What does the code then return for {given}?"
+            elsewhere = {one: f"This comes out if: {edit_sentence(changed[one].edit)}" for one in changed}
+            reasons = [elsewhere.get(one, "Your code returns this as it is.") for one in options]
+            told = f"Run on this input, the changed code returns {key}."
+            yield from made("result", f"result {changed[key].edit.lines}", text, options, reasons, told, rng)
 
 
 def _needs_no_calculator(text: str, given: str) -> bool:
@@ -72,29 +51,10 @@ def _needs_no_calculator(text: str, given: str) -> bool:
     return all(fraction in given for fraction in _FRACTION.findall(text))
 
 
-def parameters(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask how many parameters a class, or one of its parts, has."""
-    for run in rng.sample(facts.runs, len(facts.runs)):
-        real = list(dict.fromkeys(run.parameters.values()))
-        if not real:
-            continue
-        given = facts.given.inputs[run.number].text.partition("; call:")[0]
-        real = rng.sample(real, min(OPTIONS, len(real)))
-        key = rng.choice(real)
-        options = [str(key), *(o for o in filled([str(count) for count in real], edited_int, given) if o != str(key))]
-        name = rng.choice([name for name, count in run.parameters.items() if count == key])
-        what = f"self.{name}" if name else f"an instance of {facts.exercise}"
-        told = f"Made with these arguments, {what} has {key} parameters."
-        text = f"For {given}: how many numbers can {what} learn?"
-        yield from made("parameters", "parameters", text, options, [told] * len(options), told, rng, generic=True)
-
-
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
 #: Kinds that ask what a line or an input is for, and kinds that ask what the code shows.
-UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances)
-READING: tuple[Kind, ...] = (rewritings, results, shapes, parameters)
-# A sheet has at most one question of these kinds.
-SIZES = {"shape", "parameters"}
+UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances, scales)
+READING: tuple[Kind, ...] = (rewritings, results)
 
 
 def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
@@ -134,9 +94,12 @@ def _in_turn(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Qu
 
 
 def _clash(a: Question, b: Question) -> bool:
-    """Return whether two questions are about one line or ask for the same thing, or both are about sizes."""
-    return bool(set(a.topic.split()) & set(b.topic.split())) or a.text == b.text or {a.kind, b.kind} <= SIZES
+    """Return whether two questions ask the same about one line."""
+    return (a.kind == b.kind and bool(set(a.topic.split()) & set(b.topic.split()))) or a.text == b.text
 
 
 def _has_room(question: Question, found: Sequence[Question], count: int) -> bool:
+    topics = Counter(topic for one in found for topic in one.topic.split())
+    if any(topics[topic] >= MOST_OF_A_LINE for topic in question.topic.split()):
+        return False
     return not question.generic or sum(one.generic for one in found) < max(1, count // GENERIC_ONE_IN)

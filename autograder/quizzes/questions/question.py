@@ -1,14 +1,10 @@
 """Define a question, choose its options, and write questions as plain text.
 
-Nothing but the code tells the right option apart. Wherever the code gives four different answers at four places, these are the options,
-and the place is chosen after them: each option is as likely to be the key as any other. Otherwise answers that plausible mistakes give
-fill the set: axes exchanged, an axis forgotten or added, a number off by one. Each of them starts from any option, right or wrong, so that
-the others do not all resemble the key.
+Nothing but the code tells the right option apart: options that are wrong here are right in other questions.
 """
 
 from __future__ import annotations
 
-import ast
 import io
 import random
 import tokenize
@@ -18,7 +14,6 @@ from typing import TypeVar
 
 LETTERS = "ABCD"
 OPTIONS = 4
-_ATTEMPTS = 200
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -134,48 +129,3 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
-
-
-def filled(real: Sequence[str], edit: Callable[[str, random.Random], str | None], context: str) -> list[str]:
-    """Return at most four different options that contain the given ones.
-
-    The same answers in the same context are filled with the same mistakes. Else a program that sees the questions of a whole class could
-    tell the answers, which occur often, from mistakes that differ in every question.
-
-    Args:
-        real: at most four answers that the code gives.
-        edit: makes the answer of a plausible mistake from any option.
-        context: the input.
-    """
-    options = list(dict.fromkeys(real))[:OPTIONS]
-    rng = random.Random(context)
-    for _ in range(_ATTEMPTS):
-        if len(options) == OPTIONS:
-            break
-        other = edit(rng.choice(sorted(options)), rng)
-        if other is not None and other not in options:
-            options.append(other)
-    return options
-
-
-def edited_shape(text: str, rng: random.Random) -> str | None:
-    """Return a shape with two axes exchanged, an axis dropped, or an axis of size 1 added."""
-    sizes = list(ast.literal_eval(text))
-    choices = ["exchange"] * (2 * (len(sizes) > 1)) + ["drop"] * (len(sizes) > 1) + ["add", "copy"]
-    choice = rng.choice(choices)
-    if choice == "exchange":
-        i, j = rng.sample(range(len(sizes)), 2)
-        sizes[i], sizes[j] = sizes[j], sizes[i]
-    elif choice == "drop":
-        del sizes[rng.randrange(len(sizes))]
-    elif choice == "copy" and sizes:
-        sizes[rng.randrange(len(sizes))] = rng.choice(sizes)
-    else:
-        sizes.insert(rng.randrange(len(sizes) + 1), 1)
-    return str(tuple(sizes)) if len(sizes) <= 6 else None
-
-
-def edited_int(text: str, rng: random.Random) -> str:
-    """Return a number that is a little off, doubled or halved, and not negative."""
-    value = int(text)
-    return str(abs(rng.choice([value + 1, value - 1, value + 2, 2 * value, value // 2])))

@@ -10,7 +10,7 @@ Protects against:
 
 Does not protect against:
 
-- code that tells other shapes, counts and effects of changed lines than it has: a run is in the hands of the code that runs
+- code that tells other effects of changed lines than they have: a run is in the hands of the code that runs
 """
 
 from __future__ import annotations
@@ -35,16 +35,14 @@ from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.quizzes.questions.changes import MOST_CHANGES, MOST_TRIED
-from autograder.quizzes.questions.code import Code, without_own_decorators
+from autograder.quizzes.questions.code import Code, docstring_lines, without_own_decorators
 from autograder.quizzes.questions.edits import Edit, possible_edits
 from autograder.quizzes.questions.effects import Effects, effects
 from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, asked_of
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.lines import assigned_names, docstring_lines, own_names
 from autograder.quizzes.questions.question import Question
 from autograder.quizzes.questions.rewritings import could_be
-from autograder.quizzes.questions.trace import LONGEST_VALUE
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
@@ -136,10 +134,8 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
     if (
         facts.source != source
         or len(facts.changes) > MOST_CHANGES
-        or [run.number for run in facts.runs] != sorted({run.number for run in facts.runs} & set(range(len(inputs))))
-        or any(len(text) > most or not text.isprintable() for text, most in _texts(facts))
-        or not {(point.line, point.name) for run in facts.runs for point in run.points} <= _places(code)
-        or not {name for run in facts.runs for name in run.parameters} <= {"", *own_names(source)}
+        or not set(facts.runs) <= set(range(len(inputs)))
+        or any(len(text) > LONGEST_RESULT or not text.isprintable() for text in _texts(facts))
         or not {n for change in facts.changes for n in change.calls} <= set(range(len(calls)))
         or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
         or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
@@ -154,21 +150,15 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         hidden_lines=docstring_lines(code.tree),
         given=Given.of(sheet, calls, inputs, facts.changes),
         # No question asks for a result or an effect that differs from the reference's: it may be made up.
-        runs=tuple(run if run.result == results[run.number] else replace(run, result="") for run in facts.runs),
+        runs={number: text if text == results[number] else "" for number, text in facts.runs.items()},
         effects=tuple(one for one in facts.effects if one in felt),
     )
 
 
-def _texts(facts: Facts) -> Iterator[tuple[str, int]]:
-    """Yield the values that the student's process shows, with the lengths that they may have."""
-    yield from ((point.shape, LONGEST_VALUE) for run in facts.runs for point in run.points)
-    yield from ((run.result, LONGEST_RESULT) for run in facts.runs)
-    yield from ((text, LONGEST_RESULT) for change in facts.changes for text in change.results.values())
-
-
-def _places(code: Code) -> set[tuple[int, str]]:
-    """Return the line and the name of all variables whose shapes can be recorded."""
-    return {(line, name) for line, names in assigned_names(code.tree).values() for name in names}
+def _texts(facts: Facts) -> Iterator[str]:
+    """Yield the values that the student's process shows."""
+    yield from facts.runs.values()
+    yield from (text for change in facts.changes for text in change.results.values())
 
 
 def _are_possible(source: str, told: Sequence[Edit]) -> bool:

@@ -14,8 +14,8 @@ from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
 from autograder.quizzes.exam.evidence import NOT_CONFIRMED, Evidence, confirm, gather
 from autograder.quizzes.exam.inputs import exam_inputs
-from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS_OF_QUESTIONS, Item
-from autograder.quizzes.exam.shown_code import ShownCode, wrong_code
+from autograder.quizzes.exam.kinds import Item, family_of
+from autograder.quizzes.exam.shown_code import ShownCode, changed_lines, wrong_code
 from tests.exam.test_every_exercise import diagnosed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -41,14 +41,14 @@ def family(evidence: Callable[[str], Evidence]) -> Make:
     """Return a function that makes a family of a kind about an exercise."""
 
     def made(name: str, kind: str) -> list[Item]:
-        found = KINDS_OF_QUESTIONS[kind](evidence(name), random.Random(1), "test", VERSIONS)
+        found = family_of(kind, evidence(name), random.Random(1), "test", VERSIONS)
         assert found is not None
         return list(found)
 
     return made
 
 
-FAMILIES = [("soft_lookup", "diagnosis"), ("length_penalty", "input"), ("top_k", "check")]
+FAMILIES = [("soft_lookup", "diagnosis"), ("length_penalty", "input"), ("length_penalty", "result")]
 
 
 @pytest.mark.parametrize(("name", "kind"), FAMILIES)
@@ -93,10 +93,10 @@ def changed(code: ShownCode, change: Callable[[str], str]) -> ShownCode:
     )
 
 
-def test_the_first_failed_row_is_the_key(family: Make) -> None:
-    items = [item for item in family("score_variance", "check") if item.question == FIRST_ROW]
-    assert items
-    assert all(f"“{item.answer}”" in item.proof for item in items)
+def test_versions_change_the_same_place_if_they_can(family: Make, evidence: Callable[[str], Evidence]) -> None:
+    right = evidence("length_penalty").right
+    codes = [replace(right, source=item.code) for item in family("length_penalty", "result")]
+    assert len({changed_lines(right, code) for code in codes}) == 1
 
 
 def test_no_input_of_an_exam_is_a_hidden_test() -> None:
