@@ -35,7 +35,7 @@ FORGED = (
     "    given = dict(inputs=[dict(text='an input that I have thought of', complete=True, arguments={}) for n in range(4)],\n"
     "        properties={}, mistakes={'mine': 'a mistake that I have thought of'}, apart={})\n"
     "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], hidden_lines=[], given=given,\n"
-    "        runs={n: '' for n in range(4)}, changes=[], rewritings=[], effects=[])\n"
+    "        runs={n: '' for n in range(4)}, changes=[], effects=[])\n"
     "    print(mark + json.dumps(facts))\n"
     "forged.print_facts = forged.gather = forge\n"
 )
@@ -60,7 +60,7 @@ def printing_facts(after: str, result: str) -> str:
         f"            calls=[0], inputs=[0], results={{0: {result!r}}})\n"
         "        given = dict(inputs=[], properties={}, mistakes={}, apart={})\n"
         "        facts = dict(exercise='causal_mask', source=told['sources']['causal_mask'], hidden_lines=[], given=given,\n"
-        "            runs={0: ''}, changes=[change], rewritings=[], effects=[])\n"
+        "            runs={0: ''}, changes=[change], effects=[])\n"
         "        get_ipython()._streams[0].write(told['mark'] + json.dumps(facts) + '\\n')\n"
         "    return mask",
     )

@@ -42,9 +42,6 @@ _ROWS = re.compile(
 )
 _SCALE = re.compile(r"For (?P<input>.*): what happens to the result if `(?P<name>\w+)` is doubled\?")
 _INVARIANCE = re.compile(r"For (?P<input>.*): which of these (?P<verb>leaves the result as it is|changes the result)\?")
-_EQUAL = re.compile(
-    r"In line (?P<line>\d+), which of these in the place of `(?P<text>.*)` (?P<verb>changes no result|changes results)\?"
-)
 _CHANGE = re.compile(r"Lines? (\d+)(?:–(\d+))? (?:(?:is|are) left out|becomes? `(.*)`)\.", re.DOTALL)
 
 
@@ -74,7 +71,7 @@ class Author:
         for pattern, method in (
             *((_MISTAKE, self._mistake), (_SCALE, self._scale)),
             *((_PURPOSE, self._purpose), (_INPUT, self._input), (_ROWS, self._rows), (_INVARIANCE, self._invariance)),
-            *((_EQUAL, self._equal), (_RESULT, self._result)),
+            (_RESULT, self._result),
         ):
             if found := pattern.fullmatch(text):
                 return method(found, options)
@@ -167,17 +164,6 @@ class Author:
             after = self._tensor(replace(request, arguments={**request.arguments, **other}))
             kept[option] = before.shape == after.shape and torch.allclose(before, after, 1e-3, 1e-4, equal_nan=True)
         return " or ".join(option for option, keeps in kept.items() if keeps is found["verb"].startswith("leaves"))
-
-    def _equal(self, found: re.Match[str], options: list[str]) -> str:
-        number = int(found["line"])
-        line = self._source.split("\n")[number - 1]
-        fitting = []
-        for option in options:
-            lines = [line.replace(found["text"], f"({option.strip('`')})", 1).strip()]
-            differing = self._differing(self._with(number, number, lines), self._calls)
-            if any(differing) is (found["verb"] == "changes results"):
-                fitting.append(option)
-        return " or ".join(fitting)
 
     def _made(self, source: str) -> Any:
         namespace = dict(self._namespace)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from autograder.quizzes.questions.changes import Change
 from autograder.quizzes.questions.edits import Edit
 from autograder.quizzes.questions.effects import FACTORS, Effects
-from autograder.quizzes.questions.facts import Facts, InputText
+from autograder.quizzes.questions.facts import FEWEST_WORDS, Facts, InputText
 from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made
 
 # Options that say nearly the same would both be right to a reader.
 _MOST_ALIKE = 0.5
+_WORD = re.compile(r"\w{4,}")
 
 
 def edit_sentence(edit: Edit) -> str:
@@ -34,22 +36,16 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
     for name in rng.sample(list(real), len(real)):
         change = rng.choice(real[name])
         stem = f"{edit_sentence(change.edit)} What goes wrong?"
-        most = (MOST_WORDS - len(f"{stem} {texts[name]}".split())) // (OPTIONS - 1)
-        others = [one for one in facts.given.apart[name] if one in texts and len(texts[one].split()) <= most]
+        others = [one for one in facts.given.apart[name] if one in texts]
         # The mistakes of other lines come first: each of them is the key of another question.
         # The rest is the same for a whole class: else a program that sees all its questions could tell what is true of this code.
-        rest = random.Random(facts.exercise).sample(others, len(others))
-        order = [
-            *rng.sample([one for one in others if one in real], len([one for one in others if one in real])),
-            *rest,
-        ]
+        asked = [one for one in others if one in real]
         chosen = [name]
-        for one in order:
-            if (
-                len(chosen) < OPTIONS
-                and one not in chosen
-                and not any(_alike(texts[one], texts[other]) for other in chosen)
-            ):
+        for one in [*rng.sample(asked, len(asked)), *same_for_all(others, facts.exercise)]:
+            words = len(" ".join([stem, *(texts[other] for other in [*chosen, one])]).split())
+            room = MOST_WORDS - FEWEST_WORDS * (OPTIONS - 1 - len(chosen))
+            alike = any(_alike(texts[one], texts[other]) for other in chosen)
+            if len(chosen) < OPTIONS and words <= room and not alike:
                 chosen.append(one)
         reasons = [
             f"Code with this mistake gives other answers than your changed code: “{texts[one]}”." for one in chosen
@@ -59,21 +55,13 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         yield from made("mistake", change.edit.lines, stem, options, reasons, told, rng)
 
 
-def in_blocks(options: Iterable[str], key: object) -> list[list[str]]:
-    """Return options in fours, the same for a whole class: a program that sees all its questions finds each of the four equally often."""
-    order = same_for_all(options, key)
-    return [
-        order[min(i, len(order) - OPTIONS) :][:OPTIONS] for i in range(0, len(order), OPTIONS) if len(order) >= OPTIONS
-    ]
-
-
 def same_for_all(options: Iterable[str], key: object) -> list[str]:
     """Return options in an order that is the same for a whole class: else a program that sees all its questions could tell what is true."""
     return sorted(options, key=lambda text: random.Random(f"{key} {text}").random())
 
 
 def _alike(a: str, b: str) -> bool:
-    first, second = set(a.lower().split()), set(b.lower().split())
+    first, second = (set(_WORD.findall(text.lower())) for text in (a, b))
     return len(first & second) > _MOST_ALIKE * min(len(first), len(second))
 
 
@@ -81,17 +69,15 @@ def purposes(facts: Facts, rng: random.Random) -> Iterator[Question]:
     """Ask for which inputs a changed line matters."""
     properties = {text: set(numbers) for text, numbers in facts.given.properties.items() if numbers}
     every = set().union(*properties.values())
-    blocks = in_blocks([text for text in properties if properties[text] != every], facts.exercise)
+    order = same_for_all([text for text in properties if properties[text] != every], facts.exercise)
     for change in _that_answer(facts, rng):
         calls = set(change.calls)
-        block = next((block for block in blocks if calls in [properties[text] for text in block]), [])
-        chosen = sorted(block, key=lambda text: properties[text] != calls)
-        if (
-            not chosen
-            or min(len(calls), len(every - calls)) < 2
-            or not all(calls - properties[text] for text in chosen[1:])
-        ):
+        key = next((i for i, text in enumerate(order) if properties[text] == calls), None)
+        if key is None or min(len(calls), len(every - calls)) < 2:
             continue
+        # Its neighbours in an order that is the same for a whole class: no option is seen more often than the others.
+        others = [text for text in [*order[key + 1 :], *order[:key]] if calls - properties[text]]
+        chosen = [order[key], *others[: OPTIONS - 1]]
         reasons = [
             f"{_counted(len(calls - properties[text]))} to which this does not apply changes." for text in chosen
         ]
@@ -219,20 +205,3 @@ def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
                 text = f"For {facts.given.inputs[one.number].text}: which of these {verb}?"
                 told = f"Of the four, this change alone {verb}, with three draws of other numbers."
                 yield from made("invariance", f"invariance{state}", text, chosen, reasons, told, rng, generic=True)
-
-
-def rewritings(facts: Facts, rng: random.Random) -> Iterator[Question]:
-    """Ask which expression may take the place of another one."""
-    for one in rng.sample(facts.rewritings, len(facts.rewritings)):
-        for kept, others, verb in (
-            (one.same, one.different, "changes no result"),
-            (one.different, one.same, "changes results"),
-        ):
-            if kept and len(others) >= OPTIONS - 1:
-                chosen = [same_for_all(kept, one.text)[0], *same_for_all(others, one.text)][:OPTIONS]
-                text = f"In line {one.line}, which of these in the place of `{one.text}` {verb}?"
-                told = f"Of the four, this one alone {verb} on the calls of the check."
-                reasons = [
-                    f"With this, {'a result changes or an error comes' if kept is one.same else 'every result stays as it is'}."
-                ] * OPTIONS
-                yield from made("equal", f"{one.line} equal", text, [f"`{new}`" for new in chosen], reasons, told, rng)

@@ -16,14 +16,13 @@ from autograder.checking.subject import LocalSubject
 from autograder.quizzes.questions.code import Code
 from autograder.quizzes.questions.edits import Edit, possible_edits
 from autograder.quizzes.questions.inputs import Input, result_text
-from autograder.quizzes.questions.rewritings import Rewriting, possible_rewritings
 from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tracer
 
 # How many changes are tried, and how many of them are kept. After the first few, the cost of their calls decides, too. It is counted in
 # operations: unlike time, they are the same in every run, so every run tries the same changes.
 MOST_TRIED, MOST_CHANGES, _FEWEST_TRIED = 120, 40, 4
 _MOST_COST, _COST_OF_A_CALL, _COST_OF_A_WEIGHT = 40_000, 50, 8
-# So many calls show most differences, and whether a change that exchanges names can be a known mistake.
+# So many calls show whether a change that exchanges names can be a known mistake.
 _FIRST_CALLS = 2
 _STEPS, _SPARE_STEPS, _SECONDS = 300_000, 1_000, 10.0
 
@@ -141,24 +140,6 @@ class Trials:
         """Return the known mistakes that give these answers to the first calls."""
         every = range(len(self._sheet.misconceptions))
         return [mistake for mistake in every if _all_same(self._sheet, self._calls, answers, mistake)]
-
-    def _agrees(self, source: str, count: int | None = None) -> bool:
-        answers = self._run(source, count)
-        return answers is not None and all(map(same_answer, self._own, answers))
-
-    def rewritings(self) -> Iterator[Rewriting]:
-        """Yield expressions with what other expressions do in their places."""
-        spent = 0
-        for line, text, edited in possible_rewritings(self._code.source):
-            if not self._own or spent > _MOST_COST // 4:
-                return
-            same: list[str] = []
-            different: list[str] = []
-            for new, source in edited.items():
-                equal = self._agrees(source, _FIRST_CALLS) and self._agrees(source)
-                spent += sum(self._costs if equal else self._costs[:_FIRST_CALLS])
-                (same if equal else different).append(new)
-            yield Rewriting(line, text, tuple(same), tuple(different))
 
 
 def _cost(code: Code, request: Request) -> int:

@@ -21,12 +21,11 @@ from autograder.quizzes.questions.inputs import (
     visible_inputs,
 )
 from autograder.quizzes.questions.properties import tables_of
-from autograder.quizzes.questions.rewritings import Rewriting
 from autograder.quizzes.questions.trace import watched_run
 
 # A diagnosis is an option with the words before its reason, if they are few.
 _REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because|but|although|with|and)\b).*", re.DOTALL)
-_FEWEST_WORDS, _MOST_WORDS = 4, 11
+FEWEST_WORDS, _MOST_WORDS = 4, 11
 # Calls that are compared for every change: results are compared number by number.
 _LARGEST_RESULT, _MOST_CALLS = 3_000, 40
 # Inputs that are changed themselves.
@@ -73,7 +72,7 @@ class Given:
 
 def _is_option(text: str) -> bool:
     """Return whether a short diagnosis says what is wrong."""
-    return _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
+    return FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ class Facts:
     given: Given
     runs: Mapping[int, str]  # the results of inputs as text, or empty, by the number of the input
     changes: tuple[Change, ...]  # what changes of a line showed
-    rewritings: tuple[Rewriting, ...]  # what other expressions do in the place of one
     effects: tuple[Effects, ...]  # what changes of an input showed
 
 
@@ -116,6 +114,5 @@ def gather(code: Code, sheet: Sheet) -> Facts:
         given=Given.of(sheet, calls, inputs, changes),
         runs=runs,
         changes=changes,
-        rewritings=tuple(trials.rewritings()) if runs else (),
         effects=tuple(one for one in felt if one is not None),
     )

@@ -23,8 +23,8 @@ TRACED, _MOST_INPUTS = 4, 14
 _MOST_RESULTS, LONGEST_RESULT = 6, 60
 _ROUNDED = 8
 NO_ARGUMENTS = "no arguments"
-# The last word of the name of a stand-in for a model says what it is.
-_WORD = re.compile("[A-Z]?[a-z]+")
+# Of the name of a stand-in for a model, only the last word is shown.
+_LAST_WORD = re.compile(".*(?=[A-Z][a-z])")
 # A call that only reads a weight.
 READS = "get_parameter"
 # Longer lists and texts are cut, and then the input is not complete.
@@ -105,7 +105,7 @@ def described(request: Request) -> Input:
     parts = [f"{name} = {value_text(value)}" for name, value in (request.init or {}).items()]
     arguments = [f"{name} = {value_text(value)}" for name, value in request.arguments.items()]
     arguments += [
-        f"{name} = a {_WORD.findall(prop['kind'])[-1].lower()}"
+        f"{name} = a {_LAST_WORD.sub('', prop['kind']).lower()}"
         for name, prop in (request.props or {}).items()
         if "kind" in prop
     ]

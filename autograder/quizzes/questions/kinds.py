@@ -14,7 +14,6 @@ from autograder.quizzes.questions.change_kinds import (
     invariances,
     mistakes,
     purposes,
-    rewritings,
     scales,
     what_ifs,
 )
@@ -54,7 +53,7 @@ def _needs_no_calculator(text: str, given: str) -> bool:
 Kind: TypeAlias = Callable[[Facts, random.Random], Iterator[Question]]
 #: Kinds that ask what a line or an input is for, and kinds that ask what the code shows.
 UNDERSTANDING: tuple[Kind, ...] = (mistakes, purposes, what_ifs, feelings, invariances, scales)
-READING: tuple[Kind, ...] = (rewritings, results)
+READING: tuple[Kind, ...] = (results,)
 
 
 def questions(facts: Facts, seed: int | str, count: int = 4) -> list[Question]:
@@ -94,8 +93,8 @@ def _in_turn(facts: Facts, rng: random.Random, kinds: Sequence[Kind]) -> list[Qu
 
 
 def _clash(a: Question, b: Question) -> bool:
-    """Return whether two questions ask the same about one line."""
-    return (a.kind == b.kind and bool(set(a.topic.split()) & set(b.topic.split()))) or a.text == b.text
+    """Return whether two questions ask the same about one line; two mistakes there are not the same."""
+    return a.text == b.text or (a.kind == b.kind != "mistake" and bool(set(a.topic.split()) & set(b.topic.split())))
 
 
 def _has_room(question: Question, found: Sequence[Question], count: int) -> bool:

@@ -42,7 +42,6 @@ from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, asked_of
 from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
 from autograder.quizzes.questions.question import Question
-from autograder.quizzes.questions.rewritings import could_be
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
@@ -140,7 +139,6 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
         or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
         or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
         or not _are_possible(source, [change.edit for change in facts.changes])
-        or not could_be(source, facts.rewritings)
     ):
         raise ValueError("these are no facts about this code")
     results, felt = _of_reference(exercise, inputs, [one.number for one in facts.effects])
