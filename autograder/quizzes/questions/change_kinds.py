@@ -10,11 +10,15 @@ from itertools import zip_longest
 from autograder.quizzes.questions.changes import Change
 from autograder.quizzes.questions.edits import Edit
 from autograder.quizzes.questions.effects import FACTORS, Effects
-from autograder.quizzes.questions.facts import FEWEST_WORDS, Facts, InputText
+from autograder.quizzes.questions.facts import Facts, InputText
 from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made
 
 # Options that say nearly the same would both be right to a reader.
 _MOST_ALIKE = 0.5
+# Words that are kept for each option that is still to be chosen.
+_USUAL_WORDS = 6
+# In so many cases "all" comes last: it is an option of every question, and should not be its most frequent key.
+_ALL_LAST = 1 / 3
 _WORD = re.compile(r"\w{4,}")
 
 
@@ -43,7 +47,7 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         chosen = [name]
         for one in [*rng.sample(asked, len(asked)), *same_for_all(others, facts.exercise)]:
             words = len(" ".join([stem, *(texts[other] for other in [*chosen, one])]).split())
-            room = MOST_WORDS - FEWEST_WORDS * (OPTIONS - 1 - len(chosen))
+            room = MOST_WORDS - _USUAL_WORDS * (OPTIONS - 1 - len(chosen))
             alike = any(_alike(texts[one], texts[other]) for other in chosen)
             if len(chosen) < OPTIONS and words <= room and not alike:
                 chosen.append(one)
@@ -146,7 +150,10 @@ def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
     ]
     # Each kind of answer has its turn, so that none is the most frequent one.
     by_answer = grouped(rng.sample(possible, len(possible)), lambda place: _usual(*place).index(_felt(*place)))
-    turns = zip_longest(*rng.sample(list(by_answer.values()), len(by_answer)))
+    answers = rng.sample(list(by_answer), len(by_answer))
+    if rng.random() < _ALL_LAST:
+        answers.sort(key=lambda answer: answer == 0)
+    turns = zip_longest(*(by_answer[answer] for answer in answers))
     for one, part, row in (place for turn in turns for place in turn if place is not None):
         key = _felt(one, part, row)
         others = [rows for rows in _usual(one, part, row) if rows != key and max(rows, default=0) < one.rows]

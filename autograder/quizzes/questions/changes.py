@@ -1,6 +1,6 @@
 """Run a definition with one place changed on the visible calls of the check, and compare what comes out.
 
-A change whose answers to every call are those of a known mistake *is* this mistake, whatever it looks like.
+A change that answers every call as a known mistake does *is* this mistake, whatever it looks like.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Call:
-    """A visible call of the check, and where its answer stands on the sheet."""
+    """A visible call of the check, and the position of its answer on the sheet."""
 
     request: Request
     expected: Observation  # the right answer
@@ -54,7 +54,7 @@ class Call:
 
 
 def visible_calls(sheet: Sheet) -> list[Call]:
-    """Return the different calls of a sheet with visible questions, in their order."""
+    """Return the different calls of a sheet with visible tests, in their order."""
     found: dict[object, Call] = {}
     for number, section in enumerate(sheet.sections):
         for index, (probe, answers) in enumerate(zip(section.probes, section.expected, strict=True)):
@@ -81,7 +81,7 @@ class Trials:
 
     Args:
         code: the definition.
-        sheet: the visible questions.
+        sheet: the visible tests.
         calls: their calls.
         inputs: further inputs.
     """

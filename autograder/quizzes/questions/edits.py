@@ -73,8 +73,9 @@ class Edit:
 
 
 def possible_edits(source: str) -> Iterator[tuple[Edit, str, bool]]:
-    """Yield the edits of a definition, each with the edited text and whether it exchanges one name for another; only the code decides the
-    order, in which every line has its turn and exchanged names come last.
+    """Yield the edits of a definition, each with the edited text and whether it exchanges one name for another.
+
+    Only the code decides the order: every line has its turn, and exchanged names come last.
     """
     tree = ast.parse(source)
     rng, seen = random.Random(source), set[Edit]()
@@ -130,12 +131,12 @@ def _swaps(source: str, tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
 
 
 def segment(source: str, node: ast.AST) -> str:
-    """Return the text of a node that stands in the source; empty for a new one."""
+    """Return the text of a node of the source; empty for a new node."""
     return ast.get_source_segment(source, node) or "" if hasattr(node, "end_lineno") else ""
 
 
 def replaced(source: str, node: ast.stmt | ast.expr, new: str) -> str:
-    """Return a source with a text in the place of a node, in parentheses where it needs them; empty if it cannot stand there."""
+    """Return a source with a text in the place of a node, in parentheses where it needs them; empty if the result is no valid code."""
     lines = source.split("\n")
     last = node.end_lineno or node.lineno
     before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
@@ -150,7 +151,7 @@ def replaced(source: str, node: ast.stmt | ast.expr, new: str) -> str:
 
 
 def _edited(source: str, node: ast.stmt | ast.expr, new: str) -> tuple[Edit, str] | None:
-    """Return an edit and the edited source; None if it is more than one line long, or the text cannot stand there."""
+    """Return an edit and the edited source; None if it is more than one line long, or the result is no valid code."""
     lines, changed = source.split("\n"), replaced(source, node, new or "pass")
     others = changed.split("\n")
     last = node.end_lineno or node.lineno

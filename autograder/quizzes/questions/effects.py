@@ -64,7 +64,7 @@ def effects(code: Code, item: Input, number: int) -> Effects | None:
 def _scaled(subject: LimitedSubject, request: Request, before: Observation) -> dict[str, str]:
     """Return what happens to the one number that is returned if an argument is doubled, by the argument."""
     found: dict[str, str] = {}
-    number = _number(before)
+    number = _number(before) or 0.0
     for name, value in request.arguments.items() if number else ():
         if type(value) in (int, float) and value:
             after = _number(subject.observe(_with(request, name, 2 * value)))
@@ -89,7 +89,7 @@ def _result(answer: Observation) -> Tensor | None:
 
 
 def _index(tensor: Tensor) -> str:
-    """Return the index of a part of a tensor: numbers of tokens stand in columns, one for each position."""
+    """Return the index of a part of a tensor: tokens have a column for each position."""
     if tensor.ndim == 1:
         return "[{}]"
     if not tensor.is_floating_point() and tensor.dtype is not torch.bool:

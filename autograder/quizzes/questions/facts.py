@@ -25,7 +25,7 @@ from autograder.quizzes.questions.trace import watched_run
 
 # A diagnosis is an option with the words before its reason, if they are few.
 _REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because|but|although|with|and)\b).*", re.DOTALL)
-FEWEST_WORDS, _MOST_WORDS = 4, 11
+_FEWEST_WORDS, _MOST_WORDS = 4, 13
 # Calls that are compared for every change: results are compared number by number.
 _LARGEST_RESULT, _MOST_CALLS = 3_000, 40
 # Inputs that are changed themselves.
@@ -43,7 +43,7 @@ class InputText:
 
 @dataclass(frozen=True)
 class Given:
-    """What the check says, whatever the code is."""
+    """The part of the facts that is the same for all code."""
 
     inputs: tuple[InputText, ...]
     properties: Mapping[str, tuple[int, ...]]  # the numbers of the calls of which each property holds
@@ -52,7 +52,7 @@ class Given:
 
     @classmethod
     def of(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> Given:
-        """Return what a sheet of visible questions says."""
+        """Return this part for a sheet of visible tests."""
         short = {one.name: _REASON.sub("", one.explanation).rstrip(".") for one in sheet.misconceptions}
         made = {change.mistake for change in changes} - {""}
         return cls(
@@ -71,8 +71,8 @@ class Given:
 
 
 def _is_option(text: str) -> bool:
-    """Return whether a short diagnosis says what is wrong."""
-    return FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
+    """Return whether a short diagnosis names a fault."""
+    return _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Facts:
 
 
 def asked_of(sheet: Sheet) -> tuple[list[Call], list[Input]]:
-    """Return the calls and the inputs of a sheet that its questions use: no error is asked for."""
+    """Return the calls and the inputs of a sheet that its questions use, without the calls that should raise an error."""
     calls = [call for call in visible_calls(sheet) if not call.expected.error and call.request.method != READS]
     return [call for call in calls if _size(call) <= _LARGEST_RESULT][:_MOST_CALLS], visible_inputs(sheet)
 

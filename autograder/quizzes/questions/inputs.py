@@ -119,7 +119,7 @@ def described(request: Request) -> Input:
 
 
 def short_text(item: Input) -> str:
-    """Return an input as a question says it: tensors of which only the sizes are told come together, before the other arguments."""
+    """Return an input as a question shows it: tensors of which only the sizes are told come together, before the other arguments."""
     request = item.request
     large = {
         name: value
@@ -194,7 +194,7 @@ def result_text(observation: Observation) -> str:
     if observation.error or not observation.outputs:
         return ""
     parts = [_output(value) for value in observation.outputs.values()]
-    text = parts[0] if set(observation.outputs) == {"output"} else f"({', '.join(parts)})"
+    text = ", ".join(parts)  # an observation does not tell a list from a tuple
     return text if all(parts) and len(text) <= LONGEST_RESULT else ""
 
 
