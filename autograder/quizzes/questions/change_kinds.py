@@ -11,7 +11,7 @@ from autograder.quizzes.questions.changes import Change
 from autograder.quizzes.questions.edits import Edit
 from autograder.quizzes.questions.effects import FACTORS, Effects
 from autograder.quizzes.questions.facts import Facts, InputText
-from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made
+from autograder.quizzes.questions.question import MOST_WORDS, OPTIONS, Question, grouped, made, words_in
 
 # Options that say nearly the same would both be right to a reader.
 _MOST_ALIKE = 0.5
@@ -46,7 +46,7 @@ def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         asked = [one for one in others if one in real]
         chosen = [name]
         for one in [*rng.sample(asked, len(asked)), *same_for_all(others, facts.exercise)]:
-            words = len(" ".join([stem, *(texts[other] for other in [*chosen, one])]).split())
+            words = words_in([stem, *(texts[other] for other in [*chosen, one])])
             room = MOST_WORDS - _USUAL_WORDS * (OPTIONS - 1 - len(chosen))
             alike = any(_alike(texts[one], texts[other]) for other in chosen)
             if len(chosen) < OPTIONS and words <= room and not alike:
@@ -88,8 +88,8 @@ def purposes(facts: Facts, rng: random.Random) -> Iterator[Question]:
         told = (
             f"Of {len(every)} calls of the check, exactly the {len(calls)} to which this applies give another result."
         )
-        text = f"{edit_sentence(change.edit)} When can the result change?"
-        options = [f"only where {one}" for one in chosen]
+        text = f"{edit_sentence(change.edit)} Where alone can the result change?"
+        options = [f"where {one}" for one in chosen]
         yield from made("purpose", change.edit.lines, text, options, reasons, told, rng)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import tokenize
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,11 +58,17 @@ class Question(MultipleChoice):
     @property
     def words(self) -> int:
         """The number of words of the question and its options."""
-        return sum(len(text.split()) for text in (self.text, *self.options))
+        return words_in([self.text, *self.options])
 
 
 # A conversation of two minutes has four questions.
 MOST_WORDS = 45
+_WORD = re.compile(r"\S*\w\S*")
+
+
+def words_in(texts: Iterable[str]) -> int:
+    """Return the number of words; signs of operators are none."""
+    return sum(len(_WORD.findall(text)) for text in texts)
 
 
 def made(

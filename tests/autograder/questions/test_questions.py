@@ -98,7 +98,7 @@ def test_the_key_of_a_purpose_holds_of_exactly_the_calls_that_change(facts: dict
     found = facts["masked_attention_weights"]
     (one, *_) = purposes(found, random.Random(0))
     change = next(change for change in found.changes if change_kinds.edit_sentence(change.edit) in one.text)
-    holding = {text: found.given.properties[text.removeprefix("only where ")] for text in one.options}
+    holding = {text: found.given.properties[text.removeprefix("where ")] for text in one.options}
     assert [text for text, calls in holding.items() if calls == change.calls] == [one.answer]
 
 
