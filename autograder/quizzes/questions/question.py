@@ -67,7 +67,7 @@ _WORD = re.compile(r"\S*\w\S*")
 
 
 def words_in(texts: Iterable[str]) -> int:
-    """Return the number of words; signs of operators are none."""
+    """Return the number of words, without the signs of operators."""
     return sum(len(_WORD.findall(text)) for text in texts)
 
 
