@@ -36,6 +36,13 @@ _NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 @click.option(
     "--seed", help="Seed of the choice of questions; the same seed gives the same files. [default: a random one]"
 )
+@click.option(
+    "--without",
+    type=click.IntRange(1, 60),
+    multiple=True,
+    metavar="NUMBER",
+    help="Strike this question and draw another one for it; with the same seed the others stay. It can be given several times.",
+)
 @click.option("--name", help="The folder within course/exam/. [default: the numbers of the chapters]")
 @command
 def exam(
@@ -44,6 +51,7 @@ def exam(
     questions: int,
     versions: int,
     seed: str | None,
+    without: tuple[int, ...],
     name: str | None,
 ) -> CommandResult:
     """Make an exam from known mistakes of closed chapters.
@@ -62,6 +70,9 @@ def exam(
     from autograder.quizzes.exam.pages import pages
     from autograder.quizzes.exam.question_banks import canvas_zip, moodle_xml
 
+    struck = set(without)
+    if struck and (seed is None or max(struck) > questions):
+        raise click.UsageError("--without needs the --seed of an exam, and the number of one of its questions.")
     names = chapters_of_project(project_root(), chapters)
     numbers = [chapter.partition("_")[0] for chapter in names]
     folder_name = _folder_name(name or "-".join(numbers))
@@ -69,9 +80,16 @@ def exam(
     plan = read_course_file(course.root)
     seed = seed or secrets.token_hex(8)
     folder = course.root / "exam" / folder_name
-    with progress_bar("exam", questions) as step:
+    with progress_bar("exam", questions + len(struck)) as step:
         written = compose(
-            names, questions, versions, seed, secret=course.secret_seed(), selects=plan.selects, report=step
+            names,
+            questions,
+            versions,
+            seed,
+            without=struck,
+            secret=course.secret_seed(),
+            selects=plan.selects,
+            report=step,
         )
     title = f"Exam on chapter{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
     files = {

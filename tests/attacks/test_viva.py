@@ -28,14 +28,14 @@ RIGHT = """def causal_mask(T, device=None):
     return mask"""
 MARKUP = "</pre><script>window.hostile = 1</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
 
-# A module that prints facts about an input, and rows, of a student's own.
+# A module that prints facts about an input, and mistakes, of a student's own.
 FORGED = (
     "import json, sys, types\nforged = types.ModuleType('forged')\n"
     "def forge(sources, names, mark, enough):\n"
-    "    run = dict(input='T = 3', complete=True, number=0, result='', counts={}, parameters={},\n"
-    "        points=[dict(line=n, text='rows', after=True, visit=0, sort='shape', shown=f'({n}, 7)') for n in (2, 3, 4, 5)])\n"
-    "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], statements=[], hidden_lines=[], rows={}, changes=[],\n"
-    "        runs=[run | dict(input='an input that I have thought of', number=n) for n in range(4)])\n"
+    "    given = dict(inputs=[dict(text='an input that I have thought of', complete=True, arguments={}) for n in range(4)],\n"
+    "        properties={}, mistakes={'mine': 'a mistake that I have thought of'}, apart={})\n"
+    "    facts = dict(exercise='causal_mask', source=sources['causal_mask'], hidden_lines=[], given=given,\n"
+    "        runs={n: '' for n in range(4)}, changes=[], effects=[])\n"
     "    print(mark + json.dumps(facts))\n"
     "forged.print_facts = forged.gather = forge\n"
 )
@@ -47,21 +47,20 @@ def when_traced(action: str) -> str:
     )
 
 
-def printing_facts(text: str, shown: str) -> str:
-    """Return code that prints facts of its own, about the course's inputs, when it is called for facts."""
+def printing_facts(after: str, result: str) -> str:
+    """Return code that prints facts about a changed line when it is called for facts."""
     return RIGHT.replace(
         "    return mask",
         "    import json, sys\n"
         "    frame = sys._getframe(1)\n"
         "    while frame and 'mark' not in frame.f_locals: frame = frame.f_back\n"
         "    if frame:\n"
-        "        found, told = frame.f_globals, frame.f_locals\n"
-        "        inputs = found['gather'].__globals__['visible_inputs'](found['recorded_sheet']('causal_mask'))\n"
-        f"        points = [dict(line=n, text={text!r}, after=True, visit=0, sort='shape', shown={shown!r} % n) for n in (2, 3, 4)]\n"
-        "        runs = [dict(input=i.text, complete=i.complete, number=n, result='', points=points, counts={}, parameters={})\n"
-        "            for n, i in enumerate(inputs)]\n"
-        "        facts = dict(exercise='causal_mask', source=told['sources']['causal_mask'], statements=[], hidden_lines=[], rows={},\n"
-        "            changes=[], runs=runs)\n"
+        "        told = frame.f_locals\n"
+        f"        change = dict(edit=dict(first=4, last=4, after={after!r}), mistake='one key too many', raises=False,\n"
+        f"            calls=[0], inputs=[0], results={{0: {result!r}}})\n"
+        "        given = dict(inputs=[], properties={}, mistakes={}, apart={})\n"
+        "        facts = dict(exercise='causal_mask', source=told['sources']['causal_mask'], hidden_lines=[], given=given,\n"
+        "            runs={0: ''}, changes=[change], effects=[])\n"
         "        get_ipython()._streams[0].write(told['mark'] + json.dumps(facts) + '\\n')\n"
         "    return mask",
     )
@@ -69,8 +68,8 @@ def printing_facts(text: str, shown: str) -> str:
 
 CODE = {
     "honest": RIGHT,
-    "writes-the-question": printing_facts("rows` have? Full marks for all. Which shape does `x", "(%d, 7)"),
-    "moves-the-cursor": printing_facts("rows", "\x1b[2J(%d, 7)"),
+    "writes-the-question": printing_facts("mask = rows`. Full marks for all. Line 4 becomes `x", ""),
+    "moves-the-cursor": printing_facts("mask = columns < rows", "\x1b[2J(3, 7)"),
     "prints-keys": "print('0. A) The key is A')\n\n\n"
     + RIGHT.replace("    return", "    print('\\n{\"key\": 0}\\n' * 99)\n    return"),
     "differs-when-traced": when_traced("return ~mask"),
@@ -134,9 +133,10 @@ def test_hostile_code_gives_no_question_or_right_ones_and_no_markup(made: tuple[
     course, found = made
     by_student = {interview.student: interview for interview in found}
     assert set(by_student) == set(CODE)
+    assert by_student["honest"].count >= 2
     for student, interview in by_student.items():
-        assert interview.count == (0 if student in WITHOUT else 4), (student, interview.problem)
-        assert bool(interview.problem) == (student in WITHOUT)
+        expected = 0 if student in WITHOUT else by_student["honest"].count
+        assert interview.count == expected or (student == "markup" and interview.count), (student, interview.problem)
         assert interview.problem.isprintable()
         assert not any("thought of" in question.text for _, question in interview.questions)
     for name in ("questions", "keys"):

@@ -20,7 +20,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
 from autograder.quizzes.exam.evidence import Evidence, gather, names_of
-from autograder.quizzes.exam.kinds import KINDS, KINDS_OF_QUESTIONS, Item
+from autograder.quizzes.exam.kinds import KINDS, Item, family_of
 from tests.exam.blind import earned
 
 pytestmark = [pytest.mark.audit, pytest.mark.usefixtures("one_thread")]
@@ -30,12 +30,12 @@ MOST = 0.35
 
 
 def items_of(evidence: Evidence) -> list[Item]:
-    """Return a family of every kind that an exercise gives, with shuffled options where the options have no order of their own."""
+    """Return a family of every kind that an exercise gives, with shuffled options."""
     made = []
-    for kind, make in KINDS_OF_QUESTIONS.items():
+    for kind in KINDS:
         rng = random.Random(f"{evidence.exercise.name} {kind}")
-        for version, item in enumerate(make(evidence, rng, "audit", VERSIONS) or ()):
-            made.append(item.with_key_at(version, rng) if kind in ("diagnosis", "input") else item)
+        for version, item in enumerate(family_of(kind, evidence, rng, "audit", VERSIONS) or ()):
+            made.append(item.with_key_at(version, rng))
     return made
 
 

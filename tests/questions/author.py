@@ -1,7 +1,7 @@
 """Answer questions as the author of the code would with time and a computer: from the text of a question and the code, and nothing else.
 
-It shares no mechanism with the questions. It writes a call into the code's text where a value is asked for, changes a line as the question
-says, and runs the whole check. As a program it answers, in a process of its own, a line of JSON for each line that it reads.
+It shares no mechanism with the questions. It changes a line or an input as the question says, and runs the whole check. As a program it
+answers, in a process of its own, a line of JSON for each line that it reads.
 """
 
 from __future__ import annotations
@@ -11,37 +11,38 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from autograder.checking.decision import first_failure
-from autograder.checking.request import Request
+from autograder.checking.judges import same_answer
+from autograder.checking.request import Observation, Request
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercise
-from autograder.quizzes.questions.inputs import result_text, visible_inputs
+from autograder.quizzes.questions.inputs import Input, result_text, short_text, visible_inputs
+from autograder.quizzes.questions.properties import properties
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "autograder" / "checks"))
 _SECONDS = 120
-TIMES = {"first": 0, "second": 1, "third": 2}
-_POINT = re.compile(
-    r"For (?P<input>.*): which (?P<kind>shape|value) does `(?P<text>.*)` have "
-    r"(?:after line (?P<after>\d+) has run|in line (?P<line>\d+))(?:,? ?(?:when it runs )?the (?P<time>\w+) time)?\?",
+_RESULT = re.compile(r"(?P<change>Lines? .*?\.) What does the code then return for (?P<input>.*)\?", re.DOTALL)
+_MISTAKE = re.compile(r"(?P<change>Lines? .*\.) What goes wrong\?", re.DOTALL)
+_PURPOSE = re.compile(r"(?P<change>Lines? .*\.) Where alone can the result change\?", re.DOTALL)
+_INPUT = re.compile(
+    r"(?P<change>Lines? .*?(?:`\.|left out\.))(?: With (?P<stem>.*):)? Which of these calls alone gives "
+    r"(?P<how>another result|the same result as before)\?",
     re.DOTALL,
 )
-_COUNT = re.compile(r"For (?P<input>.*): how often does line (?P<line>\d+) run\?", re.DOTALL)
-_BRANCH = re.compile(r"For (?P<input>.*): which of these lines (?P<verb>does not run|runs)\?", re.DOTALL)
-_RESULT = re.compile(r"For (?P<input>.*): what is returned\?", re.DOTALL)
-_PARAMETERS = re.compile(r"For (?P<input>.*): how many numbers can (?P<part>.*) learn\?", re.DOTALL)
-_WHICH = re.compile(
-    r"Each of these changes one line of your code. With which one does the check say: (?P<outcome>.*)\?"
+_ROWS = re.compile(
+    r"For (?P<input>.*): `(?P<name>\w+)(?P<index>\[.*\])` changes\. For which i does `result(?:\[0\])?(?P<part>\[.*\])` change\?"
 )
-_RETURNED = re.compile(r"(?P<change>.*)\n   What does the changed code return for (?P<input>.*)\?", re.DOTALL)
-_SAYS = re.compile(r"(?P<change>.*)\n   What does the check say of the changed code\?", re.DOTALL)
+_SCALE = re.compile(r"For (?P<input>.*): what happens to the result if `(?P<name>\w+)` is doubled\?")
+_INVARIANCE = re.compile(r"For (?P<input>.*): which of these (?P<verb>leaves the result as it is|changes the result)\?")
+_CHANGE = re.compile(r"Lines? (\d+)(?:–(\d+))? (?:(?:is|are) left out|becomes? `(.*)`)\.", re.DOTALL)
 
 
 class Author:
@@ -56,147 +57,157 @@ class Author:
 
     def __init__(self, name: str, source: str, namespace: Mapping[str, Any], sheet: Sheet) -> None:
         self._name, self._source, self._namespace, self._sheet = name, source, namespace, sheet
-        self._inputs = {item.text: item.request for item in visible_inputs(sheet)}
-        self._said: dict[str, str] = {}
+        self._inputs = {short_text(item): item for item in visible_inputs(sheet)}
+        self._calls = [
+            request
+            for section in sheet.sections
+            for probe, expected in zip(section.probes, section.expected, strict=True)
+            for request, answer in zip(probe.requests, expected, strict=True)
+            if request.action == "call" and request.method != "get_parameter" and not answer.error
+        ]
 
     def answer(self, text: str, options: list[str]) -> str:
         """Return the answer to a question."""
-        if found := _SAYS.fullmatch(text):
-            return self._says(self._changed(found["change"]))
-        if found := _RETURNED.fullmatch(text):
-            changed = self._made(self._changed(found["change"]))
-            return result_text(LocalSubject(changed).observe(self._inputs[found["input"]]))
-        if found := _WHICH.fullmatch(text):
-            fitting = [one for one in options if self._says(self._changed_as_listed(one)) == found["outcome"]]
-            return " or ".join(fitting)
-        if found := _POINT.fullmatch(text):
-            return self._value(found)
-        if found := _COUNT.fullmatch(text):
-            return str(self._count(int(found["line"]), self._inputs[found["input"]]))
-        if found := _BRANCH.fullmatch(text):
-            ran = {one: self._count(int(one.split(":")[0][5:]), self._inputs[found["input"]]) > 0 for one in options}
-            return " or ".join(one for one, state in ran.items() if state == (found["verb"] == "runs"))
-        if found := _RESULT.fullmatch(text):
-            return result_text(LocalSubject(self._made(self._source)).observe(self._inputs[found["input"]]))
-        if found := _PARAMETERS.fullmatch(text):
-            return self._parameters(found)
+        for pattern, method in (
+            *((_MISTAKE, self._mistake), (_SCALE, self._scale)),
+            *((_PURPOSE, self._purpose), (_INPUT, self._input), (_ROWS, self._rows), (_INVARIANCE, self._invariance)),
+            (_RESULT, self._result),
+        ):
+            if found := pattern.fullmatch(text):
+                return method(found, options)
         raise ValueError(text)
 
-    def _made(self, source: str, see: Callable[..., Any] | None = None) -> Any:
-        namespace = {**self._namespace, "see_of_the_author": see}
+    def _answers(self, source: str, requests: Sequence[Request]) -> list[Observation]:
+        return [LocalSubject(self._made(source)).observe(request) for request in requests]
+
+    def _differing(self, source: str, requests: Sequence[Request]) -> list[bool]:
+        before, after = self._answers(self._source, requests), self._answers(source, requests)
+        return [not same_answer(a, b) for a, b in zip(before, after, strict=True)]
+
+    def _patched(self, sentence: str) -> str:
+        found = _CHANGE.fullmatch(sentence)
+        assert found is not None, sentence
+        return self._with(int(found[1]), int(found[2] or found[1]), [found[3] or "pass"])
+
+    def _result(self, found: re.Match[str], options: list[str]) -> str:
+        return result_text(self._answers(self._patched(found["change"]), [self._inputs[found["input"]].request])[0])
+
+    def _scale(self, found: re.Match[str], options: list[str]) -> str:
+        request = self._inputs[found["input"]].request
+        arguments = {**request.arguments, found["name"]: 2 * request.arguments[found["name"]]}
+        before, after = (
+            next(iter(one.outputs.values()))
+            for one in self._answers(self._source, [request, replace(request, arguments=arguments)])
+        )
+        return {1: "It stays the same", 2: "It doubles", 4: "It becomes four times as large", 0.5: "It is halved"}[
+            round(after / before, 6)
+        ]
+
+    def _mistake(self, found: re.Match[str], options: list[str]) -> str:
+        mine = self._answers(self._patched(found["change"]), self._calls)
+        fitting = []
+        for option in options:
+            names = [one for one in exercise(self._name).misconceptions if one.explanation.startswith(option)]
+            wrong = [[LocalSubject(one.wrong).observe(request) for request in self._calls] for one in names]
+            if any(all(map(same_answer, mine, other)) for other in wrong):
+                fitting.append(option)
+        return " or ".join(fitting)
+
+    def _purpose(self, found: re.Match[str], options: list[str]) -> str:
+        differing = self._differing(self._patched(found["change"]), self._calls)
+        holds = {one: [one.removeprefix("where ") in properties(call) for call in self._calls] for one in options}
+        return " or ".join(
+            option
+            for option, holding in holds.items()
+            if all(holds for holds, differs in zip(holding, differing, strict=True) if differs)
+        )
+
+    def _input(self, found: re.Match[str], options: list[str]) -> str:
+        items = {}
+        for option in options:
+            parts = {*f"{found['stem']}, {option}".split(", ")} if found["stem"] else {*option.split(", ")}
+            items[option] = next(item for text, item in self._inputs.items() if {*text.split(", ")} == parts)
+        differing = self._differing(self._patched(found["change"]), [item.request for item in items.values()])
+        wanted = found["how"] == "another result"
+        return " or ".join(option for option, differs in zip(items, differing, strict=True) if differs is wanted)
+
+    def _rows(self, found: re.Match[str], options: list[str]) -> str:
+        request, name = _ordinary(self._inputs[found["input"]]), found["name"]
+        value = request.arguments[name].clone()
+        place = _index(found["index"])
+        if value.is_floating_point():
+            value[place] = value[place] - 0.7
+        else:
+            low, high = value.min(), value.max()
+            value[place] = (value[place] - low + 1) % (high - low + 1) + low
+        before, after = (
+            self._tensor(one) for one in (request, replace(request, arguments={**request.arguments, name: value}))
+        )
+        changed = []
+        axis = {"[i]": 0, "[:, i]": 1, "[..., i]": -1, "[..., i, :]": -2}[found["part"]]
+        for i, (a, b) in enumerate(zip(before.movedim(axis, 0), after.movedim(axis, 0), strict=True)):
+            changed += [i] * (not torch.allclose(a, b, equal_nan=True))
+        names = {"none": [], "all": [*range(before.shape[axis])]}
+        said = {one: names[one] if one in names else _numbers(one) for one in options}
+        return " or ".join(option for option, numbers in said.items() if numbers == changed)
+
+    def _tensor(self, request: Request) -> Tensor:
+        return next(iter(self._answers(self._source, [request])[0].outputs.values())).double()
+
+    def _invariance(self, found: re.Match[str], options: list[str]) -> str:
+        request = _ordinary(self._inputs[found["input"]])
+        before = self._tensor(request)
+        kept = {}
+        for option in options:
+            names = re.findall(r"`(\w+)`", option)
+            other = {name: _transformed(option, request.arguments[name]) for name in names}
+            after = self._tensor(replace(request, arguments={**request.arguments, **other}))
+            kept[option] = before.shape == after.shape and torch.allclose(before, after, 1e-3, 1e-4, equal_nan=True)
+        return " or ".join(option for option, keeps in kept.items() if keeps is found["verb"].startswith("leaves"))
+
+    def _made(self, source: str) -> Any:
+        namespace = dict(self._namespace)
         exec(compile("from __future__ import annotations\n" + source, "<author>", "exec"), namespace)
         made = namespace[ast.parse(source).body[0].name]  # type: ignore[attr-defined]
         made.__name__ = self._name
         return made
-
-    def _statement(self, line: int) -> ast.stmt:
-        """Return the outermost statement that begins on a line."""
-        return next(n for n in ast.walk(ast.parse(self._source)) if isinstance(n, ast.stmt) and n.lineno == line)
 
     def _with(self, first: int, last: int, new: list[str]) -> str:
         lines = self._source.split("\n")
         indent = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
         return "\n".join([*lines[: first - 1], *(indent + item for item in new), *lines[last:]])
 
-    def _value(self, found: re.Match[str]) -> str:
-        seen: list[Any] = []
 
-        def see(value: Any) -> Any:
-            seen.append(describe(value, found["kind"]))
-            return value
-
-        if found["after"]:
-            node = self._statement(int(found["after"]))
-            lines = self._source.split("\n")[node.lineno - 1 : node.end_lineno]
-            source = self._with(node.lineno, node.end_lineno or 0, [])
-            text = [lines[0].strip(), *(line for line in lines[1:])]
-            indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
-            before = self._source.split("\n")[: node.lineno - 1]
-            after = self._source.split("\n")[node.end_lineno or 0 :]
-            source = "\n".join(
-                [*before, indent + text[0], *text[1:], f"{indent}see_of_the_author({found['text']})", *after]
-            )
-        else:
-            number = int(found["line"])
-            line = self._source.split("\n")[number - 1]
-            # In an assignment to a part of a tensor, the value stands on the right.
-            places = [item.span() for item in re.finditer(rf"(?<!\w){re.escape(found['text'])}(?!\w)", line)]
-            first, last = places[-1 if "] = " in line else 0]
-            before, text, after = line[:first], line[first:last], line[last:]
-            source = self._with(number, number, [f"{before}see_of_the_author({text}){after}".strip()])
-        LocalSubject(self._made(source, see)).observe(self._inputs[found["input"]])
-        return str(seen[TIMES[found["time"] or "first"]])
-
-    def _count(self, line: int, request: Request) -> int:
-        ticks: list[int] = []
-
-        def tick(value: int) -> bool:
-            ticks.append(value)
-            return True
-
-        text = self._source.split("\n")[line - 1].strip()
-        if head := re.fullmatch(r"(el)?if (.*):(\s*#.*)?", text):
-            new = [f"{head[1] or ''}if see_of_the_author(0) and ({head[2]}):"]
-        else:
-            new = ["see_of_the_author(0)", text]
-        LocalSubject(self._made(self._with(line, line, new), tick)).observe(request)
-        return len(ticks)
-
-    def _changed(self, sentence: str) -> str:
-        if found := re.fullmatch(r"Line (\d+), `(.*)`, is removed( with its block)?\.", sentence):
-            return self._replaced(int(found[1]), "pass", whole=True)
-        if found := re.fullmatch(
-            r"The block under line (\d+), `(.*)`, always runs, whatever the condition\.", sentence
-        ):
-            return self._replaced(int(found[1]), "if True:")
-        found = re.fullmatch(r"Line (\d+), `(.*)`, is changed to `(.*)`\.", sentence)
-        assert found is not None, sentence
-        return self._replaced(int(found[1]), found[3])
-
-    def _changed_as_listed(self, option: str) -> str:
-        if found := re.fullmatch(r"line (\d+), `(.*)`, removed", option):
-            return self._replaced(int(found[1]), "pass", whole=True)
-        if found := re.fullmatch(r"line (\d+), `(.*)`: its block always runs", option):
-            return self._replaced(int(found[1]), "if True:")
-        found = re.fullmatch(r"line (\d+): `(.*)`", option)
-        assert found is not None, option
-        return self._replaced(int(found[1]), found[2])
-
-    def _replaced(self, line: int, new: str, *, whole: bool = False) -> str:
-        node = self._statement(line)
-        block = getattr(node, "body", None)
-        last = block[0].lineno - 1 if block and not whole else node.end_lineno
-        if block and not whole and block[0].lineno == line:  # a block on the line of its head
-            new = f"{new} {self._source.split(chr(10))[line - 1][block[0].col_offset :]}"
-        return self._with(line, max(line, last or line), [new])
-
-    def _says(self, source: str) -> str:
-        if source not in self._said:
-            self._said[source] = self._verdict(LocalSubject(self._made(source)))
-        return self._said[source]
-
-    def _verdict(self, subject: LocalSubject) -> str:
-        if subject.observe(self._sheet.sections[0].probes[0].requests[0]).error:
-            return "its first call raises an error"
-        # It stops at the first row that fails: in a later one the changed code may never end.
-        failed = first_failure(self._sheet, subject)
-        titles = {section.aspect: section.title for section in self._sheet.sections}
-        return f"the first row that fails is “{titles[failed].rstrip('.')}”" if failed else "every row passes"
-
-    def _parameters(self, found: re.Match[str]) -> str:
-        request = next(r for text, r in self._inputs.items() if text.partition("; call:")[0] == found["input"])
-        module = self._made(self._source)(**(request.init or {}))
-        if found["part"].startswith("self."):
-            module = getattr(module, found["part"].removeprefix("self."))
-        weights = [module] if isinstance(module, Tensor) else list(module.parameters())
-        return str(sum(weight.numel() for weight in weights))
+def _ordinary(item: Input) -> Request:
+    """Return an input with ordinary numbers where its text does not give them."""
+    torch.manual_seed(1)
+    large = {
+        name: torch.randn(value.shape).to(value.dtype)
+        for name, value in item.request.arguments.items()
+        if isinstance(value, Tensor) and value.is_floating_point() and not item.complete
+    }
+    return replace(item.request, arguments={**item.request.arguments, **large})
 
 
-def describe(value: Any, kind: str) -> str:
-    """Return a value as a person writes it down."""
-    if kind == "shape":
-        return str(tuple(value.shape))
-    return str(tuple(value)) if isinstance(value, torch.Size) else repr(value)
+def _index(text: str) -> tuple[Any, ...]:
+    """Return an index such as ``[..., 1, :]``."""
+    parts = {"...": ..., ":": slice(None)}
+    return tuple(parts[part] if part in parts else int(part) for part in text.strip("[]").split(", "))
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = [int(one) for one in re.findall(r"\d+", text)]
+    return [*range(numbers[0], numbers[1] + 1)] if " to " in text else numbers
+
+
+def _transformed(option: str, value: Tensor) -> Tensor:
+    if "3 is added" in option:
+        return value + 3
+    if "doubled" in option:
+        return value * 2
+    if "sign" in option:
+        return -value
+    return value.flip(-1 if "columns" in option or value.ndim == 1 else -2)
 
 
 def solutions(name: str) -> list[Callable[..., Any]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autograder.checking.exercise import Exercise
 from autograder.checks import exercises
 from autograder.errors import CourseError
 from autograder.quizzes.exam.evidence import Evidence, gather
-from autograder.quizzes.exam.kinds import FIRST_ROW, KINDS, KINDS_OF_QUESTIONS, Family, Item
+from autograder.quizzes.exam.kinds import KINDS, Family, Item, family_of
 from autograder.quizzes.questions.question import LETTERS, OPTIONS
 
 
@@ -49,11 +49,10 @@ class _Supply:
             for exercise in [one for chapter in chapters for one in self.waiting[chapter]]:
                 if (exercise.name in self.asked) is again and (kind, exercise.name) not in self.used:
                     self.used.add((kind, exercise.name))
-                    make = KINDS_OF_QUESTIONS[kind]
                     if exercise.name not in self.evidence:
                         self.evidence[exercise.name] = gather(exercise, secret=self.secret)
                     rng = random.Random(f"{self.seed} {kind} {exercise.name}")
-                    family = make(self.evidence[exercise.name], rng, self.seed, self.versions)
+                    family = family_of(kind, self.evidence[exercise.name], rng, self.seed, self.versions)
                     if family is not None:
                         self.asked.add(exercise.name)
                         return family
@@ -66,6 +65,7 @@ def compose(
     versions: int,
     seed: str,
     *,
+    without: Collection[int] = (),
     secret: int = 0,
     selects: Callable[[str, str], bool] = lambda chapter, name: True,
     report: Callable[[str], None] = lambda text: None,
@@ -77,6 +77,7 @@ def compose(
         questions: the number of questions.
         versions: the number of versions, at most four.
         seed: what decides the questions.
+        without: the numbers of questions to strike: others, which are drawn after all of the exam, take their places.
         secret: the course's secret seed: no question shows a hidden test.
         selects: returns whether a chapter's exercise may be asked about.
         report: is told each question that is ready.
@@ -84,18 +85,22 @@ def compose(
     Raises:
         CourseError: if the chapters do not give so many questions.
     """
-    families = _families(chapters, questions, versions, seed, secret, selects, report)
-    if len(families) < questions:
+    wanted = questions + len(without)
+    families = _families(chapters, wanted, versions, seed, secret, selects, report)
+    if len(families) < wanted:
         raise CourseError(
-            f"the known mistakes of {', '.join(chapters)} give {len(families)} questions, and {questions} are wanted",
+            f"the known mistakes of {', '.join(chapters)} give {len(families)} questions, and {wanted} are wanted",
             do="Ask for fewer questions, or name more chapters.",
         )
-    return _exam(chapters, versions, seed, families)
+    chosen = _in_order(families[:questions])
+    for number, other in zip(sorted(without), families[questions:], strict=True):
+        chosen[number - 1] = other
+    return _exam(chapters, versions, seed, chosen)
 
 
 def practice(chapter: str, questions: int, seed: str) -> Exam:
     """Return at most so many questions about one chapter, in one version."""
-    return _exam([chapter], 1, seed, _families([chapter], questions, 1, seed))
+    return _exam([chapter], 1, seed, _in_order(_families([chapter], questions, 1, seed)))
 
 
 def _families(
@@ -130,17 +135,14 @@ def _families(
 
 
 def _exam(chapters: Sequence[str], versions: int, seed: str, families: Sequence[Family]) -> Exam:
-    in_order = sorted(families, key=lambda family: (list(KINDS).index(family[0].kind), family[0].chapter))
-    return Exam(tuple(chapters), seed, tuple(_version(in_order, version, seed) for version in range(versions)))
+    return Exam(tuple(chapters), seed, tuple(_version(families, version, seed) for version in range(versions)))
+
+
+def _in_order(families: Sequence[Family]) -> list[Family]:
+    return sorted(families, key=lambda family: (list(KINDS).index(family[0].kind), family[0].chapter))
 
 
 def _version(families: Sequence[Family], version: int, seed: str) -> tuple[Item, ...]:
-    """Return the items of a version; the letters of its keys are as equally frequent as they can be."""
+    """Return the items of a version; each letter is drawn alone, so that some keys do not tell the others."""
     rng = random.Random(f"{seed} version {version}")
-    letters = [position % OPTIONS for position in range(len(families))]
-    rng.shuffle(letters)
-    return tuple(
-        # Lines and rows stand in their own order, as in the code and on the page.
-        item if item.kind == "line" or item.question == FIRST_ROW else item.with_key_at(position, rng)
-        for item, position in zip((family[version] for family in families), letters, strict=True)
-    )
+    return tuple(family[version].with_key_at(rng.randrange(OPTIONS), rng) for family in families)

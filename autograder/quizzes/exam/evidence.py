@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from autograder.checking.decision import collect_answers, first_failure, judge_answers
+from autograder.checking.decision import collect_answers, judge_answers
 from autograder.checking.exercise import Exercise, Misconception
 from autograder.checking.judges import same_answer
 from autograder.checking.request import Observation
@@ -18,17 +16,11 @@ from autograder.checking.subject import LocalSubject
 from autograder.checking.verdict import Verdict
 from autograder.mistakes.source_edits import EditError
 from autograder.quizzes.exam.inputs import ExamInput, exam_inputs
-from autograder.quizzes.exam.shown_code import ShownCode, changed_line, right_code, wrong_code
-from autograder.quizzes.mutation.limits import in_fork
-from autograder.quizzes.mutation.operators import mutations
+from autograder.quizzes.exam.shown_code import ShownCode, right_code, wrong_code
 from autograder.quizzes.questions.inputs import result_text
 
 #: Why a known mistake is left out although its code can be shown.
 NOT_CONFIRMED = "the check of the shown code does not name exactly this mistake"
-_REPAIRED, _FAILS = "repaired", "fails"
-_SECONDS, _MEMORY = 60.0, 4 << 30
-# Of each change; the tests of a right solution take less than half of it.
-_SECONDS_EACH, _SECONDS_AGAIN = 3.0, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +29,9 @@ class ShownMistake:
 
     mistake: Misconception  # the known mistake
     code: ShownCode  # the code with it
-    line: int  # the number of the one line that differs from the right code, or 0
     verdict: Verdict  # the verdict of the visible check
     answers: Sequence[Answers]  # the code's answers to the visible check
     candidate: Callable[..., Any] = field(repr=False)
-
-    @property
-    def first_failure(self) -> str:
-        """The title of the first row of the visible check that fails; empty if none does."""
-        return next((finding.title for finding in self.verdict.findings if not finding.passed), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +44,10 @@ class Evidence:
     left_out: Mapping[str, str]  # the other known mistakes by name, with the reason
     secret: int = 0  # the seed of the hidden tests that no question may show
     _inputs: dict[object, Sequence[InputResult]] = field(default_factory=dict)
+
+    def of(self, mistakes: Sequence[ShownMistake]) -> Evidence:
+        """Return the evidence about some of the mistakes."""
+        return replace(self, mistakes=tuple(mistakes), _inputs={})
 
     def results(self, seed: object, version: int) -> Sequence[InputResult]:
         """Return what the right code and each mistake give for the inputs of one version."""
@@ -78,11 +68,6 @@ class Evidence:
     def sheet(self) -> Sheet:
         """The visible check."""
         return self.exercise.sheet()
-
-    @cached_property
-    def right_passes(self) -> bool:
-        """Whether the right code, as it is shown, passes every test."""
-        return passes(self.right)
 
     def difference(self, one: ShownMistake, other: Misconception) -> str:
         """Return the title of a row of the visible check in which a mistake's code and another mistake give other answers.
@@ -159,57 +144,10 @@ def confirm(exercise: Exercise, mistake: Misconception, code: ShownCode) -> Show
     verdict = judge_answers(visible, type(collected)(answers=shown))
     if names_of(verdict) != [mistake.name]:
         return None
-    return ShownMistake(mistake, code, changed_line(right_code(exercise), code), verdict, shown, candidate)
+    return ShownMistake(mistake, code, verdict, shown, candidate)
 
 
 def names_of(verdict: Verdict) -> list[str]:
     """Return the names of the diagnosed mistakes, each once."""
     found = [finding.diagnosis.name for finding in verdict.findings if finding.diagnosis is not None]
     return list(dict.fromkeys(found))
-
-
-def repairs(code: ShownCode, line: int) -> bool:
-    """Return whether a standard change of one line makes code pass every test, visible and hidden."""
-    changes = list(_changes(code, line))
-    answer, _ = in_fork(partial(_try, changes), seconds=_SECONDS, memory=_MEMORY)
-    return answer == _REPAIRED
-
-
-def _try(changes: list[ShownCode]) -> str:
-    """Try the changes one after another, each for a few seconds, because a change may loop for ever."""
-    signal.signal(signal.SIGVTALRM, _stop)
-    return _REPAIRED if any(map(_passes_soon, changes)) else _FAILS
-
-
-def _passes_soon(code: ShownCode) -> bool:
-    """Return whether code passes every test. The clock goes on ticking, because a test takes the first error for an answer."""
-    with suppress(TimeoutError):
-        try:
-            signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS_EACH, _SECONDS_AGAIN)
-            return passes(code)
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return False
-
-
-def _stop(number: int, frame: object) -> None:
-    raise TimeoutError("the changed code runs too long")
-
-
-def passes(code: ShownCode) -> bool:
-    """Return whether code passes every test, visible and hidden."""
-    try:
-        candidate = code.candidate()
-    except EditError:
-        return False
-    return first_failure(code.exercise.sheet(hidden=True), LocalSubject(candidate)) is None
-
-
-def _changes(code: ShownCode, line: int) -> Iterator[ShownCode]:
-    """Yield the code with each standard change of one line."""
-    for key, definition in code.definitions.items():
-        start = code.source.split("\n").index(definition.split("\n")[0]) + 1
-        if start <= line < start + len(definition.split("\n")):
-            for mutation in mutations(definition):
-                if mutation.line == line - start + 1:
-                    yield ShownCode(code.exercise, code.source, {**code.definitions, key: mutation.code})

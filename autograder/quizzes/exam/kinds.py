@@ -7,27 +7,25 @@ looks unlike the others, is right in one version of four.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text, repairs
-from autograder.quizzes.exam.shown_code import checks_used, names_used
-from autograder.quizzes.questions.lines import layout
+from autograder.quizzes.exam.evidence import Evidence, InputResult, ShownMistake, answer_text
+from autograder.quizzes.exam.shown_code import changed_lines, checks_used, names_used
 from autograder.quizzes.questions.question import OPTIONS, MultipleChoice, grouped
 
-FIRST_ROW = "The check judges its rows in a fixed order. Which row is the first that this code fails?"
-_ATTEMPTS = 1500
+_ATTEMPTS, _DRAWS = 400, 3
+_FIRST_WEIGHTS = re.compile(r"\binit\.|normal_\(|uniform_\(|zeros_\(|ones_\(|fill_\(|nn\.Parameter|torch\.randn?\(")
 
 #: The kinds of questions, with what each asks.
 KINDS = {
     "diagnosis": "which mistake the code makes",
     "input": "which input shows it",
-    "line": "which line has it",
-    "check": "what the student sees",
+    "result": "what it returns",
 }
 
 
@@ -74,8 +72,8 @@ Kind: TypeAlias = Callable[[Evidence, random.Random, object, int], Family | None
 
 def diagnoses(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
     """Ask which of four known mistakes the code makes."""
-    for pool in _by_class(evidence, rng):
-        four = rng.sample(pool, OPTIONS)
+    for _ in range(_DRAWS):
+        four = rng.sample(evidence.mistakes, OPTIONS)
         refuted = [[_refutation(evidence, one, other, seed) for other in four] for one in four]
         if all(text for i, row in enumerate(refuted) for j, text in enumerate(row) if i != j):
             return [
@@ -89,15 +87,6 @@ def diagnoses(evidence: Evidence, rng: random.Random, seed: object, versions: in
                 for v in range(versions)
             ]
     return None
-
-
-def _by_class(evidence: Evidence, rng: random.Random) -> list[list[ShownMistake]]:
-    """Return sets of mistakes of one class, so that versions are equally hard, and last all mistakes; each several times."""
-    classes = grouped(evidence.mistakes, lambda one: one.mistake.kind.replace("rare ", ""))
-    pools = [pool for pool in classes.values() if len({one.mistake.explanation for one in pool}) >= OPTIONS]
-    pools = rng.sample(pools, len(pools))
-    every = [list(evidence.mistakes)] * (len(evidence.mistakes) >= OPTIONS)
-    return [pool for pool in [*pools, *every] for _ in range(3)]
 
 
 def _refutation(evidence: Evidence, one: ShownMistake, other: ShownMistake, seed: object) -> str:
@@ -144,7 +133,14 @@ def _shown_by(evidence: Evidence, result: InputResult) -> tuple[set[int], set[in
     """Return the mistakes that an input shows, and the mistakes that it does not show."""
     every = range(len(evidence.mistakes))
     shown = {m for m in every if result.shows(m)}
-    return {m for m in shown if not result.is_close(m)}, set(every) - shown
+    # What a fresh instance answers depends on its first weights, which no input tells.
+    fair = {m for m in every if not _is_of_first_weights(evidence, m)}
+    return {m for m in shown & fair if not result.is_close(m)}, fair - shown
+
+
+def _is_of_first_weights(evidence: Evidence, mistake: int) -> bool:
+    changed = set(evidence.mistakes[mistake].code.lines) ^ set(evidence.right.lines)
+    return any(_FIRST_WEIGHTS.search(line) for line in changed)
 
 
 def _one_for_each(tables: Sequence[Sequence[tuple[set[int], set[int]]]], rng: random.Random) -> list[_Choice]:
@@ -182,53 +178,8 @@ def _compared(result: InputResult, mistake: int) -> str:
     return "The answers differ."
 
 
-def lines(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Ask which line has the mistake."""
-    by_line = grouped((one for one in evidence.mistakes if one.line), lambda one: one.line)
-    if len(by_line) < OPTIONS - 1:
-        return None
-    statements = layout(ast.parse(evidence.right.source)).statements
-    rest = sorted(line for line, one in statements.items() if not one.raises and line not in by_line)
-    for _ in range(2):
-        known = rng.sample(sorted(by_line), min(OPTIONS, len(by_line)))
-        numbers = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))])
-        keys = [known[v % len(known)] for v in range(versions)]
-        family = [_about_lines(evidence, rng, by_line[line], line, numbers) for line in keys]
-        made = [one for one in family if one is not None]
-        if len(numbers) == OPTIONS and len(made) == versions and len({one.mistake for one in made}) == versions:
-            return made
-    return None
-
-
-def _about_lines(
-    evidence: Evidence, rng: random.Random, mistakes: Sequence[ShownMistake], line: int, numbers: Sequence[int]
-) -> Item | None:
-    for one in rng.sample(mistakes, min(2, len(mistakes))):
-        others = [number for number in numbers if number != line]
-        if evidence.right_passes and not any(repairs(one.code, number) for number in others):
-            text = "One line of a right solution was changed. Which one?"
-            reason = "As this line stands in a right solution, the code still fails. No standard change of it repairs the code."
-            return _item(
-                *("line", evidence, one, text),
-                options=[f"line {number}: `{one.code.lines[number - 1].strip()}`" for number in numbers],
-                key=list(numbers).index(line),
-                proof=f"With this line changed back to “{evidence.right.lines[line - 1].strip()}”, the code passes every test.",
-                texts=[reason] * len(numbers),
-            )
-    return None
-
-
-def checks(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    """Ask what a student sees: the result for a small input, or the first row of the check that fails."""
-    forms = [_returned, _failed_rows]
-    for form in rng.sample(forms, len(forms)):
-        family = form(evidence, rng, seed, versions)
-        if family is not None:
-            return family
-    return None
-
-
-def _returned(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+def results(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    """Ask what the code returns for a small input."""
     rounds = [_by_place(evidence, seed, version) for version in range(versions)]
     first = {place: one for place, one in rounds[0].items() if one.input.complete}
     places = [place for place in first if all(place in other for other in rounds)]
@@ -257,33 +208,7 @@ def _about_result(evidence: Evidence, result: InputResult, four: Sequence[int], 
     question = f"For {result.input.text}: what does this code return?"
     options = [answer_text(result.wrong[m]) for m in four]
     proof = f"The run gave this. A right solution gives: {answer_text(result.right)}."
-    return _item("check", evidence, evidence.mistakes[four[key]], question, options, key, proof, texts)
-
-
-def _failed_rows(evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
-    by_row = grouped((one for one in evidence.mistakes if one.first_failure), lambda one: one.first_failure)
-    titles = [section.title for section in evidence.sheet.sections]
-    if len(by_row) < OPTIONS - 1 or len(titles) < OPTIONS:
-        return None
-    known = rng.sample(sorted(by_row), min(OPTIONS, len(by_row)))
-    rest = [title for title in titles if title not in by_row]
-    rows = sorted([*known, *rng.sample(rest, min(OPTIONS - len(known), len(rest)))], key=titles.index)
-    chosen: list[ShownMistake] = []
-    for v in range(versions):
-        unused = [one for one in by_row[known[v % len(known)]] if one not in chosen]
-        chosen += rng.sample(unused, min(1, len(unused)))
-    if len(rows) < OPTIONS or len(chosen) < versions:
-        return None
-    return [_about_rows(evidence, one, rows) for one in chosen]
-
-
-def _about_rows(evidence: Evidence, one: ShownMistake, rows: Sequence[str]) -> Item:
-    passed = {finding.title: finding.passed for finding in one.verdict.findings}
-    texts = [
-        "The code passes this row." if passed[row] else "The code fails this row, too, but an earlier one first."
-        for row in rows
-    ]
-    return _item("check", evidence, one, FIRST_ROW, rows, list(rows).index(one.first_failure), _seen(one), texts)
+    return _item("result", evidence, evidence.mistakes[four[key]], question, options, key, proof, texts)
 
 
 def _seen(one: ShownMistake) -> str:
@@ -326,4 +251,18 @@ def task(evidence: Evidence) -> str:
     return " ".join(text.split("\n\n")[0].split()).replace("``", "`")
 
 
-KINDS_OF_QUESTIONS: dict[str, Kind] = {"diagnosis": diagnoses, "input": inputs, "line": lines, "check": checks}
+_MAKERS: dict[str, Kind] = {"diagnosis": diagnoses, "input": inputs, "result": results}
+
+
+def family_of(kind: str, evidence: Evidence, rng: random.Random, seed: object, versions: int) -> Family | None:
+    """Return questions of a kind, one for each version, whose mistakes are of one place or of one class if possible."""
+    made = (_MAKERS[kind](evidence.of(pool), rng, seed, versions) for pool in _pools(evidence, rng))
+    return next(filter(None, made), None)
+
+
+def _pools(evidence: Evidence, rng: random.Random) -> list[Sequence[ShownMistake]]:
+    """Return sets of mistakes: of one place, so that no version shows what is right in another; of one class, equally hard; and all."""
+    by_place = grouped(evidence.mistakes, lambda one: changed_lines(evidence.right, one.code))
+    by_class = grouped(evidence.mistakes, lambda one: one.mistake.kind.replace("rare ", ""))
+    pools = [pool for groups in (by_place, by_class) for pool in rng.sample(list(groups.values()), len(groups))]
+    return [pool for pool in [*pools, evidence.mistakes] if len({one.mistake.explanation for one in pool}) >= OPTIONS]

@@ -99,12 +99,12 @@ def reason_to_leave_out(exercise: Exercise, mistake: Misconception) -> str:
     return "" if wrong.source != right.source else "it changes only what is not shown"
 
 
-def changed_line(right: ShownCode, wrong: ShownCode) -> int:
-    """Return the number of the one line that differs; 0 if several do, or the number of lines differs."""
-    if len(right.lines) != len(wrong.lines):
-        return 0
-    numbers = [n for n, pair in enumerate(zip(right.lines, wrong.lines, strict=True), start=1) if pair[0] != pair[1]]
-    return numbers[0] if len(numbers) == 1 else 0
+def changed_lines(right: ShownCode, wrong: ShownCode) -> frozenset[int]:
+    """Return the indices of the right code's lines that differ, and of lines where something is added."""
+    blocks = SequenceMatcher(None, right.lines, wrong.lines, autojunk=False).get_opcodes()
+    return frozenset(
+        n for tag, first, last, _, _ in blocks if tag != "equal" for n in range(first, max(last, first + 1))
+    )
 
 
 def names_used(code: ShownCode) -> list[str]:

@@ -1,198 +1,158 @@
-"""Change one line of a definition, and run the check on the result."""
+"""Run a definition with one place changed on the visible calls of the check, and compare what comes out.
+
+A change that answers every call as a known mistake does *is* this mistake, whatever it looks like.
+"""
 
 from __future__ import annotations
 
-import ast
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import islice
 
-from autograder.checking.example import example
-from autograder.checking.request import Observation, WrongResultError
-from autograder.checking.sheet import Section, Sheet, ask, first_wrong
-from autograder.quizzes.mutation.operators import Mutation, mutations
+from autograder.checking.judges import same_answer
+from autograder.checking.request import Observation, Request, content
+from autograder.checking.sheet import Sheet
+from autograder.checking.subject import LocalSubject
 from autograder.quizzes.questions.code import Code
+from autograder.quizzes.questions.edits import Edit, possible_edits
 from autograder.quizzes.questions.inputs import Input, result_text
-from autograder.quizzes.questions.question import grouped
 from autograder.quizzes.questions.trace import LimitedSubject, TooLongError, Tracer
 
-# Outcomes that are no row of the check.
-NOTHING, ERROR = "nothing", "error"
-# How many changes are tried: each runs the check up to the first row that fails. After the first few, the cost of their requests decides,
-# too: a request of a model, which is built for each of them, costs as much as its weights.
-MOST_CHANGES, _FEWEST_CHANGES = 16, 6
-_MOST_COST, _WEIGHTS_OF_A_REQUEST = 300, 8
-# Judges whose examples the check itself shows.
-_SHOWN = ("matches", "matches_part", "shapes", "answers")
-_STEPS, _SECONDS = 300_000, 10.0
-_LONGEST = 110
-# Operators that insert functions of the course, by the names of these functions: the methods that students know take their places.
-_METHODS = {"detached": "detach()", "rounded": "to(torch.float32)"}
-REMOVED, ALWAYS = "(removed)", "(its block always runs)"
+# How many changes are tried, and how many of them are kept. After the first few, the cost of their calls decides, too. It is counted in
+# operations: unlike time, they are the same in every run, so every run tries the same changes.
+MOST_TRIED, MOST_CHANGES, _FEWEST_TRIED = 120, 40, 4
+_MOST_COST, _COST_OF_A_CALL, _COST_OF_A_WEIGHT = 40_000, 50, 8
+# So many calls show whether a change that exchanges names can be a known mistake.
+_FIRST_CALLS = 2
+_STEPS, _SPARE_STEPS, _SECONDS = 300_000, 1_000, 10.0
 
 
 @dataclass(frozen=True)
 class Change:
-    """A changed line, and the verdict of the check on the code with it."""
+    """What an edit changes in the answers."""
 
-    line: int
-    before: str  # its statement
-    after: str  # the changed statement, or ``REMOVED``, or ``ALWAYS``
-    # ``NOTHING`` if every row passes, ``ERROR`` if the first call raises, otherwise the name of the first row that fails
-    outcome: str
-    seen: str  # what the check saw, in a sentence
-    results: dict[int, str]  # what the changed code returns for each complete input, by the input's number
-
-
-def try_changes(code: Code, sheet: Sheet, inputs: Sequence[Input]) -> list[Change]:
-    """Change a definition in some places, one at a time, and return what the check says."""
-    tried, asked = [], Cost()
-    for mutation, shown in possible_changes(code):
-        change = _try(code, mutation, shown, sheet, inputs, asked)
-        tried += [change] if change else []
-        if len(tried) == MOST_CHANGES or (len(tried) >= _FEWEST_CHANGES and asked.cost > _MOST_COST):
-            break
-    return tried
+    edit: Edit
+    mistake: str  # the known mistake whose answers the changed code gives to all calls of the check, or empty
+    raises: bool  # whether a call raises an error that the code as it is does not raise
+    calls: tuple[int, ...]  # the numbers of the calls that it answers otherwise
+    inputs: tuple[int, ...]  # the numbers of the inputs that it answers otherwise
+    results: Mapping[int, str]  # what it returns for each input that is told completely, by the input's number
 
 
-def possible_changes(code: Code) -> Iterator[tuple[Mutation, tuple[int, str, str]]]:
-    """Yield the changes of one line, each with the line, the statement and the changed statement; only the code decides the order."""
-    for mutation in map(_with_methods, _some(mutations(code.source, guards=False), code.source)):
-        shown = _shown(code, mutation)
-        if shown is not None:
-            yield mutation, shown
+@dataclass(frozen=True)
+class Call:
+    """A visible call of the check, and the position of its answer on the sheet."""
+
+    request: Request
+    expected: Observation  # the right answer
+    place: tuple[int, int]  # the section and the probe
+    number: int  # which request of the probe it is
+
+    def answer_of(self, sheet: Sheet, mistake: int) -> Observation:
+        """Return what a known mistake answers."""
+        return sheet.answer(mistake, *self.place)[self.number]
 
 
-@dataclass
-class Cost:
-    """The cost of the requests so far. Unlike time, it is the same in every run, so every run tries the same changes."""
-
-    cost: float = 0.0
-
-    def add(self, section: Section) -> None:
-        """Add the requests of a row."""
-        for probe in section.probes:
-            self.cost += sum(1 + len(request.state or ()) / _WEIGHTS_OF_A_REQUEST for request in probe.requests)
-
-
-def _some(candidates: Sequence[Mutation], key: str) -> Iterator[Mutation]:
-    """Yield mutations in an order in which every line has its turn; only the code decides the order."""
-    rng = random.Random(key)
-    by_line = grouped(candidates, lambda mutation: mutation.line)
-    for group in by_line.values():
-        rng.shuffle(group)
-    for turn in zip_longest(*by_line.values()):
-        yield from (mutation for mutation in turn if mutation is not None)
+def visible_calls(sheet: Sheet) -> list[Call]:
+    """Return the different calls of a sheet with visible tests, in their order."""
+    found: dict[object, Call] = {}
+    for number, section in enumerate(sheet.sections):
+        for index, (probe, answers) in enumerate(zip(section.probes, section.expected, strict=True)):
+            for position, (request, answer) in enumerate(zip(probe.requests, answers, strict=True)):
+                if request.action == "call":
+                    found.setdefault(content(request), Call(request, answer, (number, index), position))
+    return list(found.values())
 
 
-def _with_methods(mutation: Mutation) -> Mutation:
-    """Return a mutation with methods of tensors in the place of the course's functions that do the same."""
-    if "__import__" not in mutation.code:
-        return mutation
-    return replace(mutation, code=ast.unparse(_Methods().visit(ast.parse(mutation.code))))
+def refuted_beside(sheet: Sheet, calls: Sequence[Call], mistake: str) -> list[str]:
+    """Return the known mistakes that answer one of the calls otherwise than a given one does."""
+    names = [one.name for one in sheet.misconceptions]
+    index = names.index(mistake)
+    own = [call.answer_of(sheet, index) for call in calls]
+    return [name for i, name in enumerate(names) if i != index and not _all_same(sheet, calls, own, i)]
 
 
-class _Methods(ast.NodeTransformer):
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        method = _METHODS.get(node.func.attr) if isinstance(node.func, ast.Attribute) else None
-        if method is None or "__import__" not in ast.unparse(node.func):
-            return self.generic_visit(node)
-        return ast.parse(f"({ast.unparse(node.args[0])}).{method}", mode="eval").body
+def _all_same(sheet: Sheet, calls: Sequence[Call], answers: Sequence[Observation], mistake: int) -> bool:
+    return all(same_answer(x, call.answer_of(sheet, mistake)) for x, call in zip(answers, calls, strict=False))
 
 
-def _shown(code: Code, mutation: Mutation) -> tuple[int, str, str] | None:
-    """Return the line, the statement and the changed statement; None if they cannot be shown on one line."""
-    if mutation.before.startswith("if "):
-        conditions = (node for node in ast.walk(code.tree) if isinstance(node, ast.If))
-        owner = next((node for node in conditions if node.lineno == mutation.line), None)
-        if owner is None or owner.orelse:
-            return None
-        after = REMOVED if mutation.after == "pass" else ALWAYS
-        before = _as_written(code, mutation.line, mutation.before)
-        return (mutation.line, before, after) if len(before) <= _LONGEST else None
-    old, new = (list(_heads(ast.parse(text))) for text in (code.source, mutation.code))
-    differing = [(a, b) for a, b in zip(old, new, strict=False) if a[1] != b[1]]
-    if len(old) != len(new) or len(differing) != 1:
-        return None
-    (line, before), (_, after) = differing[0]
-    if max(len(before), len(after)) > _LONGEST or "\n" in before + after or before.startswith(("def ", "class ", "@")):
-        return None
-    before, after = (_as_written(code, line, text) for text in (before, after))
-    return line, before, REMOVED if after == "pass" else after
+class Trials:
+    """Runs of a definition with one place changed, at limited cost.
+
+    Args:
+        code: the definition.
+        sheet: the visible tests.
+        calls: their calls.
+        inputs: further inputs.
+    """
+
+    def __init__(self, code: Code, sheet: Sheet, calls: Sequence[Call], inputs: Sequence[Input]) -> None:
+        self._code, self._sheet, self._calls, self._inputs = code, sheet, calls, inputs
+        self._requests = [call.request for call in calls] + [item.request for item in inputs]
+        limits = Tracer(code.filename, steps=_STEPS, seconds=_SECONDS)
+        self._own = _answers(code, code.source, self._requests, limits) or []
+        # What a change makes longer by far is not worth waiting for.
+        self._steps = 2 * limits.steps + _SPARE_STEPS
+        self._costs = [_cost(code, request) for request in self._requests] if self._own else []
+
+    def _run(self, source: str, count: int | None = None) -> list[Observation] | None:
+        """Return the answers of changed code to all requests, or to the first ones; None if it cannot be run, or every call is an error."""
+        limits = Tracer(self._code.filename, steps=self._steps, seconds=_SECONDS)
+        answers = _answers(self._code, source, self._requests[:count], limits)
+        return None if answers is None or all(one.error for one in answers[: len(self._calls)]) else answers
+
+    def changes(self) -> Iterator[Change]:
+        """Yield what edits change in the answers."""
+        spent = made = 0
+        for number, (edit, source, swaps) in enumerate(islice(possible_edits(self._code.source), MOST_TRIED)):
+            if not self._own or made == MOST_CHANGES or (number >= _FEWEST_TRIED and spent > _MOST_COST):
+                return
+            if swaps:
+                count = min(_FIRST_CALLS, len(self._calls))
+                spent += sum(self._costs[:count])
+                first = self._run(source, count)
+                if first is None or not self._mistakes_with(first):
+                    continue
+            spent += sum(self._costs)
+            answers = self._run(source)
+            change = self._compared(edit, answers) if answers else None
+            if change is not None and (change.mistake or not swaps):
+                made += 1
+                yield change
+
+    def _compared(self, edit: Edit, answers: Sequence[Observation]) -> Change:
+        count = len(self._calls)
+        pairs = list(zip(self._own, answers, strict=True))
+        differs = [n for n, pair in enumerate(pairs) if not same_answer(*pair)]
+        calls = tuple(n for n in differs if n < count)
+        same = self._mistakes_with(answers[:count]) if calls else []
+        results = {n: result_text(answers[count + n]) for n, one in enumerate(self._inputs) if one.complete}
+        return Change(
+            edit,
+            self._sheet.misconceptions[same[0]].name if len(same) == 1 else "",
+            any(changed.error and not own.error for own, changed in pairs),
+            calls,
+            tuple(n - count for n in differs if n >= count),
+            {n: text for n, text in results.items() if text},
+        )
+
+    def _mistakes_with(self, answers: Sequence[Observation]) -> list[int]:
+        """Return the known mistakes that give these answers to the first calls."""
+        every = range(len(self._sheet.misconceptions))
+        return [mistake for mistake in every if _all_same(self._sheet, self._calls, answers, mistake)]
 
 
-def _as_written(code: Code, line: int, text: str) -> str:
-    """Return a statement as its line has it: ``elif`` is an ``if`` inside ``else`` to Python's parser."""
-    is_elif = code.source.split("\n")[line - 1].lstrip().startswith("elif ")
-    return f"el{text}" if is_elif and text.startswith("if ") else text
+def _cost(code: Code, request: Request) -> int:
+    answer = LocalSubject(code.compiled()).observe(replace(request, action="operations"))
+    return (answer.operations or 0) + _COST_OF_A_CALL + _COST_OF_A_WEIGHT * len(request.state or ())
 
 
-def _heads(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the line of every statement, and the statement as text without its block."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt):
-            text = ast.unparse(node)
-            yield node.lineno, text.split("\n")[0] if getattr(node, "body", None) else text
-
-
-def _try(
-    code: Code,
-    mutation: Mutation,
-    shown: tuple[int, str, str],
-    sheet: Sheet,
-    inputs: Sequence[Input],
-    asked: Cost,
-) -> Change | None:
-    with Tracer(code.filename, steps=_STEPS, seconds=_SECONDS) as limits:
+def _answers(code: Code, source: str, requests: Sequence[Request], limits: Tracer) -> list[Observation] | None:
+    """Return the answers of changed code; None if it cannot be run, or runs too long."""
+    with limits:
         try:
-            subject = LimitedSubject(code.compiled(mutation.code), limits)
-            results = {
-                number: result_text(subject.observe(item.request))
-                for number, item in enumerate(inputs)
-                if item.complete
-            }
-            outcome, seen = _outcome(sheet, subject, asked)
-        except (Exception, TooLongError):  # a definition that cannot be run, or runs too long
+            subject = LimitedSubject(code.compiled(source), limits)
+            answers = [subject.observe(request) for request in requests]
+        except (Exception, TooLongError):
             return None
-    if limits.failed or (outcome == ERROR and _has_no_method(seen)):
-        return None
-    return Change(*shown, outcome, seen, {number: text for number, text in results.items() if text})
-
-
-def _has_no_method(seen: str) -> bool:
-    """Return whether a change called a method of tensors on something else, which nobody would write."""
-    return any(f"has no attribute '{method.partition('(')[0]}'" in seen for method in _METHODS.values())
-
-
-def _outcome(sheet: Sheet, subject: LimitedSubject, asked: Cost) -> tuple[str, str]:
-    first = sheet.sections[0].probes[0].requests[0]
-    plain: Observation = subject.observe(first)
-    if plain.error:
-        return ERROR, f"the first call of the check raises {plain.error}"
-    for section in sheet.sections:
-        asked.add(section)
-        seen = _seen(section, subject)
-        if seen:
-            return section.aspect, seen
-    return NOTHING, "every row of the check passes"
-
-
-def _seen(section: Section, subject: LimitedSubject) -> str:
-    """Return what is wrong in the first failing question of a row, or an empty text."""
-    failure = first_wrong(section, (ask(subject, [[probe]])[0][0] for probe in section.probes))
-    if failure is None:
-        return ""
-    number, observations, message = failure
-    probe, expected = section.probes[number], section.expected[number]
-    try:
-        shown = example(probe.judge, probe.requests, observations, expected, probe.options)
-    except Exception:  # what a student returns may be made to break a comparison
-        shown = ""
-    # The check's own error types are no types that students know.
-    told = (
-        shown
-        and probe.judge in _SHOWN
-        and not any(WrongResultError.__name__ in (one.error or "") for one in observations)
-    )
-    return f"{message}\n{shown}" if told else message
+    return None if limits.failed else answers

@@ -119,3 +119,9 @@ def _definition(text: str, code: CodeType, is_class: bool) -> Definition | None:
             if first <= code.co_firstlineno <= (node.end_lineno or first):
                 found = node
     return found
+
+
+def docstring_lines(tree: ast.AST) -> tuple[int, ...]:
+    """Return the lines of texts that stand alone."""
+    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    return tuple(sorted({line for node in texts for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}))

@@ -2,32 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from autograder.checking.request import tensors_in
 from autograder.checking.sheet import Sheet
-from autograder.quizzes.questions.changes import Change, try_changes
-from autograder.quizzes.questions.code import Code
-from autograder.quizzes.questions.inputs import Input, result_text, turned, visible_inputs
-from autograder.quizzes.questions.lines import Layout, Statement, layout, uses_sets
-from autograder.quizzes.questions.trace import Point, watched_run
+from autograder.quizzes.questions.changes import Call, Change, Trials, refuted_beside, visible_calls
+from autograder.quizzes.questions.code import Code, docstring_lines
+from autograder.quizzes.questions.effects import Effects, effects
+from autograder.quizzes.questions.inputs import (
+    READS,
+    TRACED,
+    Input,
+    result_text,
+    short_text,
+    value_text,
+    visible_inputs,
+)
+from autograder.quizzes.questions.properties import tables_of
+from autograder.quizzes.questions.trace import watched_run
 
-# The sorts of values that sizes decide.
-_OF_SIZES = ("shape", "int", "tuple")
+# A diagnosis is an option with the words before its reason, if they are few.
+_REASON = re.compile(r"(?<=[\w`)])(?:[.:;]\s|, (?:so|which|because|but|although|with|and)\b).*", re.DOTALL)
+_FEWEST_WORDS, _MOST_WORDS = 4, 13
+# Calls that are compared for every change: results are compared number by number.
+_LARGEST_RESULT, _MOST_CALLS = 3_000, 40
+# Inputs that are changed themselves.
+PERTURBED = 2
 
 
 @dataclass(frozen=True)
-class RunFacts:
-    """What one input showed."""
+class InputText:
+    """An input as students read it."""
 
-    input: str  # the input as text
+    text: str
     complete: bool  # whether the text gives every number
-    number: int  # the input's number in the changes' results
-    result: str  # the result as text, or empty
-    points: tuple[Point, ...]  # the values at places of the code
-    counts: Mapping[int, int]  # how often each line ran
-    parameters: Mapping[str, int]  # for a class, the number of parameters of the whole and of its parts, by name
+    arguments: Mapping[str, str]  # the arguments of the call
+
+
+@dataclass(frozen=True)
+class Given:
+    """The part of the facts that is the same for all code."""
+
+    inputs: tuple[InputText, ...]
+    properties: Mapping[str, tuple[int, ...]]  # the numbers of the calls of which each property holds
+    mistakes: Mapping[str, str]  # the known mistakes that can be options, in a few words
+    apart: Mapping[str, tuple[str, ...]]  # for each mistake that a change makes, the mistakes that answer otherwise
+
+    @classmethod
+    def of(cls, sheet: Sheet, calls: list[Call], inputs: list[Input], changes: Iterable[Change]) -> Given:
+        """Return this part for a sheet of visible tests."""
+        short = {one.name: _REASON.sub("", one.explanation).rstrip(".") for one in sheet.misconceptions}
+        made = {change.mistake for change in changes} - {""}
+        return cls(
+            tuple(
+                InputText(
+                    short_text(one),
+                    one.complete,
+                    {name: value_text(value) for name, value in one.request.arguments.items()},
+                )
+                for one in inputs
+            ),
+            {text: tuple(sorted(numbers)) for text, numbers in tables_of([call.request for call in calls]).items()},
+            {name: text for name, text in short.items() if _is_option(text)},
+            {name: tuple(refuted_beside(sheet, calls, name)) for name in sorted(made)},
+        )
+
+
+def _is_option(text: str) -> bool:
+    """Return whether a short diagnosis names a fault."""
+    return _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS and not text.endswith(" right")
 
 
 @dataclass(frozen=True)
@@ -36,55 +81,38 @@ class Facts:
 
     exercise: str
     source: str  # the definition
-    statements: tuple[Statement, ...]  # the statements that can be asked about
     hidden_lines: tuple[int, ...]  # lines of docstrings, which are not shown
-    rows: Mapping[str, str]  # the titles of the check's rows by name
-    runs: tuple[RunFacts, ...]  # what inputs showed
+    given: Given
+    runs: Mapping[int, str]  # the results of inputs as text, or empty, by the number of the input
     changes: tuple[Change, ...]  # what changes of a line showed
+    effects: tuple[Effects, ...]  # what changes of an input showed
+
+
+def asked_of(sheet: Sheet) -> tuple[list[Call], list[Input]]:
+    """Return the calls and the inputs of a sheet that its questions use, without the calls that should raise an error."""
+    calls = [call for call in visible_calls(sheet) if not call.expected.error and call.request.method != READS]
+    return [call for call in calls if _size(call) <= _LARGEST_RESULT][:_MOST_CALLS], visible_inputs(sheet)
+
+
+def _size(call: Call) -> int:
+    return sum(tensor.numel() for tensor in tensors_in([*call.expected.outputs.values()]))
 
 
 def gather(code: Code, sheet: Sheet) -> Facts:
     """Run a definition on visible inputs, as it is and with changed lines, and return the facts. Only the code decides them."""
-    parts = layout(code.tree)
-    inputs = visible_inputs(sheet)
-    found = [_run(code, parts, item, number) for number, item in enumerate(inputs)]
-    runs = [run for run in found if run is not None]
+    calls, inputs = asked_of(sheet)
+    watched = [watched_run(code, item.request) for item in inputs[:TRACED]]
+    texts = [result_text(run) if run and item.complete else "" for run, item in zip(watched, inputs, strict=False)]
+    runs = {number: texts[number] for number, run in enumerate(watched) if run is not None}
+    trials = Trials(code, sheet, calls, inputs if runs else [])
+    changes = tuple(trials.changes()) if runs else ()
+    felt = [effects(code, item, number) for number, item in enumerate(inputs[:PERTURBED])] if runs else []
     return Facts(
         exercise=sheet.exercise,
         source=code.source,
-        statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
-        hidden_lines=tuple(sorted(parts.docstring)),
-        rows={section.aspect: section.title for section in sheet.sections},
-        runs=tuple(runs),
-        changes=tuple(try_changes(code, sheet, inputs)) if runs else (),
+        hidden_lines=docstring_lines(code.tree),
+        given=Given.of(sheet, calls, inputs, changes),
+        runs=runs,
+        changes=changes,
+        effects=tuple(one for one in felt if one is not None),
     )
-
-
-def _run(code: Code, parts: Layout, item: Input, number: int) -> RunFacts | None:
-    """Return the facts of one input that follow from its text and the code."""
-    run = watched_run(code, parts, item.request)
-    if run is None:
-        return None
-    # The order of a set may decide which line runs and what a variable holds, but no shape.
-    steady = not uses_sets(code.tree)
-    counts = dict(run.counts) if steady else {}
-    points = [point for point in run.points if steady or point.sort == "shape"]
-    if not item.complete:
-        # Only sizes are told. What changes with the numbers cannot be asked for.
-        other = watched_run(code, parts, turned(item.request))
-        same = set(other.points) if other is not None else set()
-        counts = counts if other is not None and other.counts == run.counts else {}
-        points = [point for point in points if point.sort in _OF_SIZES and (point in same or other is None)]
-        points = [point for point in points if point.sort == "shape" or other is not None]
-    result = result_text(run.answer) if item.complete else ""
-    parameters = _parameters(code, item.request.init) if item.request.init is not None else {}
-    return RunFacts(item.text, item.complete, number, result, tuple(points), counts, parameters)
-
-
-def _parameters(code: Code, init: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of parameters of an instance (under an empty name) and of its direct parts."""
-    module = code.compiled()(**init)
-    parts = {"": module, **dict(module.named_children())}
-    counts = {name: sum(weight.numel() for weight in part.parameters()) for name, part in parts.items()}
-    direct = {name: weight.numel() for name, weight in module.named_parameters(recurse=False)}
-    return {name: count for name, count in {**counts, **direct}.items() if count}

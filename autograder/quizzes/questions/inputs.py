@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from autograder.checking.difference import dtype_text
@@ -15,10 +17,16 @@ from autograder.checking.value_text import MOST_NUMBERS, format_value, number_te
 
 _USUAL = ("torch.float32", "torch.int64")
 _LONGEST = 360
-_MOST_INPUTS = 4
+# Inputs on which code is traced, and further ones on which only its answers are compared.
+TRACED, _MOST_INPUTS = 4, 14
 # Numbers and characters of a result.
 _MOST_RESULTS, LONGEST_RESULT = 6, 60
 _ROUNDED = 8
+NO_ARGUMENTS = "no arguments"
+# Of the name of a stand-in for a model, only the last word is shown.
+_LAST_WORD = re.compile(".*(?=[A-Z][a-z])")
+# A call that only reads a weight.
+READS = "get_parameter"
 # Longer lists and texts are cut, and then the input is not complete.
 _MOST_ITEMS, _LONGEST_TEXT, _SHOWN_ITEMS = 24, 160, 4
 
@@ -44,14 +52,15 @@ def visible_inputs(sheet: Sheet) -> list[Input]:
     for section in sheet.sections:
         for probe, expected in zip(section.probes, section.expected, strict=True):
             for request, answer in zip(probe.requests, expected, strict=True):
-                if request.action == "call" and not answer.error and not request.training:
+                if request.action == "call" and not (answer.error or request.training or request.method == READS):
                     item = described(rounded(request))
                     if len(item.text) <= _LONGEST:
                         found.setdefault(content(item.request), item)
     ordered = sorted(found.values(), key=lambda item: -_different_sizes(item.request))
     small = [item for item in ordered if item.complete]
-    chosen = {id(item): item for item in (*ordered[: _MOST_INPUTS - 1], *small[:1], *ordered[:_MOST_INPUTS])}
-    return list(chosen.values())[:_MOST_INPUTS]
+    chosen = {id(item): item for item in (*ordered[: TRACED - 1], *small[:1], *ordered[:TRACED])}
+    traced = list(chosen.values())[:TRACED]
+    return [*traced, *(item for item in small if not any(item is one for one in traced))][:_MOST_INPUTS]
 
 
 def _different_sizes(request: Request) -> float:
@@ -95,14 +104,35 @@ def described(request: Request) -> Input:
     """Return a request with its text."""
     parts = [f"{name} = {value_text(value)}" for name, value in (request.init or {}).items()]
     arguments = [f"{name} = {value_text(value)}" for name, value in request.arguments.items()]
-    arguments += [f"{name} = a {prop['kind']}" for name, prop in (request.props or {}).items() if "kind" in prop]
-    text = ", ".join(arguments) or "no arguments"
+    arguments += [
+        f"{name} = a {_LAST_WORD.sub('', prop['kind']).lower()}"
+        for name, prop in (request.props or {}).items()
+        if "kind" in prop
+    ]
+    text = ", ".join(arguments) or NO_ARGUMENTS
     if request.method:
         text = f"{request.method}({text})"
     if parts:
         text = f"constructor: {', '.join(parts)}; call: {text}"
     complete = not request.props and not request.state and all(map(is_complete, request.arguments.values()))
     return Input(request, text, complete)
+
+
+def short_text(item: Input) -> str:
+    """Return an input as a question shows it: tensors of which only the sizes are told come together, before the other arguments."""
+    request = item.request
+    large = {
+        name: value
+        for name, value in request.arguments.items()
+        if isinstance(value, Tensor) and not is_complete(value) and value.ndim
+    }
+    shapes = [f"{name} {'of ' * (value.ndim == 1)}{'×'.join(map(str, value.shape))}" for name, value in large.items()]
+    rest = described(replace(request, arguments={n: v for n, v in request.arguments.items() if n not in large})).text
+    tensors = f"tensor{'s' * (len(shapes) > 1)} {', '.join(shapes)}"
+    if not large:
+        return rest
+    head, call, arguments = rest.rpartition("; call: ")
+    return f"{head}{call}{', '.join([tensors, arguments][: 2 - (arguments == NO_ARGUMENTS)])}"
 
 
 def value_text(value: Value) -> str:
@@ -138,13 +168,19 @@ def _is_small(value: Value) -> bool:
     return len(items) <= _MOST_ITEMS and all(map(_is_small, items))
 
 
-def turned(request: Request) -> Request:
-    """Return a request whose tensors have other numbers and the same sizes: each is turned round."""
-    return replace(request, arguments={name: map_value(value, _flipped) for name, value in request.arguments.items()})
+def redrawn(request: Request, draw: int) -> Request:
+    """Return a request whose tensors have other numbers and the same sizes: truth values and integers of the same range."""
+    generator = torch.Generator().manual_seed(draw)
 
+    def other(tensor: Tensor) -> Tensor:
+        if tensor.is_floating_point():
+            return torch.randn(tensor.shape, generator=generator).to(tensor.dtype)
+        if tensor.is_complex() or not tensor.numel():
+            return tensor
+        low, high = (0, 1) if tensor.dtype is torch.bool else (int(tensor.min()), int(tensor.max()))
+        return torch.randint(low, high + 1, tensor.shape, generator=generator).to(tensor.dtype)
 
-def _flipped(tensor: Tensor) -> Tensor:
-    return tensor.flip(-1) if tensor.ndim else tensor
+    return replace(request, arguments={name: map_value(value, other) for name, value in request.arguments.items()})
 
 
 def _is_short(tensor: Tensor) -> bool:
@@ -158,7 +194,7 @@ def result_text(observation: Observation) -> str:
     if observation.error or not observation.outputs:
         return ""
     parts = [_output(value) for value in observation.outputs.values()]
-    text = parts[0] if set(observation.outputs) == {"output"} else f"({', '.join(parts)})"
+    text = ", ".join(parts)  # an observation does not tell a list from a tuple
     return text if all(parts) and len(text) <= LONGEST_RESULT else ""
 
 

@@ -1,22 +1,20 @@
 """Define a question, choose its options, and write questions as plain text.
 
-Nothing but the code tells the right option apart. Wherever the code gives four different answers at four places, these are the options,
-and the place is chosen after them: each option is as likely to be the key as any other. Otherwise answers that plausible mistakes give
-fill the set: axes exchanged, an axis forgotten or added, a number off by one. Each of them starts from any option, right or wrong, so that
-the others do not all resemble the key.
+Nothing but the code tells the right option apart: options that are wrong here are right in other questions.
 """
 
 from __future__ import annotations
 
-import ast
+import io
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import re
+import tokenize
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 LETTERS = "ABCD"
 OPTIONS = 4
-_ATTEMPTS = 200
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -43,24 +41,85 @@ class Question(MultipleChoice):
     """A question about one definition."""
 
     kind: str  # the kind, such as ``"shape"``
-    # what it is about within its kind: the questions of a student have different topics, if there are enough of them
+    # the numbers of the lines, or words for what else it is about: two questions of a student share none of them
     topic: str
     text: str  # the question
     options: tuple[str, ...]  # the options, in the order in which they stand
     key: int  # the index of the right option
     explanation: str  # what the run showed
     generic: bool = False  # whether all correct code has the same key
+    reasons: tuple[str, ...] = ()  # for each option, why it is wrong; empty for the key
+
+    def against(self, letter: str) -> str:
+        """Return why an option is wrong; empty for the key."""
+        index = LETTERS.index(letter)
+        return self.reasons[index] if index < len(self.reasons) else ""
+
+    @property
+    def words(self) -> int:
+        """The number of words of the question and its options."""
+        return words_in([self.text, *self.options])
+
+
+# A conversation of two minutes has four questions.
+MOST_WORDS = 45
+_WORD = re.compile(r"\S*\w\S*")
+
+
+def words_in(texts: Iterable[str]) -> int:
+    """Return the number of words, without the signs of operators."""
+    return sum(len(_WORD.findall(text)) for text in texts)
+
+
+def made(
+    kind: str,
+    topic: object,
+    text: str,
+    options: Sequence[str],
+    reasons: Sequence[str],
+    told: str,
+    rng: random.Random,
+    *,
+    generic: bool = False,
+) -> Iterator[Question]:
+    """Yield a question whose first option is the key, with its options in a random order; nothing if it is too long or has too few options.
+
+    Args:
+        kind: its kind.
+        topic: what it is about.
+        text: the question.
+        options: the options.
+        reasons: for each option, what speaks against it; that of the key is not used.
+        told: what the run showed.
+        rng: decides the order.
+        generic: whether all correct code has the same key.
+    """
+    order = rng.sample(range(len(options)), len(options))
+    question = Question(
+        *(kind, str(topic), text, tuple(options[i] for i in order), order.index(0), told, generic),
+        reasons=tuple(reasons[i] if i else "" for i in order),
+    )
+    if len(set(options)) == OPTIONS and question.words <= MOST_WORDS:
+        yield question
 
 
 def numbered_code(source: str, hidden_lines: Sequence[int] = ()) -> str:
-    """Return code with line numbers; lines of docstrings are left out, and the others keep their numbers."""
+    """Return code with line numbers, without comments, which say what a question asks; lines of docstrings are left out."""
     lines = source.split("\n")
     width = len(str(len(lines)))
     shown, hidden = [], set(hidden_lines)
+    comments = {
+        token.start
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    for number, column in comments:
+        lines[number - 1] = lines[number - 1][:column].rstrip()
+        hidden |= set() if lines[number - 1] else {number}
     for number, line in enumerate(lines, start=1):
         if number not in hidden:
             shown.append(f"{number:>{width}}  {line}".rstrip())
-        elif number - 1 not in hidden:
+        elif number - 1 not in hidden and number in hidden_lines:
             shown.append(f"{'':>{width}}  {line[: len(line) - len(line.lstrip())]}…")
     return "\n".join(shown)
 
@@ -77,76 +136,3 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
-
-
-def filled(real: Sequence[str], sort: str, context: str) -> list[str] | None:
-    """Return four different options that contain the given ones; None if no mistakes are known for their sort.
-
-    The same answers in the same context are filled with the same mistakes. Else a program that sees the questions of a whole class could
-    tell the answers, which occur often, from mistakes that differ in every question.
-
-    Args:
-        real: at most four answers that the code gives.
-        sort: the sort of the answers, as ``trace.describe`` names it.
-        context: the input.
-    """
-    edit = _EDITS.get(sort)
-    options = list(dict.fromkeys(real))[:OPTIONS]
-    if not options or (edit is None and len(options) < OPTIONS):
-        return None
-    for attempt in range(_ATTEMPTS):
-        if len(options) == OPTIONS:
-            break
-        assert edit is not None
-        rng = random.Random(f"{context} {attempt}")
-        other = edit(rng.choice(sorted(options)), rng)
-        if other is not None and other not in options:
-            options.append(other)
-    return options if len(options) == OPTIONS else None
-
-
-def _edited_shape(text: str, rng: random.Random) -> str | None:
-    """Return a shape with two axes exchanged, an axis dropped, or an axis of size 1 added."""
-    sizes = list(ast.literal_eval(text))
-    choices = ["exchange"] * (2 * (len(sizes) > 1)) + ["drop"] * (len(sizes) > 1) + ["add", "copy"]
-    choice = rng.choice(choices)
-    if choice == "exchange":
-        i, j = rng.sample(range(len(sizes)), 2)
-        sizes[i], sizes[j] = sizes[j], sizes[i]
-    elif choice == "drop":
-        del sizes[rng.randrange(len(sizes))]
-    elif choice == "copy" and sizes:
-        sizes[rng.randrange(len(sizes))] = rng.choice(sizes)
-    else:
-        sizes.insert(rng.randrange(len(sizes) + 1), 1)
-    return str(tuple(sizes)) if len(sizes) <= 6 else None
-
-
-def _edited_int(text: str, rng: random.Random) -> str | None:
-    value = int(text)
-    return str(rng.choice([value + 1, value - 1, value + 2, 2 * value, value // 2])) if value >= 0 else str(-value)
-
-
-def _edited_items(text: str, rng: random.Random) -> str | None:
-    """Return a list or tuple in another order, or with an item less or another one twice."""
-    value: Any = ast.literal_eval(text)
-    items = list(value)
-    choice = rng.choice(["reverse", "drop", "exchange", "again"])
-    if choice == "reverse":
-        items.reverse()
-    elif choice == "drop" and len(items) > 1:
-        del items[rng.randrange(len(items))]
-    elif choice == "exchange" and len(items) > 1:
-        i, j = rng.sample(range(len(items)), 2)
-        items[i], items[j] = items[j], items[i]
-    elif 0 < len(items) <= 3:
-        items.append(rng.choice(items))
-    return repr(type(value)(items)) if items else None
-
-
-_EDITS: dict[str, Callable[[str, random.Random], str | None]] = {
-    "shape": _edited_shape,
-    "int": _edited_int,
-    "tuple": _edited_items,
-    "list": _edited_items,
-}

@@ -62,7 +62,7 @@ def _ask_all(chosen: list[Question]) -> None:
         is_right = letter == question.letter
         right += is_right
         verdict = "Right." if is_right else f"No: {question.letter})  {question.answer}"
-        print(f"{verdict}\n{question.explanation}\n")
+        print(f"{verdict}\n{question.explanation}\n{question.against(letter)}".rstrip() + "\n")
     print(f"{right} of {len(chosen)} right. Nothing is recorded; quiz again for other questions.")
 
 

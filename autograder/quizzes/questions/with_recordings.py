@@ -61,8 +61,8 @@ def sealed() -> Callable[..., None]:
 def print_facts(sources: Mapping[str, str], namespace: Mapping[str, Any], mark: str, enough: int) -> None:
     """Print the facts about some definitions, a line of JSON after a mark for each, until there are enough questions.
 
-    It runs in the sandbox, after a student's cells and in their process, so code that is written for it can still tell other shapes and
-    counts than it has. Everything else is compared with the course's own (`autograder.quizzes.viva.told_facts`).
+    It runs in the sandbox, after a student's cells and in their process, so code that is written for it can still tell other
+    effects of changed lines than they have. Everything else is compared with the course's own (`autograder.quizzes.viva.told_facts`).
 
     Args:
         sources: the definitions by exercise.

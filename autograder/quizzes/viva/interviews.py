@@ -43,7 +43,7 @@ _READING_SECONDS, _MAKING_SECONDS = 4.0, 8.0
 # The number of questions per student, unless another one is chosen.
 USUAL = 4
 # Changes whenever other questions would be made of the same code.
-_VERSION = 1
+_VERSION = 2
 _MODULE = "autograder.quizzes.questions.with_recordings"
 
 

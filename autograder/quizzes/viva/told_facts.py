@@ -2,14 +2,15 @@
 
 Protects against:
 
-- facts about other code, inputs or rows: inputs and rows are compared with the student package, results of visible inputs with the
-  reference, and changes with all that the code admits
+- facts about other code, inputs or mistakes: inputs, properties of calls and diagnoses come from the student package, and changes are
+  compared with all that the code admits
+- results and effects of a changed input that the reference does not have: they are left out
 - facts that :func:`autograder.quizzes.questions.facts.gather` cannot have made: too many, too long, or not text
 - code and facts that take any time or memory: one student's fault costs that student's questions
 
 Does not protect against:
 
-- code that tells other shapes, counts and outcomes than it has: a run is in the hands of the code that runs
+- code that tells other effects of changed lines than they have: a run is in the hands of the code that runs
 """
 
 from __future__ import annotations
@@ -33,23 +34,20 @@ from autograder.checking.recorded import read_sheet
 from autograder.checking.sheet import Sheet
 from autograder.checking.subject import LocalSubject
 from autograder.checks import exercises
-from autograder.intake.downloads.archive import printable
-from autograder.quizzes.questions.changes import ERROR, MOST_CHANGES, NOTHING, possible_changes
-from autograder.quizzes.questions.code import Code, without_own_decorators
-from autograder.quizzes.questions.facts import Facts, RunFacts
-from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text, visible_inputs
+from autograder.quizzes.questions.changes import MOST_CHANGES, MOST_TRIED
+from autograder.quizzes.questions.code import Code, docstring_lines, without_own_decorators
+from autograder.quizzes.questions.edits import Edit, possible_edits
+from autograder.quizzes.questions.effects import Effects, effects
+from autograder.quizzes.questions.facts import PERTURBED, Facts, Given, asked_of
+from autograder.quizzes.questions.inputs import LONGEST_RESULT, Input, result_text
 from autograder.quizzes.questions.kinds import questions
-from autograder.quizzes.questions.lines import LONGEST_EXPRESSION, expressions, layout
 from autograder.quizzes.questions.question import Question
-from autograder.quizzes.questions.trace import LONGEST_VALUE
 from autograder.static_analysis.cell_ast import UnreadableCellError, parse_cell
 
 # The exercises whose code is run for a student: the further ones, only if the first does not give enough questions.
 _MOST_EXERCISES = 3
-# Definitions with fewer lines than this come last.
-_FEW_LINES = 4
-# What a check says of a changed line: a message and an example.
-_LONGEST_MESSAGE = 4_000
+# Definitions with less code than this come last.
+_FEW_NODES = 60
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def chosen_definitions(cells: Sequence[str], names: Collection[str], seed: str) 
                     first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
                     found[node.name] = without_own_decorators("\n".join(lines[first - 1 : node.end_lineno]))
     chosen = random.Random(seed).sample(sorted(found), len(found))
-    ordered = sorted(chosen, key=lambda name: len(layout(Code("", found[name], {}).tree).statements) < _FEW_LINES)
+    ordered = sorted(chosen, key=lambda name: len(list(ast.walk(ast.parse(found[name])))) < _FEW_NODES)
     return {name: found[name] for name in ordered[:_MOST_EXERCISES]}
 
 
@@ -131,83 +129,48 @@ def checked_facts(data: Mapping[str, Any], exercise: str, source: str, sheet: Sh
     json.dumps(data, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written to a page
     facts = msgspec.convert(data, Facts, str_keys=True)
     code = Code(exercise, source, {})
-    parts = layout(code.tree)
-    inputs = visible_inputs(sheet)
-    rows = {section.aspect: section.title for section in sheet.sections}
+    calls, inputs = asked_of(sheet)
     if (
         facts.source != source
         or len(facts.changes) > MOST_CHANGES
-        or [run.number for run in facts.runs] != sorted({run.number for run in facts.runs} & set(range(len(inputs))))
-        or any(
-            (run.input, run.complete) != (inputs[run.number].text, inputs[run.number].complete) for run in facts.runs
-        )
-        or any(length > most for length, most in _lengths(facts))
-        or not all(text.isprintable() for text in _texts(facts))
-        or not {(point.line, point.text, point.after) for run in facts.runs for point in run.points} <= _places(code)
-        or not {line for run in facts.runs for line in _lines(run)} <= set(range(1, source.count("\n") + 2))
-        or not {change.outcome for change in facts.changes} <= {NOTHING, ERROR, *rows}
-        or not _are_possible(code, [(change.line, change.before, change.after) for change in facts.changes])
+        or not set(facts.runs) <= set(range(len(inputs)))
+        or any(len(text) > LONGEST_RESULT or not text.isprintable() for text in _texts(facts))
+        or not {n for change in facts.changes for n in change.calls} <= set(range(len(calls)))
+        or not {n for change in facts.changes for n in (*change.inputs, *change.results)} <= set(range(len(inputs)))
+        or not {change.mistake for change in facts.changes} <= {"", *(one.name for one in sheet.misconceptions)}
+        or not _are_possible(source, [change.edit for change in facts.changes])
     ):
         raise ValueError("these are no facts about this code")
-    expected = _results(exercise, inputs)
-    return Facts(
+    results, felt = _of_reference(exercise, inputs, [one.number for one in facts.effects])
+    return replace(
+        facts,
         exercise=exercise,
-        source=source,
-        statements=tuple(parts.statements[line] for line in sorted(parts.statements)),
-        hidden_lines=tuple(sorted(parts.docstring)),
-        rows=rows,
-        # No question asks for a result that differs from the reference's: it may be made up.
-        runs=tuple(run if run.result == expected[run.number] else replace(run, result="") for run in facts.runs),
-        changes=tuple(
-            replace(change, seen="\n".join(map(printable, change.seen.split("\n")))) for change in facts.changes
-        ),
+        hidden_lines=docstring_lines(code.tree),
+        given=Given.of(sheet, calls, inputs, facts.changes),
+        # No question asks for a result or an effect that differs from the reference's: it may be made up.
+        runs={number: text if text == results[number] else "" for number, text in facts.runs.items()},
+        effects=tuple(one for one in facts.effects if one in felt),
     )
 
 
-def _lines(run: RunFacts) -> Iterator[int]:
-    yield from (point.line for point in run.points)
-    yield from run.counts
-
-
-def _lengths(facts: Facts) -> Iterator[tuple[int, int]]:
-    """Yield the length of every text, with the length that it may have."""
-    for run in facts.runs:
-        for point in run.points:
-            yield len(point.text), LONGEST_EXPRESSION
-            yield len(point.shown), LONGEST_VALUE
-            yield len(point.sort), LONGEST_VALUE
-        yield from ((len(name), LONGEST_EXPRESSION) for name in run.parameters)
-        yield len(run.result), LONGEST_RESULT
-    for change in facts.changes:
-        yield len(change.seen), _LONGEST_MESSAGE
-        yield from ((len(text), LONGEST_RESULT) for text in change.results.values())
-
-
 def _texts(facts: Facts) -> Iterator[str]:
-    """Yield the values that the student's process shows, as ``repr`` writes them, and the names of parts."""
-    for run in facts.runs:
-        yield from (text for point in run.points for text in (point.shown, point.sort))
-        yield from (run.result, *run.parameters)
-    for change in facts.changes:
-        yield from change.results.values()
+    """Yield the values that the student's process shows."""
+    yield from facts.runs.values()
+    yield from (text for change in facts.changes for text in change.results.values())
 
 
-def _places(code: Code) -> set[tuple[int, str, bool]]:
-    """Return the line, the text and the moment of all variables and expressions whose values can be recorded."""
-    names = {(s.line, name, True) for s in layout(code.tree).statements.values() for name in s.names}
-    found = expressions(code.source, ast.parse(code.source))
-    return names | {(line, text, False) for line, text in found.values()}
-
-
-def _are_possible(code: Code, told: Sequence[tuple[int, str, str]]) -> bool:
+def _are_possible(source: str, told: Sequence[Edit]) -> bool:
     """Return whether code admits these changes, in this order."""
-    possible = islice(possible_changes(code), 20 * MOST_CHANGES)
-    return all(any(change == shown for _, shown in possible) for change in told)
+    possible = islice(possible_edits(source), MOST_TRIED)
+    return all(any(edit == one for one, _, _ in possible) for edit in told)
 
 
-def _results(exercise: str, inputs: Sequence[Input]) -> list[str]:
-    """Return what the reference returns for each complete input, as text."""
+def _of_reference(
+    exercise: str, inputs: Sequence[Input], changed: Sequence[int]
+) -> tuple[list[str], list[Effects | None]]:
+    """Return what the reference returns for each complete input, as text, and what changes of some inputs do to its results."""
     if exercise not in exercises():
-        return [""] * len(inputs)
-    subject = LocalSubject(exercises()[exercise].reference)
-    return [result_text(subject.observe(item.request)) if item.complete else "" for item in inputs]
+        return [""] * len(inputs), []
+    reference = exercises()[exercise].reference
+    results = [result_text(LocalSubject(reference).observe(one.request)) if one.complete else "" for one in inputs]
+    return results, [effects(Code.of(reference), inputs[number], number) for number in changed[:PERTURBED]]

@@ -41,6 +41,13 @@ def test_versions_are_equal_in_kinds_and_exercises(exam: Exam) -> None:
     assert all(a.mistake != b.mistake and a.code != b.code for a, b in zip(*exam.versions, strict=True))
 
 
+def test_a_struck_question_is_replaced_and_the_others_stay(exam: Exam) -> None:
+    other = compose([CHAPTER], 5, 2, "test", without=[2])
+    for before, after in zip(exam.versions, other.versions, strict=True):
+        same = [(a.code, a.question) == (b.code, b.question) for a, b in zip(before, after, strict=True)]
+        assert same == [True, False, True, True, True]
+
+
 def test_a_paper_has_no_key(exam: Exam) -> None:
     paper = pages(exam, title="Exam")["paper-A.html"].decode()
     for item in exam.versions[0]:

@@ -21,7 +21,7 @@ from autograder.quizzes.viva.interviews import Interview
 COOKIE = "tfcourse_viva"
 HERE = Path(__file__).parent
 _LONGEST_NOTE = 5_000
-_CHANGED = "Another person has recorded something about this student since this page was loaded. Nothing was recorded here: look again."
+_CHANGED = "Something was recorded about this student meanwhile, perhaps in another tab. Nothing was recorded here: look again."
 
 
 class VivaApplication(LocalApplication):
