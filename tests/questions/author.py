@@ -33,16 +33,18 @@ _RESULT = re.compile(r"(?P<change>Lines? .*?\.) What does the code then return f
 _MISTAKE = re.compile(r"(?P<change>Lines? .*\.) What goes wrong\?", re.DOTALL)
 _PURPOSE = re.compile(r"(?P<change>Lines? .*\.) Where alone can the result change\?", re.DOTALL)
 _INPUT = re.compile(
-    r"(?P<change>Lines? .*?(?:`\.|left out\.))(?: With (?P<stem>.*):)? Which of these calls alone gives "
+    r"(?P<change>Lines? .*?`\.)(?: With (?P<stem>.*):)? Which of these calls alone gives "
     r"(?P<how>another result|the same result as before)\?",
     re.DOTALL,
 )
 _ROWS = re.compile(
-    r"For (?P<input>.*): `(?P<name>\w+)(?P<index>\[.*\])` changes\. For which i does `result(?:\[0\])?(?P<part>\[.*\])` change\?"
+    r"For (?P<input>.*): `(?P<name>\w+)(?P<index>\[.*\])` changes\. For which i can `result(?:\[0\])?(?P<part>\[.*\])` change\?"
 )
 _SCALE = re.compile(r"For (?P<input>.*): what happens to the result if `(?P<name>\w+)` is doubled\?")
-_INVARIANCE = re.compile(r"For (?P<input>.*): which of these (?P<verb>leaves the result as it is|changes the result)\?")
-_CHANGE = re.compile(r"Lines? (\d+)(?:–(\d+))? (?:(?:is|are) left out|becomes? `(.*)`)\.", re.DOTALL)
+_INVARIANCE = re.compile(
+    r"For (?P<input>.*): which of these (?P<verb>leaves the result as it is, up to rounding|changes the result)\?"
+)
+_CHANGE = re.compile(r"Lines? (\d+)(?:–(\d+))? becomes? `(.*)`\.", re.DOTALL)
 
 
 class Author:
@@ -162,7 +164,7 @@ class Author:
             names = re.findall(r"`(\w+)`", option)
             other = {name: _transformed(option, request.arguments[name]) for name in names}
             after = self._tensor(replace(request, arguments={**request.arguments, **other}))
-            kept[option] = before.shape == after.shape and torch.allclose(before, after, 1e-3, 1e-4, equal_nan=True)
+            kept[option] = before.shape == after.shape and torch.allclose(before, after, 1e-5, 2e-6, equal_nan=True)
         return " or ".join(option for option, keeps in kept.items() if keeps is found["verb"].startswith("leaves"))
 
     def _made(self, source: str) -> Any:

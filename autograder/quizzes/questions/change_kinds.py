@@ -24,13 +24,8 @@ _WORD = re.compile(r"\w{4,}")
 
 def edit_sentence(edit: Edit) -> str:
     """Say what an edit does."""
-    lines = f"Line {edit.first}" if edit.first == edit.last else f"Lines {edit.first}–{edit.last}"
-    one = edit.first == edit.last
-    return (
-        f"{lines} {'becomes' if one else 'become'} `{edit.after}`."
-        if edit.after
-        else f"{lines} {'is' if one else 'are'} left out."
-    )
+    lines = f"Line {edit.first} becomes" if edit.first == edit.last else f"Lines {edit.first}–{edit.last} become"
+    return f"{lines} `{edit.after}`."
 
 
 def mistakes(facts: Facts, rng: random.Random) -> Iterator[Question]:
@@ -159,7 +154,7 @@ def feelings(facts: Facts, rng: random.Random) -> Iterator[Question]:
         others = [rows for rows in _usual(one, part, row) if rows != key and max(rows, default=0) < one.rows]
         texts = [rows_text(rows, one.rows) for rows in [key, *others[: OPTIONS - 1]]]
         reasons = [f"With three draws of other numbers, this is where `{one.part}` changed: {texts[0]}."] * len(texts)
-        text = f"For {facts.given.inputs[one.number].text}: {part.format(row)} changes. For which i does `{one.part}` change?"
+        text = f"For {facts.given.inputs[one.number].text}: {part.format(row)} changes. For which i can `{one.part}` change?"
         yield from made("rows", part.partition("[")[0], text, texts, reasons, reasons[0], rng, generic=True)
 
 
@@ -199,7 +194,7 @@ def invariances(facts: Facts, rng: random.Random) -> Iterator[Question]:
         by_state: Mapping[bool, list[str]] = {
             state: [text for text, kept in one.kept.items() if kept is state] for state in (True, False)
         }
-        for state, verb in ((True, "leaves the result as it is"), (False, "changes the result")):
+        for state, verb in ((True, "leaves the result as it is, up to rounding"), (False, "changes the result")):
             if by_state[state] and len(by_state[not state]) >= OPTIONS - 1:
                 chosen = [
                     same_for_all(by_state[state], facts.exercise)[0],

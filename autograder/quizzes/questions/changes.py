@@ -125,7 +125,9 @@ class Trials:
         pairs = list(zip(self._own, answers, strict=True))
         differs = [n for n, pair in enumerate(pairs) if not same_answer(*pair)]
         calls = tuple(n for n in differs if n < count)
-        same = self._mistakes_with(answers[:count]) if calls else []
+        # Whole numbers alone are equal by chance.
+        numbers = [value for answer in answers[:count] for value in answer.outputs.values()]
+        same = self._mistakes_with(answers[:count]) if calls and not all(type(n) is int for n in numbers) else []
         results = {n: result_text(answers[count + n]) for n, one in enumerate(self._inputs) if one.complete}
         return Change(
             edit,

@@ -64,7 +64,7 @@ class Edit:
 
     first: int  # the first line that is changed
     last: int  # the last line that is changed
-    after: str  # the line that stands there instead, without its margin; empty if nothing does
+    after: str  # the line that stands there instead, without its margin
 
     @property
     def lines(self) -> str:
@@ -102,7 +102,7 @@ def _replacements(source: str, tree: ast.Module) -> Iterator[tuple[ast.stmt | as
         elif not isinstance(new, list):
             yield node, ast.unparse(ast.fix_missing_locations(new))
         elif all(isinstance(item, ast.Pass) for item in new):
-            yield node, ""
+            yield node, "pass"
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg == "dim" and isinstance(node.value, (ast.UnaryOp, ast.Constant)):
             yield from ((node.value, axis) for axis in ("-2", "0", "1") if axis != segment(source, node.value))
@@ -152,14 +152,14 @@ def replaced(source: str, node: ast.stmt | ast.expr, new: str) -> str:
 
 def _edited(source: str, node: ast.stmt | ast.expr, new: str) -> tuple[Edit, str] | None:
     """Return an edit and the edited source; None if it is more than one line long, or the result is no valid code."""
-    lines, changed = source.split("\n"), replaced(source, node, new or "pass")
+    lines, changed = source.split("\n"), replaced(source, node, new)
     others = changed.split("\n")
     last = node.end_lineno or node.lineno
     head = next((i for i, pair in enumerate(zip(lines, others, strict=False)) if pair[0] != pair[1]), last)
     if not changed or head >= last or len(others) - len(lines) + last - head != 1:
         return None
-    after = _COMMENT.sub("", others[head].strip()) if new else ""
-    fits = len(after) <= _LONGEST and not _ODD.search(after) and (not new or lines[head].strip() != after)
+    after = _COMMENT.sub("", others[head].strip())
+    fits = len(after) <= _LONGEST and not _ODD.search(after) and lines[head].strip() != after
     return (Edit(head + 1, last, after), changed) if fits else None
 
 

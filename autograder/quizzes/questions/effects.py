@@ -22,7 +22,8 @@ _FEWEST_ROWS, MOST_ROWS = 3, 8
 _MOST_CHANGED = 3
 _MOST_WEIGHTS = 60
 FACTORS = {"It doubles": 2, "It becomes four times as large": 4, "It stays the same": 1, "It is halved": 0.5}
-_CLOSE = {"rtol": 1e-3, "atol": 1e-5}
+# Another row changes by numbers that are easily seen; what leaves a result as it is leaves it up to rounding.
+_SEEN, _ROUNDING = {"rtol": 1e-3, "atol": 1e-5}, {"rtol": 1e-5, "atol": 2e-6}
 _STEPS, _SECONDS = 300_000, 10.0
 
 
@@ -143,11 +144,11 @@ def _other_row(tensor: Tensor, row: int, draw: int) -> Tensor:
 
 def _changed_rows(before: Tensor, after: Tensor) -> tuple[int, ...]:
     axis = _axis(before)
-    return tuple(i for i in range(_rows(before)) if not _close(before.select(axis, i), after.select(axis, i)))
+    return tuple(i for i in range(_rows(before)) if not _close(before.select(axis, i), after.select(axis, i), _SEEN))
 
 
-def _close(first: Tensor, second: Tensor) -> bool:
-    return first.shape == second.shape and torch.allclose(first.double(), second.double(), equal_nan=True, **_CLOSE)
+def _close(first: Tensor, second: Tensor, tolerance: Mapping[str, float]) -> bool:
+    return first.shape == second.shape and torch.allclose(first.double(), second.double(), equal_nan=True, **tolerance)
 
 
 def _kept(subject: LimitedSubject, draws: list[Request], results: list[Tensor]) -> dict[str, bool]:
@@ -157,7 +158,7 @@ def _kept(subject: LimitedSubject, draws: list[Request], results: list[Tensor]) 
         kept = set[bool]()
         for request, before in zip(draws, results, strict=True):
             after = _result(subject.observe(change(request)))
-            kept.add(after is not None and _close(before, after))
+            kept.add(after is not None and _close(before, after, _ROUNDING))
         if len(kept) == 1:
             found[text] = kept.pop()
     return found
