@@ -27,7 +27,8 @@ from autograder.checks import exercise
 from autograder.quizzes.questions.inputs import Input, result_text, short_text, visible_inputs
 from autograder.quizzes.questions.properties import properties
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "autograder" / "checks"))
+_ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "autograder" / "checks")]
 _SECONDS = 120
 _RESULT = re.compile(r"(?P<change>Lines? .*?\.) What does the code then return for (?P<input>.*)\?", re.DOTALL)
 _MISTAKE = re.compile(r"(?P<change>Lines? .*\.) What goes wrong\?", re.DOTALL)
@@ -138,7 +139,7 @@ class Author:
         value = request.arguments[name].clone()
         place = _index(found["index"])
         if value.is_floating_point():
-            value[place] = value[place] - 0.7
+            value[place] += torch.rand(value[place].shape, generator=torch.Generator().manual_seed(7)).to(value.dtype) - 2
         else:
             low, high = value.min(), value.max()
             value[place] = (value[place] - low + 1) % (high - low + 1) + low

@@ -103,9 +103,10 @@ def test_course_file_may_name_an_assignment_of_its_own(small: Any, course: Cours
     assert assign(small.root, course, [FIRST])
 
 
-def test_the_released_notebook_is_the_chapter_with_stubs_and_nothing_more(small: Any, course: Course) -> None:
+def test_the_released_notebook_is_the_chapter_with_stubs_and_an_overview(small: Any, course: Course) -> None:
     (made,) = assign(small.root, course, [FIRST])
     released = nbformat.read(made.notebook, as_version=4)
+    assert released.cells.pop(1).source.startswith("**This assignment has 2 exercises for 5.5 points")
     wanted = small.chapter().notebook()
     assert [cell.source for cell in released.cells] == [cell.source for cell in wanted.cells]
     assert [cell.id for cell in released.cells] == [cell.id for cell in wanted.cells]
