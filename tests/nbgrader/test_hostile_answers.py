@@ -34,7 +34,7 @@ def put_in(notebook: Any) -> None:
         name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
         if name in QUESTIONS:
             cell.source, cell.attachments = answer + picture, attachments
-        elif cell.cell_type == "markdown" and not name.startswith("prompt"):
+        elif cell.cell_type == "markdown" and cell.source.startswith("#") and not name.startswith("prompt"):
             cell.source = f"## An edited heading\n\n{answer}"
         elif name == "soft_lookup":
             cell.source += hostile.OUTPUTS
