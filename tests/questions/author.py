@@ -139,7 +139,9 @@ class Author:
         value = request.arguments[name].clone()
         place = _index(found["index"])
         if value.is_floating_point():
-            value[place] += torch.rand(value[place].shape, generator=torch.Generator().manual_seed(7)).to(value.dtype) - 2
+            value[place] += (
+                torch.rand(value[place].shape, generator=torch.Generator().manual_seed(7)).to(value.dtype) - 2
+            )
         else:
             low, high = value.min(), value.max()
             value[place] = (value[place] - low + 1) % (high - low + 1) + low
