@@ -51,7 +51,7 @@ def open_execution_cache(path: Path) -> Any:
 
 @contextmanager
 def lock_execution_caches(base: Path) -> Iterator[None]:
-    """Wait until no other process writes into a cache below ``base``."""
+    """Wait until no other process writes into a cache below ``base``; the slides have one, too."""
     base.mkdir(parents=True, exist_ok=True)
     handle = lock_folder(base, wait=True)
     try:

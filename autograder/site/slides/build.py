@@ -8,8 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 from autograder.content_hash import hash_files
 from autograder.course.artifact_cache import code_hash, key_digest
 from autograder.course.authoring import lesson_cache
-from autograder.course.lock import lock_folder
 from autograder.errors import CourseError
 from autograder.site.build_log import error_tail, warnings_in
 from autograder.site.slides.source import Deck, DeckSources
@@ -70,23 +68,11 @@ def build_decks(
     if importlib.util.find_spec("sphinx_revealjs") is None:
         raise CourseError("sphinx-revealjs is not installed here", do="Install it: pip install 'tfcourse[book]'")
     cache = cache or root / _CACHE
-    with _locked(cache):
+    with lesson_cache.lock_execution_caches(cache):
         _make(root, DeckSources(root, all_decks), names, cache, progress)
     report = (cache / "report.json").read_text(encoding="utf-8")
     data: dict[str, list[dict[str, Any]]] = json.loads(report)
     return Decks(cache / "html", tuple(_report(name, data[name]) for name in names))
-
-
-@contextmanager
-def _locked(cache: Path) -> Iterator[None]:
-    """Wait until no other build uses the cache."""
-    cache.mkdir(parents=True, exist_ok=True)
-    handle = lock_folder(cache, wait=True)
-    try:
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
 def _make(root: Path, sources: DeckSources, names: Sequence[str], cache: Path, progress: Callable[[str], None]) -> None:
