@@ -134,7 +134,7 @@ print(json.dumps({"shown": shown.getvalue()}))
 """
     told = run(installed(wheels[FIRST], tmp_path / "there"), f"MINE = {mine!r}\n{asked}")
     assert " right. Nothing is recorded" in told["shown"]
-    assert told["shown"].count("A)  ") >= 3
+    assert told["shown"].count("A)  ") >= 1
 
 
 def test_this_and_later_chapters_are_stubs_and_earlier_ones_whole(wheels: dict[str, Path]) -> None:
