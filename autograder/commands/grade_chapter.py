@@ -82,7 +82,7 @@ def autograde_chapter(
     """Collect and grade one chapter and write feedback; return the results as data and as text."""
     from autograder.commands.progress import grading_progress
     from autograder.grading.autograde import autograde as grade_chapter
-    from autograder.grading.reports.grades import answers_waiting
+    from autograder.grading.reports.grades import count_waiting_answers
     from autograder.intake.downloads.collect import bring_in, collect
     from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import strangers
@@ -110,7 +110,7 @@ def autograde_chapter(
         "missing": [item.to_dict() for item in collection.missing],
         "problems": [problem.to_dict() for problem in collection.problems],
         "results": [result.to_dict() for result in results],
-        "answers_pending": sum(answers for _, answers in answers_waiting(course, chapter)),
+        "answers_pending": sum(answers for _, answers in count_waiting_answers(course, chapter)),
         "nothing_handed_in": absent,
         "not_downloaded": elsewhere,
         "strangers": [stranger.to_dict() for stranger in strangers(course, [chapter])],
@@ -143,10 +143,10 @@ def collect_in_place(course: Course, chapter: str) -> Collection:
 
 def require_submissions(course: Course, chapter: str, collected: Callable[[], Collection]) -> list[str]:
     """Return the students with submissions; without any, report the problems of the collection."""
-    from autograder.grading.submissions import wanted_students
+    from autograder.grading.submissions import select_students
 
     try:
-        return wanted_students(course, chapter)
+        return select_students(course, chapter)
     except CourseError as error:
         details = "".join(f"\n  {problem}" for problem in collected().problems)
         raise CourseError(f"{error.what}{details}", where=error.where, do=error.do) from error
@@ -155,12 +155,12 @@ def require_submissions(course: Course, chapter: str, collected: Callable[[], Co
 def write_pages(course: Course, chapter: str, results: Sequence[GradeResult]) -> tuple[list[Path], list[GradeResult]]:
     """Write all pages of a chapter; return them, and the results with pages that could not be written as problems."""
     from autograder.grading.feedback.pages import graded_students, write_feedback
-    from autograder.grading.plugin import configured
+    from autograder.grading.plugin import autograder_config
     from autograder.grading.record.results import read_results
 
     students = graded_students(course, chapter)
     with progress_bar(f"feedback {chapter}", len(students), every=len(students)) as step:
-        pages = write_feedback(course, chapter, configured(course), students=students, progress=step)
+        pages = write_feedback(course, chapter, autograder_config(course), students=students, progress=step)
     problems = {result.student: result.problems for result in read_results(course, chapter)}
     return pages, [replace(result, problems=problems.get(result.student, result.problems)) for result in results]
 
@@ -175,9 +175,9 @@ def renew_pages(course: Course, chapters: Sequence[str]) -> list[str]:
     """
     from autograder.course.lock import course_lock
     from autograder.grading.feedback.pages import stale_pages
-    from autograder.grading.plugin import configured
+    from autograder.grading.plugin import autograder_config
 
-    config = configured(course)
+    config = autograder_config(course)
     stale = {chapter: len(students) for chapter in chapters if (students := stale_pages(course, chapter, config))}
     if not stale:
         return []
@@ -199,11 +199,11 @@ def _plain_pages(course: Course, chapter: str) -> Iterator[str]:
 
 def charge_late_work(course: Course, chapters: Sequence[str]) -> list[str]:
     """Update penalties to ``course.toml`` and manual points; return a line per changed chapter."""
-    from autograder.grading.plugin import configured
+    from autograder.grading.plugin import autograder_config
     from autograder.grading.record.gradebook_writer import refresh_penalties
     from autograder.grading.record.results import read_results
 
-    changed = refresh_penalties(course, chapters, configured(course))
+    changed = refresh_penalties(course, chapters, autograder_config(course))
     for chapter in changed:
         write_pages(course, chapter, read_results(course, chapter))
     return [f"{chapter}: late penalties and feedback pages were updated" for chapter in changed]
@@ -213,13 +213,17 @@ def _format_isolation(
     course: Course, chapter: str, results: Sequence[GradeResult], settings: GradingSettings
 ) -> list[str]:
     """Return lines on the isolation of submissions, on a lecturer's own tests, and on unchanged grades with another provenance."""
-    from autograder.grading.course_settings import as_released, provenance
-    from autograder.grading.record.provenance import changed_since, isolation_line
+    from autograder.grading.course_settings import provenance, settings_for_release
+    from autograder.grading.record.provenance import isolation_line, outdated_message
 
     isolation = isolation_line(result.provenance for result in results if not result.unchanged)
     unchanged = [result.provenance for result in results if result.unchanged]
     again = shell_command(course, "regrade", chapter)
-    changed = changed_since(unchanged, provenance(as_released(course, chapter, settings)), again) if unchanged else ""
+    changed = (
+        outdated_message(unchanged, provenance(settings_for_release(course, chapter, settings)), again)
+        if unchanged
+        else ""
+    )
     return [f"  {line}" for line in (isolation, isolation and _own_tests(course, chapter), changed) if line]
 
 
@@ -236,8 +240,8 @@ def _format_grades(
     course: Course, collection: Collection, results: Sequence[GradeResult], pages: Sequence[Path]
 ) -> str:
     from autograder.grading.record.results import waiting
-    from autograder.grading.reports.grades import answers_waiting
-    from autograder.grading.reports.missing import not_downloaded
+    from autograder.grading.reports.grades import count_waiting_answers
+    from autograder.grading.reports.missing import not_downloaded_message
     from autograder.intake.downloads.journal import OPEN_TIMES
     from autograder.intake.people.standing import nothing_handed_in
     from autograder.intake.people.strangers import problems as stranger_problems
@@ -278,7 +282,7 @@ def _format_grades(
         give = shell_command(course, "decide", "STUDENT", chapter, "POINTS", "REASON")
         lines.append(f"  to give points to work that cannot be graded: {give}")
     lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
-    if pending := waiting(answers_waiting(course, chapter)):
+    if pending := waiting(count_waiting_answers(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
     absent_members, elsewhere = nothing_handed_in(course, chapter)
     if absent_members:
@@ -286,7 +290,7 @@ def _format_grades(
             f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"
         )
     if elsewhere:
-        lines.append(f"  to decide: {not_downloaded(elsewhere)}")
+        lines.append(f"  to decide: {not_downloaded_message(elsewhere)}")
     return "\n".join(lines)
 
 

@@ -38,12 +38,12 @@ def _regrade(
 ) -> Regrade:
     from autograder.commands.progress import grading_progress
     from autograder.grading.regrade import regrade as regrade_chapter
-    from autograder.grading.regrade import to_regrade
+    from autograder.grading.regrade import select_for_regrade
     from autograder.grading.reports.grades import read_grades
-    from autograder.grading.reports.recount import in_total_points
+    from autograder.grading.reports.recount import convert_to_totals
 
     before = read_grades(course, [chapter])
-    chosen = to_regrade(course, chapter, students, settings, release)
+    chosen = select_for_regrade(course, chapter, students, settings, release)
     with grading_progress(f"grading {chapter} again", len(chosen.students)) as step:
         done = regrade_chapter(
             course,
@@ -58,7 +58,7 @@ def _regrade(
     if not dry_run:
         # Also where nothing was graded: a regrade that was killed may have left the pages of what it had recorded.
         write_pages(course, chapter, done.results)
-    return replace(done, moves=in_total_points(course, chapter, done.moves, before, dry_run=dry_run))
+    return replace(done, moves=convert_to_totals(course, chapter, done.moves, before, dry_run=dry_run))
 
 
 def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
@@ -79,7 +79,7 @@ def _format_regrade(done: Regrade) -> str:
         exercises = ", ".join(f"{name} {before:g} → {after:g}" for name, before, after in move.exercises)
         lines.append(f"  {move.student:<{width}}  {move.before:6g} → {move.after:<6g}  {exercises}")
     lines += [f"  {result.student}: {problem}" for result in done.failed for problem in result.problems]
-    lines += [f"  {phrase}" for phrase in done.left_out()]
+    lines += [f"  {phrase}" for phrase in done.skip_messages()]
     return "\n".join(lines)
 
 

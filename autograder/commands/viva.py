@@ -88,11 +88,11 @@ def viva(
 
 
 def _sheets(course: Course, chapter: str, count: int, jobs: int | None, allow_weaker: bool) -> list[Interview]:
-    from autograder.grading.course_settings import as_released
+    from autograder.grading.course_settings import settings_for_release
     from autograder.grading.record.results import read_results
     from autograder.quizzes.viva.interviews import interviews
 
-    settings = as_released(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
+    settings = settings_for_release(course, chapter, settings_for(course, jobs, "cpu", allow_weaker, None))
     total = sum(result.status == "graded" for result in read_results(course, chapter))
     with progress_bar("viva", total) as step:
         return interviews(course, chapter, count, settings, report=step)

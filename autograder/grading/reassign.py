@@ -1,4 +1,4 @@
-"""Give the work of a stranger to the student of the class list who handed it in."""
+"""Reassign the submissions of an ID that is not in the class list to the student who handed them in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
     """
     roster = read_roster(course)
     chapters = sorted(path.name for path in course.folder("submitted", stranger).glob("*/") if path.is_dir())
-    _refuse(course, roster, stranger, student, chapters)
+    _refuse_invalid_pair(course, roster, stranger, student, chapters)
     _move_grades(course, stranger, student, chapters)
     entry = roster.get(stranger, Student(stranger))
     numbers = replace(entry, id=student, name="", state="")
@@ -64,7 +64,9 @@ def reassign(course: Course, stranger: str, student: str) -> list[str]:
     return chapters
 
 
-def _refuse(course: Course, roster: dict[str, Student], stranger: str, student: str, chapters: Sequence[str]) -> None:
+def _refuse_invalid_pair(
+    course: Course, roster: dict[str, Student], stranger: str, student: str, chapters: Sequence[str]
+) -> None:
     one, other = roster.get(stranger, Student(stranger)), roster.get(student, Student(student))
     if one.enrolled and not one.blind:
         raise CourseError(
@@ -83,7 +85,7 @@ def _refuse(course: Course, roster: dict[str, Student], stranger: str, student: 
 
 
 def _move_grades(course: Course, stranger: str, student: str, chapters: Sequence[str]) -> None:
-    """Let the student own the stranger's submissions in the gradebook, with all that people wrote there."""
+    """Change the owner of the submissions in the gradebook, keeping manual points and comments."""
     course_id = str(course.config().CourseDirectory.get("course_id", ""))
     with Gradebook(course.gradebook_url, course_id) as gradebook:
         gradebook.update_or_create_student(student)

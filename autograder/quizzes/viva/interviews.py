@@ -26,7 +26,7 @@ from autograder.errors import CourseError
 from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
 from autograder.grading.run import MakeExecutor, executions
-from autograder.grading.submissions import files_of
+from autograder.grading.submissions import companions_of
 from autograder.intake.downloads.archive import printable
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.test_cells import is_locked, is_test
@@ -225,7 +225,7 @@ def _with_questions(notebook: NotebookNode, sources: Mapping[str, str], mark: st
 def _submissions(course: Course, tasks: Iterable[_Task]) -> Iterator[Submission]:
     for task in tasks:
         path = submitted_notebook(course, task.chapter, task.student)
-        files = files_of(course, task.chapter, path).files if path.parent.is_dir() else {}
+        files = companions_of(course, task.chapter, path).files if path.parent.is_dir() else {}
         yield Submission(task.student, task.chapter, task.notebook, files)
 
 
