@@ -147,7 +147,7 @@ def test_an_exercise_that_the_notebook_lost_is_unsound(project: Path) -> None:
 
 @pytest.mark.parametrize(("there", "wanted"), [(True, ["cpu", "cuda"]), (False, ["cpu"])])
 def test_auto_means_every_device_that_is_there(monkeypatch: pytest.MonkeyPatch, there: bool, wanted: list[str]) -> None:
-    monkeypatch.setattr(module, "cuda_is_there", lambda: there)
+    monkeypatch.setattr(module, "is_cuda_available", lambda: there)
     assert devices("auto") == wanted
     assert devices("cpu") == ["cpu"]
 

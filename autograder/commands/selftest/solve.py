@@ -17,7 +17,7 @@ from autograder.course.authoring.chapter import Chapter, find_chapter, grade_id,
 from autograder.course.authoring.solution_notebook import hidden_test
 from autograder.course.authoring.sync import require_project_package
 from autograder.engine.interface import Executor, Submission
-from autograder.engine.settings import GradingSettings, cuda_is_there, resolve_device
+from autograder.engine.settings import GradingSettings, is_cuda_available, resolve_device
 from autograder.engine.workers.plain import PlainExecutor
 from autograder.errors import CourseError
 from autograder.intake.notebook.problem import problems_of
@@ -79,7 +79,7 @@ def devices(choice: str) -> list[str]:
         CourseError: if CUDA is chosen and not available.
     """
     if choice == "auto":
-        return ["cpu", "cuda"] if cuda_is_there() else ["cpu"]
+        return ["cpu", "cuda"] if is_cuda_available() else ["cpu"]
     return [resolve_device(choice)]
 
 

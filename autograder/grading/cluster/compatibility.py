@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from autograder.checks_version import PACKAGES, checks_hash
-from autograder.engine.settings import GradingSettings, device_is_there
+from autograder.engine.settings import GradingSettings, is_device_available
 from autograder.errors import CourseError
 
 # Names of what is described, beside the packages.
@@ -30,7 +30,7 @@ def _describe(device: str) -> dict[str, Any]:
     # What a scheduler needs not: it runs nothing of a student's.
     from autograder.engine.sandbox.isolation import available_layers
 
-    return {**software_versions(), LAYERS: list(available_layers()), CUDA: device_is_there(device)}
+    return {**software_versions(), LAYERS: list(available_layers()), CUDA: is_device_available(device)}
 
 
 def software_versions() -> dict[str, str]:

@@ -251,7 +251,7 @@ class _Run:
                 key = self._done.get_nowait()
 
     def _fetch_execution(self, key: str) -> Execution | None:
-        """Return the execution of a finished try; None if there is none yet."""
+        """Return the execution of a finished try, or None before it has arrived."""
         future = self._futures.pop(key, None)
         if future is None:
             return None

@@ -70,7 +70,7 @@ def _to_mathml(tex: str, display: str) -> str:
 
 
 def _write_element(element: Element, parts: list[str]) -> None:
-    """Append an element's markup to ``parts``: allowed tags with their contents, other tags as contents only."""
+    """Append an element's markup to ``parts``: an allowed tag with its contents, or only another tag's contents."""
     text = html.unescape(element.text or "")
     if "\\" in text:
         raise ValueError("a command is not known")

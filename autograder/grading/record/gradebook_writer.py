@@ -315,7 +315,7 @@ class GradebookWriter:
             return grades, float(notebook.late_submission_penalty or 0.0)
 
     def name_students(self, names: Mapping[str, Mapping[str, str]]) -> None:
-        """Write students' names and other fields to the gradebook where they are missing.
+        """Add missing names and other fields of students to the gradebook.
 
         Raises:
             RecordError: as :meth:`gradebook` does.

@@ -78,7 +78,7 @@ class ExerciseSummary:
 
     @property
     def pass_rate(self) -> float:
-        """The share of the class with full marks."""
+        """The fraction of the class with full marks."""
         total = len(self.full) + len(self.partial) + len(self.none)
         return len(self.full) / total if total else 0.0
 

@@ -176,7 +176,7 @@ def absent_lines(grades: Iterable[Grade], form: str) -> list[str]:
 
 
 def open_choices_message(grades: Iterable[Grade]) -> str:
-    """Describe the submissions without a chosen notebook in a sentence; empty if there are none."""
+    """Describe the submissions without a chosen notebook in a sentence; empty without such submissions."""
     undecided = [grade for grade in grades if not grade.decided and not grade.handed_in_by]
     if not undecided:
         return ""

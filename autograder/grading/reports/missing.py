@@ -253,7 +253,7 @@ def _failed_message(chapter: str, students: Sequence[str], again: str) -> str:
 
 
 def removed_message(grades: Iterable[Grade]) -> str:
-    """Describe removed submissions, and the command if that was on purpose; empty if there are none."""
+    """Describe removed submissions, and the command if that was on purpose; empty without such submissions."""
     removed = _lacking_submission(grades)
     if not removed:
         return ""

@@ -90,7 +90,7 @@ def write_report(
     overall: Sequence[Total] = (),
     outside: Sequence[NotCounted] = (),
 ) -> Path:
-    """Write the class report and return its path; the arguments are those of :func:`render`.
+    """Write the class report and return its path; for the arguments see :func:`render`.
 
     Raises:
         CourseError: if it cannot be written.

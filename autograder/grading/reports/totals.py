@@ -1,4 +1,4 @@
-"""Compute each student's total: the share of the points in all chapters, with the weights of ``course.toml``."""
+"""Compute each student's total: the fraction of the points in all chapters, with the weights of ``course.toml``."""
 
 from __future__ import annotations
 

@@ -142,12 +142,12 @@ def test_a_package_is_known_by_what_decides_a_grade_and_not_by_when_it_was_built
     ],
 )
 def test_a_device_is_found(monkeypatch: pytest.MonkeyPatch, asked: str, there: bool, given: str) -> None:
-    monkeypatch.setattr(settings, "cuda_is_there", lambda: there)
+    monkeypatch.setattr(settings, "is_cuda_available", lambda: there)
     assert resolve_device(asked) == given
 
 
 def test_cuda_that_is_not_there_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "cuda_is_there", lambda: False)
+    monkeypatch.setattr(settings, "is_cuda_available", lambda: False)
     with pytest.raises(CourseError, match="no CUDA device") as caught:
         resolve_device("cuda")
     assert "--device cpu" in caught.value.do

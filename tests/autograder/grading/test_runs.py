@@ -236,7 +236,7 @@ def test_a_cell_that_checks_and_asserts_is_refused_before_anything_runs(
 def test_wrong_wishes_are_refused(
     course: Course, filled: Fill, hand_in: HandIn, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], word: str
 ) -> None:
-    monkeypatch.setattr("autograder.engine.settings.cuda_is_there", lambda: False)
+    monkeypatch.setattr("autograder.engine.settings.is_cuda_available", lambda: False)
     hand_in("ann", filled())
     with pytest.raises(CourseError, match=word):
         autograde(course, **({"chapter": CHAPTER, "device": "cpu"} | options))
