@@ -84,7 +84,7 @@ def autograde_chapter(
     from autograder.grading.autograde import autograde as grade_chapter
     from autograder.grading.reports.grades import count_waiting_answers
     from autograder.intake.downloads.collect import bring_in, collect
-    from autograder.intake.people.standing import nothing_handed_in
+    from autograder.intake.people.standing import split_by_listed_time
     from autograder.intake.people.strangers import strangers
     from autograder.intake.people.times import apply_times
 
@@ -104,7 +104,7 @@ def autograde_chapter(
             workers=workers,
         )
         pages, results = write_pages(course, chapter, results)
-    absent, elsewhere = nothing_handed_in(course, chapter)
+    absent, elsewhere = split_by_listed_time(course, chapter)
     data = {
         "chapter": chapter,
         "missing": [item.to_dict() for item in collection.missing],
@@ -243,7 +243,7 @@ def _format_grades(
     from autograder.grading.reports.grades import count_waiting_answers
     from autograder.grading.reports.missing import not_downloaded_message
     from autograder.intake.downloads.journal import OPEN_TIMES
-    from autograder.intake.people.standing import nothing_handed_in
+    from autograder.intake.people.standing import split_by_listed_time
     from autograder.intake.people.strangers import problems as stranger_problems
     from autograder.intake.people.strangers import strangers
     from autograder.intake.roster import read_roster
@@ -284,7 +284,7 @@ def _format_grades(
     lines += [f"  to decide: {problem}" for problem in stranger_problems(course, strangers(course, [chapter]))]
     if pending := waiting(count_waiting_answers(course, chapter)):
         lines.append(f"  {pending}: {marking_hint(course, [chapter])}")
-    absent_members, elsewhere = nothing_handed_in(course, chapter)
+    absent_members, elsewhere = split_by_listed_time(course, chapter)
     if absent_members:
         lines.append(
             f"  {len(absent_members)} on the class list handed in nothing: {shell_command(course, 'students')}"

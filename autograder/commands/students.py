@@ -190,7 +190,7 @@ def _erase(course: Course, typed: str) -> CommandResult:
 def _carry_out(course: Course, option: str, student: str, other: str = "") -> str:
     from autograder.course.gradebook.reader import released_chapters
     from autograder.intake.people import standing
-    from autograder.intake.people.find_student import called, find_student
+    from autograder.intake.people.find_student import display_name, find_student
 
     if option == "same":
         from autograder.grading.reassign import reassign
@@ -201,12 +201,14 @@ def _carry_out(course: Course, option: str, student: str, other: str = "") -> st
     if option in ("excuse", "include"):
         (chapter,) = released_chapters(course, [other])
         entry = standing.excuse(course, student, chapter, excused=option == "excuse")
-        return f"{called(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
+        return f"{display_name(entry)}: {chapter} {'does not count' if option == 'excuse' else 'counts'}"
     if option == "joined":
-        entry = standing.join(course, student, _day(other))
-        return f"{called(entry)} joined on {entry.joined}: what was due before does not count"
-    change = {"add": standing.add, "withdraw": standing.withdraw, "ignore": standing.ignore}[option]
-    return f"{called(change(course, student))}: {_EFFECTS[option]}"
+        entry = standing.record_joining(course, student, _day(other))
+        return f"{display_name(entry)} joined on {entry.joined}: what was due before does not count"
+    change = {"add": standing.add_student, "withdraw": standing.withdraw_student, "ignore": standing.ignore_submitter}[
+        option
+    ]
+    return f"{display_name(change(course, student))}: {_EFFECTS[option]}"
 
 
 _EFFECTS = {

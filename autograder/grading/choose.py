@@ -11,14 +11,14 @@ from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading.record.results import read_result, write_result
 from autograder.intake.downloads.choices import (
-    Uncounted,
+    UncountedNotebook,
     apply_choice,
     keep_uncounted,
     other_notebooks,
     uncounted_notebooks,
 )
 from autograder.intake.downloads.journal import Choice, IntakeJournal, hash_of, read_journal, write_journal
-from autograder.intake.downloads.store import put, submitted_notebook
+from autograder.intake.downloads.store import submitted_notebook, write_submission
 
 
 def choose(course: Course, student: str, chapter: str, file: str) -> None:
@@ -81,9 +81,9 @@ def _take_uncounted(course: Course, student: str, chapter: str, file: str, journ
     journal.preferences[student] = _make_choice(taken.data, notebooks)
     write_journal(course, chapter, journal)
     choice = journal.choices.get(student)
-    put(course, chapter, student, {path.name: taken.data}, stamp, _companion_contents(path), choice)
+    write_submission(course, chapter, student, {path.name: taken.data}, stamp, _companion_contents(path), choice)
     others = {name: notebook for name, notebook in uncounted.items() if name != file}
-    remaining = {**others, _free_name(others): Uncounted(current, earlier_stamp)}
+    remaining = {**others, _free_name(others): UncountedNotebook(current, earlier_stamp)}
     keep_uncounted(course, chapter, student, remaining, journal)
     write_journal(course, chapter, journal)
     return True

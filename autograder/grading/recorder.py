@@ -23,7 +23,7 @@ from autograder.grading.record.journal import FAILED, NO_STATE, RECORDED, Journa
 from autograder.grading.record.results import GradeResult, QuestionResult, read_result, write_result
 from autograder.grading.record.signatures import write_signatures
 from autograder.grading.run import Outcome
-from autograder.intake.downloads.journal import OPEN_TIMES, open_times
+from autograder.intake.downloads.journal import OPEN_TIMES, find_time_problems
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.manifest import Manifest
 
@@ -150,7 +150,7 @@ class Recorder:
     def _refresh_time_problems(self, result: GradeResult) -> GradeResult:
         """Return the result with its submission-time problems updated, and store it again if they changed."""
         others = [problem for problem in result.problems if problem.kind not in OPEN_TIMES]
-        times = open_times(self.course, self.manifest.chapter, [result.student], self._plan)
+        times = find_time_problems(self.course, self.manifest.chapter, [result.student], self._plan)
         problems = (*others, *times.values())
         if problems == result.problems:
             return result

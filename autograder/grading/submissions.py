@@ -13,7 +13,7 @@ from autograder.errors import CourseError
 from autograder.grading.record.results import dumps_by_line
 from autograder.intake.downloads.choices import undecided_notebooks
 from autograder.intake.notebook.attached_files import CompanionFiles, companion_files
-from autograder.intake.notebook.intake import take_in
+from autograder.intake.notebook.intake import load_submission
 from autograder.intake.notebook.manifest import Manifest
 from autograder.intake.notebook.problem import add_problems
 
@@ -61,7 +61,7 @@ def submission(name: str, path: Path, manifest: Manifest, companions: CompanionF
     Args:
         name: the student, or the student and the file where several notebooks are to be run.
     """
-    intake = take_in(path, manifest)
+    intake = load_submission(path, manifest)
     add_problems(intake.notebook, list(companions.problems))
     content = dumps_by_line(intake.notebook, "cells", sort_keys=True)
     return Submission(name, manifest.chapter, content, companions.files), text_hash(intake.notebook)

@@ -30,7 +30,7 @@ from autograder.course.folder import Course
 from autograder.course.paths import shell_command
 from autograder.errors import CourseError, some
 from autograder.grading.course_settings import configured_settings, with_seed
-from autograder.intake.roster import Student, merged, read_roster, safe_id, write_roster
+from autograder.intake.roster import Student, merge_collected, read_roster, safe_id, write_roster
 from autograder.parallel import parallel_map
 
 SAVED_AS = "sample_class.json"
@@ -152,7 +152,9 @@ def sample_class(
         # With the course's hidden questions: a mistake may fail on some and not on others.
         class_list = _scored(class_list, with_seed(course, configured_settings(course)).seed or 0)
     _set_due_dates(course, chapters)
-    write_roster(course, merged(read_roster(course), [Student(student.id, student.name) for student in class_list]))
+    write_roster(
+        course, merge_collected(read_roster(course), [Student(student.id, student.name) for student in class_list])
+    )
     _save(course, earlier | {student.id: student.to_dict() for student in class_list})
     return class_list
 

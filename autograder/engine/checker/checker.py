@@ -40,7 +40,7 @@ from autograder.engine.checker.rpc_client import CellLimits, LimitError, Student
 from autograder.engine.checker.student_process import StudentProcess
 from autograder.engine.settings import GradingSettings
 from autograder.intake.notebook.problem import Problem, add_problems
-from autograder.intake.notebook.test_cells import check_total, error_output, is_test, name_of, settle
+from autograder.intake.notebook.test_cells import cell_label, check_total, enforce_verdict, error_output, is_test
 from autograder.static_analysis.cell_ast import syntax_error
 
 # A problem quotes this many characters of a traceback's last line.
@@ -288,13 +288,13 @@ class Checker:
 
     def _record_failure(self, cell: NotebookNode, index: int, broken: LimitError | None) -> None:
         """Record a cell's failure if its outputs do not show it."""
-        problem = settle(cell) if is_test(cell) else None
+        problem = enforce_verdict(cell) if is_test(cell) else None
         has_verdict = check_total(cell) is not None
         if problem is not None:
             self._fail(cell, index, *problem)
         elif broken is not None and has_verdict:
             # The check reports it as a finding and gives points for the other rows.
-            self._problems.append(Problem(broken.kind, broken.message, where=name_of(cell, index)))
+            self._problems.append(Problem(broken.kind, broken.message, where=cell_label(cell, index)))
         elif broken is not None:
             self._fail(cell, index, broken.kind, broken.message)
         elif not is_test(cell):
@@ -311,11 +311,11 @@ class Checker:
                 silent = f"The cell raised {told_kind(error.ename)}. Which one is not told, for the cell stands behind a test."
                 fault = syntax_error(cell.source)
                 message = f"The cell raised SyntaxError: {fault}" if fault else silent
-            self._problems.append(Problem("cell error", message, where=name_of(cell, index)))
+            self._problems.append(Problem("cell error", message, where=cell_label(cell, index)))
 
     def _fail(self, cell: NotebookNode, index: int, kind: str, message: str) -> None:
         fail(cell, kind, message)
-        self._problems.append(Problem(kind, message, where=name_of(cell, index)))
+        self._problems.append(Problem(kind, message, where=cell_label(cell, index)))
 
     def _cell_limits(self, cell: Mapping[str, Any]) -> CellLimits:
         settings, test = self._settings, bool(cell) and is_test(cell)

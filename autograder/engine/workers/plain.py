@@ -20,7 +20,7 @@ from autograder.engine.environment import kernel_environment
 from autograder.engine.interface import Execution, Submission
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.intake.notebook.problem import Problem, add_problems
-from autograder.intake.notebook.test_cells import is_test, name_of, settle
+from autograder.intake.notebook.test_cells import cell_label, enforce_verdict, is_test
 
 _PROGRAM = "autograder.engine.student.plain_process"
 
@@ -90,9 +90,9 @@ def _set_outputs(cell: Any, index: int, outcome: Rehearsal) -> list[Problem]:
     cell.outputs = nbformat.from_dict(outcome.outputs.get(index, []))
     failure = outcome.errors.get(index)
     if is_test(cell) and (failure is None or failure.kind == "cell error"):
-        failure = Failure(*missing) if (missing := settle(cell)) else None
+        failure = Failure(*missing) if (missing := enforce_verdict(cell)) else None
     if failure is None:
         return []
     if failure.kind != "cell error":
         fail(cell, *failure)
-    return [Problem(failure.kind, failure.text[:300], where=name_of(cell, index))]
+    return [Problem(failure.kind, failure.text[:300], where=cell_label(cell, index))]

@@ -10,7 +10,7 @@ from typing import Any
 from autograder.checking.verdict import VERDICT_MIME, Diagnosis, Verdict
 from autograder.grading.feedback.follow_ups import Outcome, find_causes
 from autograder.grading.feedback.markup import NotebookTexts, markdown, strip_colours
-from autograder.intake.notebook.problem import FOR_LECTURERS, Problem, problems_of, shortened
+from autograder.intake.notebook.problem import FOR_LECTURERS, Problem, problems_of, shorten
 
 # One line; the spaces and signs at its end are taken off by hand, for an expression for that takes time without bound.
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)$", re.MULTILINE)
@@ -323,7 +323,7 @@ def _read_outcome(cell: Any) -> tuple[Verdict | None, str]:
     for output in cell.outputs if cell.cell_type == "code" else ():
         if output.output_type == "error":
             text = strip_colours(output.evalue).strip()
-            return None, shortened(text, 500) if output.ename in _OURS else _redact_numbers(
+            return None, shorten(text, 500) if output.ename in _OURS else _redact_numbers(
                 f"It raised {output.ename}: {text}"[:300]
             )
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:

@@ -15,7 +15,7 @@ from autograder.course.paths import shell_command
 from autograder.errors import some
 from autograder.grading.record.results import ExerciseResult, Notebook
 from autograder.intake.notebook.manifest import Manifest
-from autograder.intake.notebook.problem import Problem, shortened
+from autograder.intake.notebook.problem import Problem, shorten
 
 _LONGEST_ERROR = 500
 
@@ -109,7 +109,7 @@ def _read_verdict(cell: Any) -> tuple[Verdict | None, str]:
     """Return a test cell's verdict, or the reason why it has none."""
     for output in cell.outputs:
         if output.output_type == "error":
-            return None, shortened(f"{output.ename}: {output.evalue}".strip(": "), _LONGEST_ERROR)
+            return None, shorten(f"{output.ename}: {output.evalue}".strip(": "), _LONGEST_ERROR)
         if output.output_type == "execute_result" and VERDICT_MIME in output.data:
             try:
                 return Verdict.from_dict(output.data[VERDICT_MIME]), ""

@@ -17,10 +17,10 @@ from autograder.grading.reports.grades import Grade
 from autograder.intake.downloads.journal import (
     LATE,
     PendingSubmission,
+    find_time_problems,
     journal_path,
-    missing,
     missing_problems,
-    open_times,
+    missing_submissions,
     read_journal,
 )
 from autograder.intake.notebook.timestamp import DOUBTFUL
@@ -93,7 +93,7 @@ def not_brought_in(course: Course, grades: Sequence[Grade]) -> dict[str, list[Pe
     """Return the submissions that a collection should have brought in but has not, by chapter."""
     decided = {(grade.chapter, grade.student) for grade in grades if grade.decision}
     pending = {
-        chapter: [item for item in missing(course, chapter) if (chapter, item.student) not in decided]
+        chapter: [item for item in missing_submissions(course, chapter) if (chapter, item.student) not in decided]
         for chapter in _chapter_names(grades)
     }
     return {chapter: items for chapter, items in pending.items() if items}
@@ -109,7 +109,7 @@ def _open_times(course: Course, grades: Sequence[Grade]) -> dict[str, dict[str, 
     for grade in grades:
         if grade.handed_in and not grade.handed_in_by:
             submitters[grade.chapter].append(grade.student)
-    return {chapter: open_times(course, chapter, submitters[chapter], plan) for chapter in sorted(submitters)}
+    return {chapter: find_time_problems(course, chapter, submitters[chapter], plan) for chapter in sorted(submitters)}
 
 
 def _open_time_messages(course: Course, grades: Sequence[Grade]) -> list[str]:
@@ -146,7 +146,7 @@ def not_graded_messages(course: Course, grades: Iterable[Grade]) -> list[str]:
     ordered = sorted(waiting, key=lambda grade: grade.chapter)
     lines = []
     for chapter, several in groupby(ordered, lambda grade: grade.chapter):
-        absent = {*_failed_students(course, chapter), *(item.student for item in missing(course, chapter))}
+        absent = {*_failed_students(course, chapter), *(item.student for item in missing_submissions(course, chapter))}
         if students := [grade.student for grade in several if grade.student not in absent]:
             are, have, them = ("is", "has", "it") if len(students) == 1 else ("are", "have", "them")
             again = shell_command(course, "autograde", chapter)

@@ -27,7 +27,7 @@ from autograder.grading.record.results import GradeResult, read_results
 from autograder.grading.record.viva_journal import VivaJournal
 from autograder.grading.run import MakeExecutor, executions
 from autograder.grading.submissions import companions_of
-from autograder.intake.downloads.archive import printable
+from autograder.intake.downloads.archive import escape_unprintable
 from autograder.intake.downloads.store import submitted_notebook
 from autograder.intake.notebook.test_cells import is_locked, is_test
 from autograder.intake.roster import read_roster
@@ -172,7 +172,7 @@ class _Task:
     problem: str  # why there are no definitions to ask about
 
     def interview(self, problem: str = "", parts: Sequence[Part] = ()) -> Interview:
-        return Interview(self.student, self.name, tuple(parts), printable(problem), self.made_from, self.count)
+        return Interview(self.student, self.name, tuple(parts), escape_unprintable(problem), self.made_from, self.count)
 
 
 def _task(

@@ -51,7 +51,7 @@ def test_a_worker_that_leaves_in_peace_is_laid_to_nobody() -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["done", "worker_lost", "failed", "again", "leave", "come"]), max_size=80),
+    st.lists(st.sampled_from(["done", "record_lost_worker", "record_failure", "again", "leave", "come"]), max_size=80),
     st.integers(1, 4),
 )
 def test_whatever_happens_every_submission_comes_to_one_end(events: list[str], number: int) -> None:
@@ -71,7 +71,10 @@ def test_whatever_happens_every_submission_comes_to_one_end(events: list[str], n
             key = keys.pop(0)
             if event == "done" and (work := placement.finish(key)) is not None:
                 ended.append(work.digest)
-            if event in ("worker_lost", "failed") and (work := getattr(placement, event)(key)) is not None:
+            if (
+                event in ("record_lost_worker", "record_failure")
+                and (work := getattr(placement, event)(key)) is not None
+            ):
                 ended.append(work.digest)
             if event == "again":
                 placement.requeue(key)

@@ -245,7 +245,7 @@ def test_a_time_stamp_that_cannot_be_read_is_named_and_keeps_no_notebook_out(
 def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path) -> None:
     path = tmp_path / "amara.ipynb"
     path.write_bytes(b"{}")
-    found, _ = archive.entries_of(tmp_path)
+    found, _ = archive.list_entries(tmp_path)
     path.rename(tmp_path / "secret.ipynb")
     path.symlink_to(tmp_path / "secret.ipynb")
     with pytest.raises(archive.RefusedError, match="link"):
