@@ -10,7 +10,7 @@ import click
 from autograder.commands.console import CommandResult, command, progress_bar
 from autograder.commands.options import OTHER_COURSE, chapters_of_project, course_option, required_chapters_argument
 from autograder.course.course_file import course_file_path
-from autograder.course.course_file_edits import course_file_or_before, set_selection, write_template
+from autograder.course.course_file_edits import restore_course_file_on_failure, set_selection, write_template
 from autograder.course.folder import CONFIG_NAME
 from autograder.course.paths import course_folder, create_or_open_course, project_root, require_writable
 from autograder.errors import CourseError
@@ -62,7 +62,7 @@ def assign(
 
     names = chapters_of_project(root, chapters)
     is_new = not (folder / CONFIG_NAME).is_file()
-    with create_or_open_course(folder) as course, progress_bar("assign"), course_file_or_before(course.root):
+    with create_or_open_course(folder) as course, progress_bar("assign"), restore_course_file_on_failure(course.root):
         write_template(course.root, like)
         if choices:
             _choose(root, course.root, names[0], _names(only), _names(without))

@@ -42,14 +42,14 @@ class Lectures:
         Raises:
             CourseError: if a chapter that was named has no deck, or a deck is wrong.
         """
-        from autograder.course.chapter_names import listed_chapters
+        from autograder.course.chapter_names import parse_chapter_list
         from autograder.site.slides.build import build_decks
         from autograder.site.slides.pdf import find_chromium, print_decks
         from autograder.site.slides.source import decks
 
         chromium = find_chromium() if self._pdf else None
         every = decks(self._root, self._own)
-        named = list(every) if self._typed == "all" else [_padded(name) for name in listed_chapters(self._typed)]
+        named = list(every) if self._typed == "all" else [_padded(name) for name in parse_chapter_list(self._typed)]
         if missing := [name for name in named if name not in every]:
             raise CourseError(
                 f"there is no deck {', '.join(missing)}",

@@ -85,9 +85,9 @@ OTHER_COURSE = "Check who may write there, or name another course folder with --
 
 def listed_chapters_of_project(root: Path, typed: str) -> list[str]:
     """Resolve a list of chapters, such as ``01,03,05-07``, to full names in the order of the course."""
-    from autograder.course.chapter_names import listed_chapters
+    from autograder.course.chapter_names import parse_chapter_list
 
-    return sorted(chapters_of_project(root, listed_chapters(typed)))
+    return sorted(chapters_of_project(root, parse_chapter_list(typed)))
 
 
 def chapters_of_project(root: Path, typed: Sequence[str]) -> list[str]:

@@ -89,12 +89,12 @@ def _released(
 ) -> Iterator[Mapping[str, OtherRelease]]:
     """Release chapters under their new points if ``new_points`` is set; yield the temporary folder of a dry run."""
     from autograder.course.release.assign import assign as assign_chapters
-    from autograder.course.release.assign import previewed_release
+    from autograder.course.release.assign import preview_release
     from autograder.grading.regrade import OtherRelease
     from autograder.intake.notebook.manifest import read_manifest, released_manifest
 
     if new_points and dry_run:
-        with previewed_release(project_root(), course, names) as previews:
+        with preview_release(project_root(), course, names) as previews:
             yield {
                 name: OtherRelease(
                     replace(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from autograder.course.course_file import read_course_file
 from autograder.course.folder import Course
-from autograder.course.known_errors import explained_for_all
+from autograder.course.known_errors import explain_general_error
 from autograder.course.lock import course_lock
 from autograder.engine.settings import GradingSettings, resolve_device
 from autograder.engine.workers.executor import WorkerPool
@@ -118,7 +118,7 @@ def autograde(
             journal.write("run stopped", done=len(results))
             raise GradingStopped(_stop_message(chapter, len(results), len(names), force)) from None
         except Exception as error:
-            if (full := explained_for_all(error, course.root)) is None:
+            if (full := explain_general_error(error, course.root)) is None:
                 raise
             message = f"{full.what}; {len(results)} of {len(names)} submissions of {chapter} are done and kept"
             raise CourseError(message, where=full.where or course.root, do=full.do) from error

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from nbformat import reader
 
 from autograder.course.folder import Course
-from autograder.course.known_errors import explained_for_all
+from autograder.course.known_errors import explain_general_error
 from autograder.engine.interface import Execution, Executor, Submission
 from autograder.engine.sandbox.isolation import with_available_isolation
 from autograder.engine.settings import GradingSettings
@@ -318,7 +318,7 @@ class Run:
 
     def _keep_failure(self, student: str, error: Exception, again: _FailedBefore) -> GradeResult:
         """Store a failed submission; an error that concerns all submissions is raised."""
-        if isinstance(error, CourseError) or explained_for_all(error) is not None:
+        if isinstance(error, CourseError) or explain_general_error(error) is not None:
             raise error
         digest, failure = self._hashes[student], RecordError.from_exception(error)
         try:

@@ -19,7 +19,7 @@ from autograder.checking.exercise import Exercise
 from autograder.checks.headings import headings
 from autograder.course.authoring.chapter import Chapter
 from autograder.course.authoring.numbering import efforts
-from autograder.course.authoring.overview import uses
+from autograder.course.authoring.overview import required_exercises
 from autograder.site.page_parts.closed_chapters import site_chapters
 
 
@@ -41,7 +41,7 @@ def road(course: list[Chapter], link: Callable[[str], str]) -> str:
     """Return the picture: a station for each chapter, a chip for each exercise."""
     registry = course[0].registry
     shown = {exercise.name for chapter in course for exercise in chapter.exercises()}
-    parts = {name: sorted(uses(name, registry) & shown) for name in registry if name in shown}
+    parts = {name: sorted(required_exercises(name, registry) & shown) for name in registry if name in shown}
     stations = "".join(_station(chapter, link) for chapter in course)
     count = sum(len(chapter.exercises()) for chapter in course)
     data = escape(json.dumps(parts, sort_keys=True, separators=(",", ":")))

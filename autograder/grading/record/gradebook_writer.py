@@ -30,7 +30,7 @@ from autograder.course.folder import CONFIG_NAME, Course
 from autograder.course.gradebook.nbgrader_log import silence_warnings
 from autograder.course.gradebook.reader import sqlite_file
 from autograder.course.gradebook.transactions import TransactionalGradebook
-from autograder.course.known_errors import explained_for_all
+from autograder.course.known_errors import explain_general_error
 from autograder.course.lock import course_lock
 from autograder.errors import CourseError
 from autograder.grading.late_work import is_stale, penalty_step, read_submission_time, update_penalties, write_penalties
@@ -149,7 +149,7 @@ class GradebookWriter:
     def _convert_error(self, error: Exception) -> RecordError | CourseError:
         """Convert an exception to an error that concerns this submission, or one that concerns them all."""
         where = sqlite_file(make_url(self.course.gradebook_url)) or self.course.root
-        return explained_for_all(error, where) or RecordError.from_exception(error)
+        return explain_general_error(error, where) or RecordError.from_exception(error)
 
     def record(
         self, student: str, notebook: Any, manual: Collection[str] = (), emptied: Collection[str] = ()

@@ -18,7 +18,7 @@ from docutils import nodes
 from autograder.checking.exercise import Exercise
 from autograder.course.authoring.chapter import Chapter, chapters
 from autograder.course.authoring.numbering import Effort, efforts
-from autograder.course.authoring.overview import uses
+from autograder.course.authoring.overview import required_exercises
 from autograder.site.course_map import heading_anchor
 
 _SECTIONS = re.compile(r"^\*In the lesson:\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
@@ -78,7 +78,7 @@ def _needed(
     exercise: Exercise, chapter: Chapter, places: Mapping[str, tuple[Chapter, Effort]], link: Callable[[str], str]
 ) -> tuple[Needed, ...]:
     needed = []
-    for name in uses(exercise.name, chapter.registry) & places.keys():
+    for name in required_exercises(exercise.name, chapter.registry) & places.keys():
         where, effort = places[name]
         is_other = where.name != chapter.name
         page = link(f"chapters/{where.name}/exercises") if is_other else ""

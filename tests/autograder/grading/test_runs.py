@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError
 
 from autograder.commands.selftest.sample_class import SAVED_AS, sample_class
 from autograder.course.folder import CONFIG_NAME, Course
-from autograder.course.gradebook.transactions import _Unit
+from autograder.course.gradebook.transactions import _UnitSession
 from autograder.course.release.nbgrader_release import generate_assignment
 from autograder.engine.settings import GradingSettings
 from autograder.errors import CourseError
@@ -198,7 +198,7 @@ def test_a_gradebook_that_fails_costs_nobody_anything_and_a_full_disk_ends_the_r
 
     full = "full" in reason
     error = OperationalError("COMMIT", {}, sqlite3.OperationalError(reason)) if full else RecordError(reason)
-    owner, name = (_Unit, "settle") if full else (GradebookWriter, "record")
+    owner, name = (_UnitSession, "commit_if_requested") if full else (GradebookWriter, "record")
     monkeypatch.setattr(owner, name, Mock(side_effect=error))
     for _ in range(3):
         with pytest.raises(CourseError, match=reason) if full else nullcontext():
