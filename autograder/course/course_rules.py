@@ -25,7 +25,7 @@ class TotalRule(Struct, frozen=True, forbid_unknown_fields=True):
     grades: dict[str, Percent] = {}
 
     def dropped(self, shares: Mapping[str, float], weights: Mapping[str, float]) -> tuple[str, ...]:
-        """Return the dropped chapters: those with the lowest shares, ties broken by the greatest weight."""
+        """Return the dropped chapters: the chapters with the lowest shares, ties broken by the greatest weight."""
         number = max(0, min(self.drop_lowest, len(shares) - 1))
         ordered = sorted(shares, key=lambda chapter: (shares[chapter], -weights[chapter], chapter))
         return tuple(sorted(ordered[:number]))

@@ -12,7 +12,7 @@ import yaml
 from autograder.course.chapter_names import parse_chapter_list
 from autograder.errors import CourseError
 from autograder.site.build import SiteCourse, build_site
-from autograder.site.page_parts.closed_chapters import absolute_document, without_closed_links
+from autograder.site.page_parts.closed_chapters import absolute_document, remove_closed_links
 
 ROOT = Path(__file__).parents[2]
 OPEN = ["05_transformer", "06_tokenization"]
@@ -116,6 +116,6 @@ def test_lists_of_chapters_take_names_and_ranges() -> None:
 
 def test_links_to_closed_chapters_become_their_text() -> None:
     inside = '<a class="x" href="../12_rotary/lesson.html#dial">The <em>dial</em></a>'
-    assert without_closed_links(inside, ["12_rotary"]) == "The <em>dial</em>"
-    assert without_closed_links(inside, ["13_grouped_query"]) == inside
-    assert without_closed_links(inside, []) == inside
+    assert remove_closed_links(inside, ["12_rotary"]) == "The <em>dial</em>"
+    assert remove_closed_links(inside, ["13_grouped_query"]) == inside
+    assert remove_closed_links(inside, []) == inside

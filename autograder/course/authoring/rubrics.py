@@ -1,4 +1,4 @@
-"""Read the rubrics of a chapter's questions: model answers and mark schemes, for markers only.
+"""Read the rubrics of a chapter's questions, which only markers see: model answers and mark schemes.
 
 Rubrics have their own file, `chapters/NN/rubrics.md`: `exercises.md` is a page of the site, and a model answer must not be on it.
 """

@@ -1,4 +1,4 @@
-"""Assign some of a chapter's exercises and questions: drop the others, and provide those that are required.
+"""Assign some of a chapter's exercises and questions: drop the others, and provide required exercises.
 
 A section of the notebook (from a second-level heading to the next) is dropped if all its exercises and questions are left out. Exercises
 that are left out and that an assigned one builds on are *provided*: the student package has the course's solution, and a locked cell below
