@@ -69,7 +69,7 @@ class Checker:
         self._how_it_ended = how_it_ended
         self._child: StudentProcess | None = None
         self._conversation: StudentClient | None = None
-        self._forbidden: tuple[str, ...] = ()
+        self._forbidding_rules: tuple[str, ...] = ()
         self._visible: dict[int, CheckCell] = {}
         self._waiting: list[WaitingProcess] = []
         self._problems: list[Problem] = []
@@ -136,7 +136,7 @@ class Checker:
     ) -> None:
         """Run visible tests in a process that refuses the functions which their exercises forbid."""
         self._renew_time()  # the cells run again, and take as long as they took before
-        self._forbidden = forbidden
+        self._forbidding_rules = forbidden
         self._start(notebook, 0)
         for index, cell in cells:
             if index in tests:
@@ -160,11 +160,13 @@ class Checker:
         if large or not self._visible:
             self._end()
         if self._visible:
-            self._waiting.append(WaitingProcess(self._forbidden, self._child, self._conversation, self._visible, large))
+            self._waiting.append(
+                WaitingProcess(self._forbidding_rules, self._child, self._conversation, self._visible, large)
+            )
         self._child, self._conversation, self._visible = None, None, {}
 
     def _resume_process(self, notebook: NotebookNode, process: WaitingProcess) -> None:
-        self._forbidden, self._visible = process.forbidden, process.visible
+        self._forbidding_rules, self._visible = process.forbidden, process.visible
         if process.start_again:
             self._start(notebook, len(notebook.cells))
             return
@@ -333,9 +335,9 @@ class Checker:
 
     def _start(self, notebook: NotebookNode, upto: int) -> None:
         """Start a process that refuses the forbidden functions, and run the cells above ``upto`` in it."""
-        self._child = child = self._new_child(self._forbidden)
+        self._child = child = self._new_child(self._forbidding_rules)
         self.layers, self.isolation = child.layers, child.isolation
-        self._conversation = conversation = StudentClient(child, self._how_it_ended, self._forbidden)
+        self._conversation = conversation = StudentClient(child, self._how_it_ended, self._forbidding_rules)
         conversation.begin(self._cell_limits({}), lambda output: None)
         with suppress(LimitError):  # code that opens a file that does not fit gets FileNotFoundError
             for name, data in self._files.items():
@@ -352,7 +354,9 @@ class Checker:
                     self._bind_exercise(conversation, index)
                     conversation.ask({"do": "remember", "cell": index})
             elif not is_test(cell):
-                request = {"do": "define", "complete": index in self._complete} if self._forbidden else {"do": "run"}
+                request = (
+                    {"do": "define", "complete": index in self._complete} if self._forbidding_rules else {"do": "run"}
+                )
                 with suppress(LimitError):
                     conversation.ask({**request, "source": cell.source})
             if not conversation.alive:
