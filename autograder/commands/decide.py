@@ -21,7 +21,7 @@ from autograder.errors import CourseError
 @click.option("--undo", is_flag=True, help="Take the points back.")
 @course_option
 @command
-def record_decision(
+def decide(
     student: str, chapter: str, points: float | None, reason: str | None, undo: bool, course_dir: Path | None
 ) -> CommandResult:
     """Give points to work that cannot be graded, such as a PDF.
