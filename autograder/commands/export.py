@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import charge_late_work, renew_pages
+from autograder.commands.grade_chapter import update_late_penalties, update_pages
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 from autograder.errors import some
@@ -79,9 +79,9 @@ def export(
     course = Course.open(course_folder(course_dir))
     named = released_chapters(course, chapters)
     folder = (to or course.root / "export").resolve()
-    charged = charge_late_work(course, named)
+    charged = update_late_penalties(course, named)
     if feedback:
-        return _export_feedback(course, named, feedback, folder, [*charged, *renew_pages(course, named)])
+        return _export_feedback(course, named, feedback, folder, [*charged, *update_pages(course, named)])
     for name in named:
         write_viva_scores(course, name)
     grades = read_grades(course, named)
@@ -146,7 +146,7 @@ def _export_feedback(
         for archive in archives
         if archive.left_out
     ]
-    lines += [_strangers_left_out(archive.chapter, archive.strangers) for archive in archives if archive.strangers]
+    lines += [_left_out_message(archive.chapter, archive.strangers) for archive in archives if archive.strangers]
     grades = read_grades(course, chapters)
     lines += missing_messages(course, grades)
     if phrase := waiting((grade.student, grade.pending) for grade in grades):
@@ -154,6 +154,6 @@ def _export_feedback(
     return CommandResult([vars(archive) for archive in archives], "\n".join([*lines, HINTS[platform]]))
 
 
-def _strangers_left_out(chapter: str, strangers: Sequence[str]) -> str:
+def _left_out_message(chapter: str, strangers: Sequence[str]) -> str:
     pages = "1 page is" if len(strangers) == 1 else f"{len(strangers)} pages are"
     return f"{chapter}: {pages} left out, of nobody who is in the class: {some(strangers)}"

@@ -61,8 +61,8 @@ def _regrade(
     return replace(done, moves=convert_to_totals(course, chapter, done.moves, before, dry_run=dry_run))
 
 
-def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
-    """Return the ids of the students that were typed; None for all."""
+def _find_students(course: Course, chapter: str, typed: Sequence[str]) -> list[str] | None:
+    """Return the ids of the typed students, or None for all students."""
     from autograder.grading.record.results import read_results
     from autograder.intake.people.find_student import find_student
 
@@ -71,7 +71,7 @@ def _typed_students(course: Course, chapter: str, typed: Sequence[str]) -> list[
 
 
 def _format_regrade(done: Regrade) -> str:
-    """Return who moved, as a table."""
+    """Return the changed grades as a table."""
     would = "would move" if done.dry_run else "moved"
     lines = [f"{done.chapter}: {len(done.moves)} {would}, {done.stayed} stayed"]
     width = max((len(move.student) for move in done.moves), default=0)
@@ -84,10 +84,10 @@ def _format_regrade(done: Regrade) -> str:
 
 
 @contextmanager
-def _released(
+def _release_for_regrade(
     course: Course, names: Sequence[str], new_points: bool, dry_run: bool
 ) -> Iterator[Mapping[str, OtherRelease]]:
-    """Release chapters under their new points if ``new_points`` is set; yield the temporary folder of a dry run."""
+    """Release chapters under new points if requested, and yield the temporary folder of a dry run."""
     from autograder.course.release.assign import assign as assign_chapters
     from autograder.course.release.assign import preview_release
     from autograder.grading.regrade import OtherRelease
@@ -161,12 +161,12 @@ def regrade(
     settings = settings_for(course, jobs, device, allow_weaker, scheduler)
     with (
         nullcontext() if dry_run else course_lock(course),
-        _released(course, names, new_points, dry_run) as releases,
+        _release_for_regrade(course, names, new_points, dry_run) as releases,
         WorkerPool() as workers,
     ):
         done = [
             _regrade(
-                course, name, _typed_students(course, name, students), settings, dry_run, workers, releases.get(name)
+                course, name, _find_students(course, name, students), settings, dry_run, workers, releases.get(name)
             )
             for name in names
         ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from autograder.commands.console import EXIT_FAILED, CommandResult, command
-from autograder.commands.grade_chapter import charge_late_work, marking_hint
+from autograder.commands.grade_chapter import marking_hint, update_late_penalties
 from autograder.commands.options import chapters_argument, course_option
 from autograder.course.paths import course_folder
 
@@ -48,7 +48,7 @@ def report(chapters: tuple[str, ...], course_dir: Path | None, output: Path | No
 
     course = Course.open(course_folder(course_dir))
     names = released_chapters(course, chapters)
-    charged = charge_late_work(course, names)
+    charged = update_late_penalties(course, names)
     for name in names:
         write_viva_scores(course, name)
     works = read_student_work(course, names)

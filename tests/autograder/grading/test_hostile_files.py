@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.commands.grade_chapter import renew_pages
+from autograder.commands.grade_chapter import update_pages
 from autograder.course.folder import Course
 from autograder.errors import CourseError
 from autograder.grading import run as module
@@ -263,9 +263,9 @@ def test_a_page_that_takes_too_long_is_plain_and_the_commands_name_it(
     assert len(write_feedback(course, CHAPTER, autograder_config(course))) == 3
     kinds = {result.student: [problem.kind for problem in result.problems] for result in read_results(course, CHAPTER)}
     assert (PLAIN in kinds["eve"], PLAIN in kinds["ann"], PLAIN in kinds["zoe"]) == (True, False, False)
-    (renewed, named) = renew_pages(course, [CHAPTER])
+    (renewed, named) = update_pages(course, [CHAPTER])
     assert renewed == f"{CHAPTER}: 1 feedback page updated"
     assert named.startswith(f"{CHAPTER}: eve: ")
     hand_in("eve", filled(answer="Because."))
     graded()
-    assert renew_pages(course, [CHAPTER]) == [f"{CHAPTER}: 1 feedback page updated"]
+    assert update_pages(course, [CHAPTER]) == [f"{CHAPTER}: 1 feedback page updated"]
